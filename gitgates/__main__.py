@@ -1,0 +1,62 @@
+"""The door: what hosts call goes to `entry`, all else to `cli`. The only place that exits."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitgates import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run gitgates and exit."""
+    verb, *rest = sys.argv[1:] or [""]
+    match verb:
+        case "git-hook":
+            from gitgates.entry import githook
+
+            _leave(_guarded(githook.run, rest))
+        case "pre-commit-hook":
+            from gitgates.entry import precommit
+
+            _leave(_guarded(precommit.run, rest))
+        case _:
+            from gitgates.cli import run_cli
+
+            sys.exit(run_cli())
+
+
+def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
+    """Run an entry; turn every failure into words on stderr and a status that is not a verdict."""
+    try:
+        return run(args)
+    except errors.GitgatesError as error:
+        _say(f"gitgates: {error}")
+        return error.exit_status
+    except KeyboardInterrupt:
+        _say("gitgates: interrupted; nothing was decided")
+        return errors.Interrupted.exit_status
+    except Exception:  # noqa: BLE001 - the last door: what comes here is our bug
+        import traceback
+
+        _say(f"{traceback.format_exc()}gitgates: a bug of ours, please report it")
+        return errors.GitgatesError.exit_status
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    os.write(2, text.encode("utf-8", "surrogateescape") + b"\n")
+
+
+def _leave(status: int) -> NoReturn:
+    # Nothing is left to tidy up, and the interpreter's own tidying takes longer than a gate.
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The verbs that people and scripts type. One file a verb, loaded when it is called.
+
+Usage errors exit 64, never click's own 2: to a coding agent, 2 means "block".
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from gitgates import __version__, errors
+
+# verb → the line that the list of verbs shows. The verb's file has the verb's name.
+VERBS = {
+    "run": "Run the gates of a hook now.",
+    "check": "Check the configuration.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that loads a verb's file only when the verb is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """Return the verbs in the order of their importance."""
+        return list(VERBS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Return a verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"gitgates.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        command.short_help = VERBS[cmd_name]
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; for one that is not there, name the nearest."""
+        from gitgates.config.values import did_you_mean
+
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], tuple(VERBS)) or "See: gitgates --help"
+            raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gitgates")
+def main() -> None:
+    """Quality gates declared once, run wherever code changes hands."""
+
+
+def run_cli() -> int:
+    """Run the verb that the arguments name; return the exit status."""
+    try:
+        status = main(prog_name="gitgates", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        status = done.exit_code
+    except click.Abort:
+        click.echo("gitgates: interrupted", err=True)
+        status = errors.Interrupted.exit_status
+    except click.ClickException as error:
+        _show_usage(error)
+        status = errors.UsageError.exit_status
+    except errors.GitgatesError as error:
+        click.echo(f"gitgates: {error}", err=True)
+        status = error.exit_status
+    except BrokenPipeError:
+        # The reader went away (`gitgates explain | head`): that is its right.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = errors.OK
+    except Exception:  # noqa: BLE001 - the last door: what comes here is our bug
+        import traceback
+
+        click.echo(traceback.format_exc() + "gitgates: a bug of ours, please report it", err=True)
+        status = errors.GitgatesError.exit_status
+    return int(status or 0)
+
+
+def _show_usage(error: click.ClickException) -> None:
+    click.echo(f"gitgates: {error.format_message()}", err=True)
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        click.echo(f"  {context.get_usage()}", err=True)

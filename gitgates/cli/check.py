@@ -1,0 +1,46 @@
+"""`gitgates check`: tell whether the configuration is right."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from gitgates import errors
+from gitgates.cli.places import config_root
+from gitgates.config.load import describe, inspect
+
+
+@click.command("check")
+@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+def command(fmt: str) -> int:
+    """Check the configuration and report every problem at once.
+
+    Exit status 0: it is right. 78: it has problems, or there is none.
+    """
+    root_abs = config_root(os.getcwd())
+    try:
+        config, problems = inspect(root_abs)
+    except errors.ConfigError as error:
+        if fmt == "text":
+            raise
+        found = [{"where": "", "message": error.message, "hint": error.hint}]
+        click.echo(json.dumps({"version": 1, "ok": False, "problems": found}, indent=2))
+        return error.exit_status
+    if config is None:
+        raise errors.ConfigError(
+            f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml",
+            "Start with: gitgates init",
+        )
+    if fmt == "json":
+        found = [{"where": p.where, "message": p.message, "hint": p.hint} for p in problems]
+        document = {"version": 1, "ok": not problems, "problems": found}
+        click.echo(json.dumps(document, indent=2))
+    elif problems:
+        click.echo(describe(list(problems)), err=True)
+        click.echo(f"gitgates: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
+    else:
+        files = " and ".join(config.sources)
+        click.echo(f"{files}: {len(config.gates)} gates, {len(config.hooks)} hooks, no problems")
+    return errors.ConfigError.exit_status if problems else errors.OK

@@ -1,0 +1,56 @@
+"""Where a verb works: the repository of the current folder, and its configuration."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates import environ
+from gitgates.config.load import FILES, load
+from gitgates.errors import ConfigError, GitError
+from gitgates.system.git import Git
+from gitgates.system.roots import Roots, find_roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import Config
+
+
+def here() -> tuple[Roots, Git]:
+    """Return the repository of the current folder and git in its root.
+
+    Raises: GitError where there is none.
+    """
+    env = environ.read()
+    roots = find_roots(os.getcwd(), env)
+    return roots, Git(cwd_abs=roots.root_abs, env=env)
+
+
+def config_root(cwd_abs: str) -> str:
+    """Return the folder whose configuration counts here: the root of the repository.
+
+    Outside of one: the nearest folder upwards with one of our files, so that a configuration can be
+    checked where git is not.
+    """
+    try:
+        return find_roots(cwd_abs, environ.read()).root_abs
+    except GitError:
+        folder = cwd_abs
+        while not any(os.path.isfile(os.path.join(folder, name)) for name in FILES):
+            if folder == os.path.dirname(folder):
+                return cwd_abs
+            folder = os.path.dirname(folder)
+        return folder
+
+
+def configuration(roots: Roots) -> Config:
+    """Return the configuration of a repository.
+
+    Raises: ConfigError where it has problems, or where there is none.
+    """
+    config = load(roots.root_abs, f"{roots.state_abs}/config.marshal")
+    if config is None:
+        raise ConfigError(
+            f"{roots.root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml",
+            "Start with: gitgates init",
+        )
+    return config

@@ -1,0 +1,1 @@
+"""From the bytes of the settings files to one checked `Config`."""

@@ -1,0 +1,72 @@
+"""Keep the parsed configuration beside the bytes that it was parsed from.
+
+The comparison is of all bytes, so that no clock and no coarse time stamp can make a stale copy look
+fresh. `marshal` is what the interpreter itself reads its compiled modules with; the file lies in
+the state folder, where whoever could write it could as well write git's hooks.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+from gitgates import __version__
+from gitgates.types import Config, Gate, Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Another version, interpreter or shape of the records makes another key.
+_KEY = (
+    __version__,
+    sys.implementation.cache_tag,
+    Gate._fields,
+    Hook._fields,
+    Config._fields,
+)
+
+
+def read(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
+    """Return the configuration made from exactly these bytes, if it is there and whole."""
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
+    except (OSError, EOFError, ValueError, TypeError):
+        return None
+    return _thaw(frozen) if key == _KEY and known == raw else None
+
+
+def write(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
+    """Replace the cached configuration; where that is not possible, the next hook parses again."""
+    temporary = f"{path_abs}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(marshal.dumps((_KEY, raw, _freeze(config))))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path_abs)
+    except OSError:
+        _remove(temporary)
+
+
+def _remove(path_abs: str) -> None:
+    try:
+        os.unlink(path_abs)
+    except OSError:
+        return
+
+
+def _freeze(config: Config) -> Any:  # noqa: ANN401 - plain tuples, all the way down
+    gates = tuple(tuple(gate) for gate in config.gates)
+    hooks = tuple(tuple(hook) for hook in config.hooks)
+    return tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())
+
+
+def _thaw(frozen: Any) -> Config:  # noqa: ANN401
+    config = Config(*frozen)
+    gates = tuple(Gate(*gate) for gate in config.gates)
+    hooks = tuple(Hook(*hook) for hook in config.hooks)
+    return config._replace(gates=gates, hooks=hooks)

@@ -1,0 +1,134 @@
+"""Find the settings files of a root and give back one `Config`. The only reader of pyproject.toml.
+
+A hook reads the files' bytes and compares them with those that the cached configuration was made
+from; only where they differ does it parse TOML.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config import cache
+from gitgates.errors import ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.config.document import Document
+    from gitgates.types import Config, Problem
+
+PYPROJECT = "pyproject.toml"
+OWN_FILE = "gitgates.toml"
+LOCAL_FILE = "gitgates.local.toml"
+FILES = (PYPROJECT, OWN_FILE, LOCAL_FILE)
+
+
+def load(root_abs: str, cache_abs: str = "") -> Config | None:
+    """Return the configuration of a root; None where it has none.
+
+    `cache_abs` is a file that may be read and rewritten; empty: no cache.
+
+    Raises: ConfigError with every problem that is not deferred.
+    """
+    raw = read_files(root_abs)
+    if not _mentions_us(raw):
+        return None
+    if cache_abs and (cached := cache.read(cache_abs, raw)):
+        return cached
+    config, problems = parse_files(raw)
+    fatal = [problem for problem in problems if not problem.deferred]
+    if fatal:
+        raise ConfigError(describe(fatal), "Check it with: gitgates check")
+    if config and cache_abs:
+        cache.write(cache_abs, raw, config)
+    return config
+
+
+def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
+    """Return the configuration and every problem, deferred ones included.
+
+    Raises: ConfigError where a file cannot be read or is no TOML.
+    """
+    return parse_files(read_files(root_abs))
+
+
+def describe(problems: list[Problem]) -> str:
+    """Return one paragraph a problem: the place, what is wrong, what to do."""
+    return "\n".join(
+        f"{problem.where}: {problem.message}" + (f"\n  {problem.hint}" if problem.hint else "")
+        for problem in problems
+    )
+
+
+def read_files(root_abs: str) -> tuple[bytes | None, ...]:
+    """Return the bytes of each of `FILES`; None for one that is not there."""
+    return tuple(_read(os.path.join(root_abs, name), name) for name in FILES)
+
+
+def _read(path_abs: str, name: str) -> bytes | None:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(
+            f"{name}: cannot be read: {error.strerror}", f"Look at it with: ls -ld {path_abs}"
+        ) from error
+
+
+def _mentions_us(raw: tuple[bytes | None, ...]) -> bool:
+    pyproject, own, local = raw
+    return own is not None or local is not None or b"gitgates" in (pyproject or b"")
+
+
+def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Problem, ...]]:
+    """Parse the bytes of `FILES`. Cold: loads tomllib and the key table.
+
+    Raises: ConfigError where the bytes are no TOML, or two files claim to hold the settings.
+    """
+    from gitgates.config.parse import parse
+
+    documents = _documents(raw)
+    return parse(documents) if documents else (None, ())
+
+
+def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
+    from gitgates.config.document import Document
+    from gitgates.config.values import show
+
+    tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]
+    pyproject, own, local = tables
+    tool = (pyproject or {}).get("tool", {})
+    ours = tool.get("gitgates") if isinstance(tool, dict) else None
+    if ours is not None and not isinstance(ours, dict):
+        raise ConfigError(f"{PYPROJECT}: tool.gitgates: got {show(ours)}, expected a table")
+    if ours is not None and own is not None:
+        raise ConfigError(
+            f"{OWN_FILE}: the settings stand in {PYPROJECT}, [tool.gitgates], too",
+            f"Keep one of them: move the keys of {OWN_FILE} to {PYPROJECT}, or the other way.",
+        )
+    found = []
+    if ours is not None:
+        found.append(Document(PYPROJECT, ("tool", "gitgates"), ours))
+    if own is not None:
+        found.append(Document(OWN_FILE, (), own))
+    if local is not None:
+        found.append(Document(LOCAL_FILE, (), local))
+    return tuple(found)
+
+
+def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
+    import tomllib
+
+    if content is None:
+        return None
+    try:
+        return tomllib.loads(content.decode("utf-8").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{name}: byte {error.start + 1} is not UTF-8, which TOML requires",
+            "Save the file as UTF-8.",
+        ) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        hint = "Mend the TOML at that place; gitgates reads nothing of a file it cannot parse."
+        raise ConfigError(f"{name}: is no valid TOML: {error}", hint) from error

@@ -1,0 +1,143 @@
+"""From tables to a `Config` and everything that is wrong with it, all at once. Pure.
+
+`read` turns each document into settings, `overrides.merge` lays the local one over the other,
+`references` looks at what only the whole can show: undefined gates, chains that never end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from gitgates.config import overrides, references
+from gitgates.config.document import Document, Place, Settings
+from gitgates.config.schema import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key
+from gitgates.config.values import BadValue, did_you_mean, show
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.types import Config, Gate, Hook, Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]:
+    """Return the configuration of all documents, later ones laid over earlier ones.
+
+    The configuration is usable where every problem is a deferred one.
+    """
+    problems: list[Problem] = []
+    layers = [read(document, problems) for document in documents]
+    merged = overrides.merge(layers, problems)
+    config = _build(merged, tuple(document.source for document in documents))
+    if not problems:
+        overrides.check_required(layers, config, problems)
+    references.check(config, merged, problems)
+    return config, tuple(problems)
+
+
+def read(document: Document, problems: list[Problem]) -> Settings:
+    """Parse one document, value by value; what does not fit goes to `problems`."""
+    table = document.table
+    sections = (*(key.name for key in TOP_KEYS), "gates", "hooks")
+    _refuse_unknown(Place(document), table, sections, problems)
+    return Settings(
+        document=document,
+        top=_read_keys(Place(document), table, TOP_KEYS, problems),
+        gates=_read_section(document, "gates", GATE_KEYS, problems),
+        hooks=_read_section(document, "hooks", HOOK_KEYS, problems),
+    )
+
+
+def _read_section(
+    document: Document, section: str, keys: tuple[Key, ...], problems: list[Problem]
+) -> dict[str, dict[str, Any]]:
+    tables = document.table.get(section, {})
+    if not isinstance(tables, dict):
+        where = document.where(section)
+        problems.append(Problem(where, f"got {show(tables)}, expected a table for each name"))
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, table in tables.items():
+        where = document.where(section, name)
+        if not isinstance(table, dict):
+            problems.append(Problem(where, f"got {show(table)}, expected a table"))
+            continue
+        check = _check_gate_name if section == "gates" else _check_hook_name
+        if not check(name, where, problems):
+            continue
+        usable = keys if section == "gates" else _usable_in(name, keys)
+        known = tuple(key.name for key in usable)
+        place = Place(document, (section, name))
+        _refuse_unknown(place, table, known, problems)
+        found[name] = _read_keys(place, table, usable, problems)
+    return found
+
+
+def _usable_in(hook: str, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    return tuple(key for key in keys if not key.only_in or hook in key.only_in)
+
+
+def _read_keys(
+    place: Place, table: dict[str, Any], keys: tuple[Key, ...], problems: list[Problem]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key in keys:
+        if key.name not in table:
+            continue
+        value = table[key.name]
+        try:
+            found[key.field] = key.parse(value)
+        except BadValue as bad:
+            message = f"got {show(value)}, expected {bad.expected}"
+            problems.append(Problem(place.where(key.name), message, bad.hint))
+    return found
+
+
+def _refuse_unknown(
+    place: Place, table: dict[str, Any], known: tuple[str, ...], problems: list[Problem]
+) -> None:
+    for name in table:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"Known here: {', '.join(known)}."
+            hint = _misplaced(place.path, name) or hint
+            problems.append(Problem(place.where(name), "unknown key", hint))
+
+
+def _misplaced(path: tuple[str, ...], name: str) -> str:
+    """Say where a key of a hook belongs that this hook has no use for."""
+    for key in HOOK_KEYS:
+        if path[:1] == ("hooks",) and key.name == name:
+            return f"`{name}` has a meaning only for {', '.join(key.only_in)}."
+    return ""
+
+
+def _check_gate_name(name: str, where: str, problems: list[Problem]) -> bool:
+    reserved = {word.casefold(): word for word in RESERVED_GATE_NAMES}
+    if name.casefold() in reserved:
+        message = f"`{name}` is the name of an action or of a built-in policy"
+        problems.append(Problem(where, message, "Choose another name for the gate."))
+    elif not name.strip() or name != name.strip() or any(c in ",\0\n\r\t\x1b" for c in name):
+        message = f"got {show(name)}, expected a name on one line without a comma"
+        hint = "Commas separate names in GITGATES_SKIP."
+        problems.append(Problem(where, message, hint))
+    else:
+        return True
+    return False
+
+
+def _check_hook_name(name: str, where: str, problems: list[Problem]) -> bool:
+    if name in HOOK_POINTS:
+        return True
+    hint = did_you_mean(name, tuple(HOOK_POINTS)) or (
+        "Known are the hooks of githooks(5), an agent's events such as Stop, headless and manual."
+    )
+    problems.append(Problem(where, f"unknown hook `{name}`", hint))
+    return False
+
+
+def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
+    gates = tuple(Gate(name=name, **table) for name, table in merged.gates.items())
+    hooks = tuple(Hook(name=name, **table) for name, table in merged.hooks.items())
+    config = Config(**merged.top, gates=gates, hooks=hooks, sources=sources)
+    digest = hashlib.sha256(repr(config._replace(sources=())).encode("utf-8", "replace"))
+    return config._replace(digest=digest.hexdigest())

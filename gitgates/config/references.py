@@ -1,0 +1,96 @@
+"""Find what only the whole configuration can show: gates that are not there, chains in circles."""
+
+from __future__ import annotations
+
+from gitgates.config.document import Settings
+from gitgates.config.schema import POLICY_NAMES
+from gitgates.config.values import did_you_mean
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.types import ACTIONS, Config, Gate, Problem
+
+_PRE_COMMIT_SCOPES = ("staged", "message", "pushed", "caller")
+
+
+def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
+    """Append what is wrong between the parts of `config`.
+
+    A gate that is named but not defined, or has no command, is a deferred problem: it stops the
+    hook that reaches it, and no other.
+    """
+    gates = {gate.name: gate for gate in config.gates}
+    for gate in config.gates:
+        _check_command(gate, merged, problems)
+        for field in ("on_pass", "on_fail"):
+            target = getattr(gate, field)
+            if target not in ACTIONS and target not in gates:
+                where = merged.where("gates", gate.name, field)
+                problems.append(_undefined(where, target, (*ACTIONS, *gates)))
+    for hook in config.hooks:
+        where = merged.where("hooks", hook.name, "gates")
+        for name in hook.gates:
+            if name not in gates:
+                problems.append(_undefined(where, name, tuple(gates)))
+            elif gates[name].pre_commit is not None:
+                _check_pre_commit_place(hook.name, name, where, problems)
+    for circle in _circles(gates):
+        where = merged.where("gates", circle[0])
+        chain = " → ".join(f"`{name}`" for name in circle)
+        hint = "Let one of them end in CONTINUE, BLOCK or STOP instead."
+        problems.append(Problem(where, f"its chain comes back to itself: {chain}", hint))
+
+
+def _check_command(gate: Gate, merged: Settings, problems: list[Problem]) -> None:
+    bad = merged.where("gates", gate.name, "command")
+    if gate.command is None and gate.pre_commit is None:
+        if any(problem.where == bad for problem in problems):
+            return  # there is one, and it is reported already
+        where = merged.where("gates", gate.name)
+        hint = f'Add command = "…" to `{gate.name}`.'
+        problems.append(Problem(where, "has no `command`", hint, deferred=True))
+    elif gate.command is not None and gate.pre_commit is not None:
+        where = merged.where("gates", gate.name, "pre_commit", "pre-commit")
+        hint = "Make two gates of it, and name both in the hook."
+        problems.append(Problem(where, "stands beside `command`; a gate has one of them", hint))
+
+
+def _check_pre_commit_place(hook: str, gate: str, where: str, problems: list[Problem]) -> None:
+    point = HOOK_POINTS[hook]
+    if point.host == "git" and point.scope not in _PRE_COMMIT_SCOPES:
+        message = f"gate `{gate}` runs pre-commit hooks on paths, and {hook} is not about paths"
+        problems.append(Problem(where, message, "Use a gate with a command here."))
+
+
+def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
+    if name in POLICY_NAMES:
+        hint = f"`{name}` is kept for a built-in policy that this version does not have."
+    else:
+        hint = did_you_mean(name, known) or f"Define it: [tool.gitgates.gates.{name}]."
+    return Problem(where, f"gate `{name}` is not defined", hint, deferred=True)
+
+
+def _circles(gates: dict[str, Gate]) -> list[tuple[str, ...]]:
+    """Return each chain that comes back to its start, once, from its first gate in the file."""
+    found: list[tuple[str, ...]] = []
+    for start in gates:
+        chain = _way_back(start, gates)
+        if chain and not any(set(chain) == set(other) for other in found):
+            found.append(chain)
+    return found
+
+
+def _way_back(start: str, gates: dict[str, Gate]) -> tuple[str, ...]:
+    """Return the shortest chain from `start` to itself, both ends named; empty where none."""
+    chains: list[tuple[str, ...]] = [(start,)]
+    seen: set[str] = set()
+    while chains:
+        chain = chains.pop(0)
+        gate = gates.get(chain[-1])
+        if gate is None:
+            continue
+        for action in (gate.on_pass, gate.on_fail):
+            if action == start:
+                return (*chain, start)
+            if action not in ACTIONS and action not in seen:
+                seen.add(action)
+                chains.append((*chain, action))
+    return ()

@@ -1,0 +1,175 @@
+"""Parsers of one value each: TOML in, our value out, or a `BadValue` that says what fits."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class BadValue(Exception):
+    """A value that does not fit: what was expected, and what to write instead."""
+
+    def __init__(self, expected: str, hint: str = "") -> None:
+        super().__init__(expected)
+        self.expected = expected
+        self.hint = hint
+
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+_SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|KB|MB|k|M)?", re.IGNORECASE)
+_UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2, "kb": 1000}
+_UNITS["mb"] = 1000**2
+_LONGEST_SHOWN = 60
+
+
+def show(value: object) -> str:
+    """Return `value` as a person would write it in TOML, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def duration(value: object) -> float:
+    """Parse a positive time: a number of seconds, or text such as `30s`, `2m`, `1h30m`."""
+    seconds = 0.0
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.replace(" ", ""))):
+        hours, minutes, rest = (float(part or 0) for part in match.groups())
+        seconds = hours * 3600 + minutes * 60 + rest
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise BadValue('seconds above zero, or "30s", "2m", "1h30m"', 'Try timeout = "30s".')
+    return seconds
+
+
+def size(value: object) -> int:
+    """Parse a number of bytes above zero: a number, or text such as `64 KiB`, `1 MiB`."""
+    count = 0
+    if isinstance(value, int) and not isinstance(value, bool):
+        count = value
+    elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        count = int(match[1]) * _UNITS[(match[2] or "").lower()]
+    if count <= 0:
+        raise BadValue('bytes above zero, or "64 KiB", "1 MiB"')
+    return count
+
+
+def count(value: object) -> int:
+    """Parse a whole number from zero up."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise BadValue("a whole number, 0 or more")
+    return value
+
+
+def flag(value: object) -> bool:
+    """Parse true or false."""
+    if not isinstance(value, bool):
+        raise BadValue("true or false, without quotes")
+    return value
+
+
+def text(value: object) -> str:
+    """Parse one line or more of text."""
+    if not isinstance(value, str):
+        raise BadValue("text in quotes")
+    return value
+
+
+def one_of(*words: str) -> Callable[[object], str]:
+    """Make a parser of one of some words."""
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise BadValue("one of " + ", ".join(words), did_you_mean(value, words))
+        return value
+
+    return parse
+
+
+def action(value: object) -> str:
+    """Parse CONTINUE, BLOCK, STOP, or what may be a gate's name."""
+    if not isinstance(value, str) or not value.strip():
+        raise BadValue("CONTINUE, BLOCK, STOP, or the name of a gate")
+    return value
+
+
+def names(value: object) -> tuple[str, ...]:
+    """Parse an array of texts that are not empty."""
+    if isinstance(value, str):
+        raise BadValue("an array of texts", f"Try [{show(value)}].")
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadValue("an array of texts")
+    for item in value:
+        if not item.strip() or "\0" in item:
+            raise BadValue("an array of texts, none of them empty")
+    return tuple(value)
+
+
+def command(value: object) -> str | tuple[str, ...]:
+    """Parse a command: text for the shell, or an array that is executed as it is."""
+    if isinstance(value, str) and value.strip() and "\0" not in value:
+        return value
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        argv: tuple[str, ...] = tuple(value)
+        if argv[0].strip() and not any("\0" in item for item in argv):
+            return argv
+    raise BadValue("a shell command in quotes, or an array of a program and its arguments")
+
+
+def pre_commit(value: object) -> tuple[str, ...] | None:
+    """Parse `true` (all hooks), `false` (none), or an array of hook ids."""
+    if isinstance(value, bool):
+        return () if value else None
+    try:
+        ids = names(value)
+    except BadValue:
+        ids = ()
+    if not ids:
+        raise BadValue("true, or an array of hook ids", 'Try pre-commit = ["ruff", "mypy"].')
+    return ids
+
+
+def environment(value: object) -> tuple[tuple[str, str], ...]:
+    """Parse a table of environment names and texts."""
+    if not isinstance(value, dict):
+        raise BadValue("a table of names and texts", 'Try env = { NAME = "value" }.')
+    for name, content in value.items():
+        if not name or "=" in name or "\0" in name:
+            raise BadValue("environment names without `=`", f"`{name}` cannot be one.")
+        if not isinstance(content, str) or "\0" in content:
+            raise BadValue("texts as values", f'Try {name} = "{content}".')
+    return tuple(value.items())
+
+
+def folder(value: object) -> str:
+    """Parse a folder inside the repository, relative to its root."""
+    if isinstance(value, str) and value.strip() and "\0" not in value:
+        parts = [part for part in value.replace("\\", "/").split("/") if part not in ("", ".")]
+        if not value.startswith("/") and ".." not in parts:
+            return "/".join(parts) or "."
+    raise BadValue("a folder inside the repository, relative to its root")
+
+
+def patterns(value: object) -> tuple[str, ...]:
+    """Parse an array of gitignore-style patterns."""
+    found = names(value)
+    for item in found:
+        if "\n" in item or not item.lstrip("!").strip("/"):
+            raise BadValue("an array of patterns such as *.py or src/")
+    return found
+
+
+def did_you_mean(word: object, known: tuple[str, ...]) -> str:
+    """Return `Did you mean X?` for the nearest of the known words, or nothing."""
+    # Cold: only a configuration with a mistake in it pays for difflib.
+    from difflib import get_close_matches
+
+    if not isinstance(word, str):
+        return ""
+    by_fold = {item.casefold(): item for item in known}
+    near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
+    return f"Did you mean `{by_fold[near[0]]}`?" if near else ""

@@ -1,0 +1,1 @@
+"""What to run and what it means. Pure: values in, values out."""

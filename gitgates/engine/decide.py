@@ -1,0 +1,75 @@
+"""Say what all results mean together, in words for a person."""
+
+from __future__ import annotations
+
+from gitgates.types import ALLOW, BLOCK, STOP, Decision, GateResult, Plan, Visit
+
+_SHOWN = 3  # paths, on one line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.engine.walk import Walk
+
+
+def decide(plan: Plan, walk: Walk) -> Decision:
+    """Return the decision of a walk that is over: the strongest verdict, and who asked for it."""
+    asked = next((v for v in walk.visits if v.verdict == walk.verdict and _decides(v)), None)
+    notes = tuple(step.note for step in plan.steps if step.note)
+    return Decision(
+        verdict=walk.verdict,
+        asked=asked.result.gate if asked and walk.verdict != ALLOW else "",
+        reason=_reason(asked) if asked and walk.verdict != ALLOW else "",
+        visits=walk.visits,
+        not_run=walk.not_run,
+        notes=(plan.event.note, *notes) if plan.event.note else notes,
+    )
+
+
+def _decides(visit: Visit) -> bool:
+    """Tell whether a visit has its verdict from itself, not from the gate that it led to."""
+    if visit.verdict in (BLOCK, STOP):
+        return visit.action in ("BLOCK", "STOP")
+    return True
+
+
+def _reason(visit: Visit) -> str:
+    said = describe(visit.result)
+    match visit.verdict:
+        case 3 if visit.result.status == "not-started" and visit.action == "STOP":
+            return visit.result.reason or said
+        case 3 | 2 if visit.result.status == "passed" and not visit.result.changed_paths:
+            return f"gate `{visit.result.gate}` passed, and its on_pass is {visit.action}"
+        case 3 | 2:
+            return f"gate `{visit.result.gate}` {said}"
+        case 1 if visit.rescued_by:
+            return f"gate `{visit.result.gate}` {said}, but `{visit.rescued_by}` saved it"
+        case _:
+            return f"gate `{visit.result.gate}` {said}, but it only warns"
+
+
+def describe(result: GateResult) -> str:
+    """Return how a gate ended, in a few words: `failed (exit status 1)`."""
+    match result.status:
+        case "failed" if result.exit_status is not None:
+            return f"failed (exit status {result.exit_status})"
+        case "killed":
+            return f"was killed{_by_signal(result)}"
+        case "timed-out":
+            return f"timed out after {result.duration_s:.0f} s"
+        case "not-started":
+            return f"could not be started ({result.reason})"
+        case "skipped" | "not-run":
+            return f"was not run ({result.reason})"
+        case "passed" if result.changed_paths:
+            return f"changed {_count(result.changed_paths)}"
+        case status:
+            return status
+
+
+def _by_signal(result: GateResult) -> str:
+    return f" by signal {result.signal}" if result.signal else ""
+
+
+def _count(paths: tuple[str, ...]) -> str:
+    shown = ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
+    return f"{len(paths)} file{'s' if len(paths) > 1 else ''}: {shown}"

@@ -1,0 +1,87 @@
+"""Make the plan of an event: each gate that can be reached, on which paths, or why not."""
+
+from __future__ import annotations
+
+from gitgates.engine.match import select
+from gitgates.lifecycle import STANDS_IN_FOR
+from gitgates.types import ACTIONS, PRIORITIES, Config, Event, Gate, Hook, Plan, Step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def find_hook(config: Config, name: str) -> Hook | None:
+    """Return what the configuration says of a hook, or of the one that it stands in for."""
+    by_name = {hook.name: hook for hook in config.hooks}
+    return by_name.get(name) or by_name.get(STANDS_IN_FOR.get(name, ""))
+
+
+def takes_paths(gate: Gate) -> bool:
+    """Tell whether a gate is about paths at all; one that is not runs whatever has changed."""
+    return (
+        gate.files is not None
+        or bool(gate.exclude)
+        or gate.pass_files
+        or gate.pre_commit is not None
+    )
+
+
+def wants_paths(config: Config, hook: Hook) -> bool:
+    """Tell whether any gate that the hook can reach is about paths."""
+    gates = {gate.name: gate for gate in config.gates}
+    return any(takes_paths(gates[name]) for name in reachable(hook.gates, gates) if name in gates)
+
+
+def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]) -> Plan:
+    """Return the plan of `event`. `skips` is gate name → who asks to skip it."""
+    gates = {gate.name: gate for gate in config.gates}
+    order = [PRIORITIES.index(gates[name].priority) if name in gates else 2 for name in hook.gates]
+    listed = tuple(
+        name
+        for _rank, name in sorted(zip(order, hook.gates, strict=True), key=lambda pair: pair[0])
+    )
+    steps = tuple(
+        _make_step(gates.get(name), name, event, skips) for name in reachable(listed, gates)
+    )
+    return Plan(event=event, hook=hook, listed=listed, steps=steps, config_digest=config.digest)
+
+
+def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, ...]:
+    """Return the named gates and all that their actions lead to, defined or not, each once."""
+    found: list[str] = []
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop(0)
+        if name in found:
+            continue
+        found.append(name)
+        if gate := gates.get(name):
+            waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
+    return tuple(found)
+
+
+def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, str]) -> Step:
+    if gate is None:
+        return Step(gate=Gate(name=name), fault=f"gate `{name}` is named but not defined")
+    if gate.command is None and gate.pre_commit is None:
+        return Step(gate=gate, fault=f"gate `{name}` has no command")
+    note = ""
+    if name in skips:
+        if not gate.required:
+            return Step(gate=gate, skip=f"named in {skips[name]}")
+        note = f"gate `{name}` is required: {skips[name]} does not skip it"
+    if not takes_paths(gate):
+        return Step(gate=gate, note=note)
+    if event.paths is None:
+        return Step(gate=gate, skip=f"{event.name} is not about paths", note=note)
+    paths = select(event.paths, gate.files, gate.exclude)
+    return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
+
+
+def _no_match(event: Event, gate: Gate) -> str:
+    if not event.paths:
+        return "no path has changed"
+    if gate.files == ():
+        return "`files` is empty"
+    return f"none of {len(event.paths)} paths matches"

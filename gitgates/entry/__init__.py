@@ -1,0 +1,1 @@
+"""The programs that hosts start: small, standard library only, no click."""

@@ -1,0 +1,67 @@
+"""`gitgates git-hook SHIM HOOK [ARG]…`: what the shim in .git/hooks starts."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates import environ
+from gitgates.engine.environment import enter, is_active
+from gitgates.entry.streams import read_stdin
+from gitgates.errors import UsageError
+from gitgates.hosts import git as host
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.pipeline import ACTIVE, handle
+from gitgates.report.console import Console
+from gitgates.report.text import Style
+from gitgates.runner import World
+from gitgates.system.git import Git
+from gitgates.system.kept import SUFFIX, KeptHook
+from gitgates.system.roots import find_roots
+from gitgates.system.terminal import Terminal, open_terminal
+
+
+def run(args: list[str]) -> int:
+    """Run what git fired: the hook that was there before ours, then the gates."""
+    env = environ.read()
+    shim, hook, *argv = (*args, "", "")[: max(len(args), 2)]
+    point = HOOK_POINTS.get(hook)
+    if point is None or point.host != "git":
+        raise UsageError(f"`{hook}` is no hook of git", "Known are those of: git help hooks")
+    terminal = open_terminal(2, env)
+    roots = find_roots(os.getcwd(), env)
+    active = env.get(ACTIVE, "")
+    if is_active(active, hook, roots.git_dir_abs):
+        terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
+        return 0
+    stdin = read_stdin() if point.reads_stdin else None
+    kept_env = {**env, ACTIVE: enter(active, hook, roots.git_dir_abs)}
+    kept = KeptHook(os.path.abspath(shim + SUFFIX), tuple(argv), stdin, kept_env)
+    kept_status = _run_kept(kept, terminal)
+    console = Console(terminal, Style(colour=terminal.colour))
+    git = Git(cwd_abs=roots.root_abs, env=env)
+    world = World(roots, git, env, console, wants_ticks=terminal.live)
+    event = host.decode(hook, tuple(argv), stdin or b"", roots.root_abs)
+    handled = handle(event, world)
+    if handled.note:
+        terminal.write(f"gitgates {hook}: {handled.note}\n".encode())
+    if handled.plan is None or handled.decision is None:
+        return kept_status
+    outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
+    terminal.write(outcome.stderr)
+    return outcome.exit_status or kept_status
+
+
+def _run_kept(kept: KeptHook, terminal: Terminal) -> int:
+    """Run the hook that was there before; its failure counts, and is said."""
+    if not kept.exists():
+        return 0
+    try:
+        status = kept.run()
+    except OSError as error:
+        status = 1
+        reason = error.strerror or str(error)
+        terminal.write(os.fsencode(f"gitgates: {kept.path_abs}: cannot be run: {reason}\n"))
+    if status:
+        name = os.path.basename(kept.path_abs)
+        terminal.write(os.fsencode(f"gitgates: {name} failed (exit status {status})\n"))
+    return status

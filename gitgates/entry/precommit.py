@@ -1,0 +1,60 @@
+"""`gitgates pre-commit-hook STAGE [FILE]…`: what the pre-commit framework, or prek, starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitgates import environ
+from gitgates.errors import UsageError
+from gitgates.hosts import precommit as host
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.pipeline import handle
+from gitgates.report.console import Console
+from gitgates.report.text import Style
+from gitgates.runner import World
+from gitgates.system.git import Git
+from gitgates.system.roots import find_roots
+from gitgates.system.terminal import open_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def run(args: list[str]) -> int:
+    """Run the gates of one stage on the files that the framework names."""
+    env = environ.read()
+    if environ.is_off(env):
+        return 0
+    stage, *files = args or [""]
+    point = HOOK_POINTS.get(stage)
+    if point is None or not point.framework:
+        raise UsageError(f"`{stage}` is no stage of the pre-commit framework")
+    cwd_abs = os.getcwd()
+    roots = find_roots(cwd_abs, env)
+    terminal = open_terminal(1, env)
+    console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
+    world = World(
+        roots=roots,
+        git=Git(cwd_abs=roots.root_abs, env=env),
+        env=_persons_env(env),
+        listener=console,
+    )
+    event = host.decode(stage, tuple(files), env, (roots.root_abs, cwd_abs))
+    handled = handle(event, world)
+    if handled.note:
+        terminal.write(f"gitgates {stage}: {handled.note}\n".encode())
+    if handled.plan is None or handled.decision is None:
+        return 0
+    outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
+    terminal.write(outcome.stdout)
+    return outcome.exit_status
+
+
+def _persons_env(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment that the person called the framework in, as far as it can be told."""
+    own_bin_abs = os.path.dirname(os.path.abspath(sys.executable))
+    first = (host.remaining_path(env, own_bin_abs) or [""])[0]
+    has_venv = os.path.isfile(os.path.join(os.path.dirname(first), "pyvenv.cfg"))
+    return host.undo_venv(env, own_bin_abs, has_venv=has_venv)

@@ -1,0 +1,67 @@
+"""One class for each expected failure: its exit status, its message, and what to do.
+
+Anything else that escapes is a bug of ours (exit status 70). The statuses follow sysexits.h, and
+stay clear of 2: to a coding agent, exit status 2 means "block".
+"""
+
+from __future__ import annotations
+
+OK = 0
+BLOCKED = 1
+
+EXIT_STATUSES: tuple[tuple[int, str], ...] = (
+    (0, "ok: every gate passed, was skipped, or only warned"),
+    (1, "a gate blocked or stopped (doctor: something is wrong)"),
+    (64, "usage: an option, argument or file name that makes no sense"),
+    (69, "unavailable: the hook's interpreter or installation is gone; nothing was checked"),
+    (70, "a bug in gitgates; please report it"),
+    (73, "the state folder cannot be written"),
+    (74, "git failed, or this is not a git repository"),
+    (75, "another gitgates run holds the lock"),
+    (78, "the configuration has problems, or there is none where one is needed"),
+    (130, "interrupted by a signal; the gates' processes were ended"),
+)
+
+
+class GitgatesError(Exception):
+    """Expected trouble: a message for a person, a hint that says what to do, an exit status."""
+
+    exit_status = 70
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(GitgatesError):
+    """The call makes no sense."""
+
+    exit_status = 64
+
+
+class StateError(GitgatesError):
+    """The state folder cannot be written."""
+
+    exit_status = 73
+
+
+class GitError(GitgatesError):
+    """Git failed, or there is no repository."""
+
+    exit_status = 74
+
+
+class ConfigError(GitgatesError):
+    """The configuration has problems; all of them are in the message."""
+
+    exit_status = 78
+
+
+class Interrupted(GitgatesError):
+    """A signal asked us to end."""
+
+    exit_status = 130

@@ -1,0 +1,102 @@
+"""The pre-commit framework (or prek) as a host: it runs us as one of its hooks.
+
+It hands over file names as arguments and everything else as PRE_COMMIT_* variables. It has hidden
+unstaged work already, and it has put its own environment in front of the person's: `undo_venv`
+takes that out again, because gates are the person's commands.
+
+Source: pre_commit/commands/run.py and hook_impl.py of pre-commit 4.7; prek 0.5.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.types import BLOCK, Decision, Event, Outcome, RefUpdate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ZEROS = "0" * 40
+# What git gave the hook as arguments, in the framework's variables, in git's order.
+_ARGUMENTS = {
+    "pre-push": ("PRE_COMMIT_REMOTE_NAME", "PRE_COMMIT_REMOTE_URL"),
+    "post-checkout": ("PRE_COMMIT_FROM_REF", "PRE_COMMIT_TO_REF", "PRE_COMMIT_CHECKOUT_TYPE"),
+    "post-merge": ("PRE_COMMIT_IS_SQUASH_MERGE",),
+    "post-rewrite": ("PRE_COMMIT_REWRITE_COMMAND",),
+    "pre-rebase": ("PRE_COMMIT_PRE_REBASE_UPSTREAM", "PRE_COMMIT_PRE_REBASE_BRANCH"),
+    "prepare-commit-msg": ("PRE_COMMIT_COMMIT_MSG_SOURCE", "PRE_COMMIT_COMMIT_OBJECT_NAME"),
+}
+# Here the framework knows the paths; elsewhere git is asked, as for git's own hooks.
+_NAMES_FILES = ("staged", "pushed", "caller")
+
+
+def decode(
+    stage: str, files: tuple[str, ...], env: Mapping[str, str], places: tuple[str, str]
+) -> Event:
+    """Return the event of one run of our hook. `places` are the root and the current folder.
+
+    `files` are relative to the current folder: prek runs us in the folder of the project, which
+    may lie below the root.
+    """
+    root_abs, cwd_abs = places
+    scope = HOOK_POINTS[stage].scope
+    absolute = tuple(posixpath.normpath(posixpath.join(cwd_abs, name)) for name in files)
+    argv = tuple(env[name] for name in _ARGUMENTS.get(stage, ()) if name in env)
+    message = absolute[0] if scope == "message" and absolute else ""
+    refs = (_pushed_ref(env),) if scope == "pushed" else ()
+    return Event(
+        host="pre-commit",
+        name=stage,
+        root_abs=root_abs,
+        paths=tuple(_below(root_abs, p) for p in absolute) if scope in _NAMES_FILES else None,
+        refs=refs,
+        argv=(message, *argv) if message else argv,
+        stdin=b"".join(_ref_line(ref) for ref in refs),
+        message_file_abs=message,
+    )
+
+
+def encode(decision: Decision, text: bytes) -> Outcome:
+    """Return what the framework receives; it shows stdout where we fail, or where it is asked."""
+    return Outcome(exit_status=1 if decision.verdict >= BLOCK else 0, stdout=text)
+
+
+def undo_venv(env: Mapping[str, str], own_bin_abs: str, *, has_venv: bool) -> dict[str, str]:
+    """Return the environment without the framework's own virtual environment in front.
+
+    `has_venv` tells whether the first folder of what remains of the PATH belongs to one: then that
+    is the person's, whose VIRTUAL_ENV the framework has overwritten.
+    """
+    clean = dict(env)
+    folders = remaining_path(env, own_bin_abs)
+    if posixpath.dirname(own_bin_abs) != env.get("VIRTUAL_ENV", ""):
+        return clean
+    clean["PATH"] = ":".join(folders)
+    del clean["VIRTUAL_ENV"]
+    if has_venv and folders:
+        clean["VIRTUAL_ENV"] = posixpath.dirname(folders[0])
+    return clean
+
+
+def remaining_path(env: Mapping[str, str], own_bin_abs: str) -> list[str]:
+    """Return the folders of the PATH but the framework's own."""
+    return [folder for folder in env.get("PATH", "").split(":") if folder != own_bin_abs]
+
+
+def _pushed_ref(env: Mapping[str, str]) -> RefUpdate:
+    return RefUpdate(
+        local_ref=env.get("PRE_COMMIT_LOCAL_BRANCH", ""),
+        local_id=env.get("PRE_COMMIT_TO_REF", _ZEROS),
+        remote_ref=env.get("PRE_COMMIT_REMOTE_BRANCH", ""),
+        remote_id=env.get("PRE_COMMIT_FROM_REF", _ZEROS),
+    )
+
+
+def _ref_line(ref: RefUpdate) -> bytes:
+    return " ".join(ref).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def _below(root_abs: str, path_abs: str) -> str:
+    return posixpath.relpath(path_abs, root_abs)

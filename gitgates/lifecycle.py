@@ -1,0 +1,89 @@
+"""Every hook of every host: which host fires it, what it is given, what it is about.
+
+Source: githooks(5) of git 2.39 to 2.54, the agent's hook reference. Data only.
+"""
+
+from __future__ import annotations
+
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    # Where the paths of an event come from: the index being committed, the message file, the
+    # pushed ranges, the two commits named in the arguments, HEAD's own change, what a merge
+    # brought, what the caller names, or nowhere.
+    Scope: TypeAlias = Literal[
+        "staged", "message", "pushed", "two-commits", "head", "merged", "caller", "none"
+    ]
+
+
+class HookPoint(Record):
+    """One lifecycle point of a host."""
+
+    name: str
+    host: str  # git, claude, any
+    scope: Scope = "none"
+    reads_stdin: bool = False  # only then is standard input read: elsewhere it may be a terminal
+    client: bool = True  # git: runs where people work, so that install-hooks can install it
+    framework: bool = False  # a stage of the pre-commit framework too
+
+
+GIT_HOOKS: tuple[HookPoint, ...] = (
+    HookPoint("applypatch-msg", "git", "message"),
+    HookPoint("pre-applypatch", "git"),
+    HookPoint("post-applypatch", "git"),
+    HookPoint("pre-commit", "git", "staged", framework=True),
+    HookPoint("pre-merge-commit", "git", "staged", framework=True),
+    HookPoint("prepare-commit-msg", "git", "message", framework=True),
+    HookPoint("commit-msg", "git", "message", framework=True),
+    HookPoint("post-commit", "git", "head", framework=True),
+    HookPoint("pre-rebase", "git", framework=True),
+    HookPoint("post-checkout", "git", "two-commits", framework=True),
+    HookPoint("post-merge", "git", "merged", framework=True),
+    HookPoint("pre-push", "git", "pushed", reads_stdin=True, framework=True),
+    HookPoint("post-rewrite", "git", reads_stdin=True, framework=True),
+    HookPoint("reference-transaction", "git", reads_stdin=True),
+    HookPoint("post-index-change", "git"),
+    HookPoint("pre-auto-gc", "git"),
+    HookPoint("sendemail-validate", "git"),
+    HookPoint("p4-changelist", "git", "message"),
+    HookPoint("p4-prepare-changelist", "git", "message"),
+    HookPoint("p4-post-changelist", "git"),
+    HookPoint("p4-pre-submit", "git"),
+    # fsmonitor-watchman answers a protocol on stdout, so that it can never be a gate's place.
+    HookPoint("fsmonitor-watchman", "git", client=False),
+    HookPoint("pre-receive", "git", reads_stdin=True, client=False),
+    HookPoint("update", "git", client=False),
+    HookPoint("proc-receive", "git", reads_stdin=True, client=False),
+    HookPoint("post-receive", "git", reads_stdin=True, client=False),
+    HookPoint("post-update", "git", client=False),
+    HookPoint("push-to-checkout", "git", client=False),
+)
+
+_CLAUDE_EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "StopFailure",
+    "PreCompact",
+    "PostCompact",
+    "SessionEnd",
+)
+
+HOOK_POINTS: dict[str, HookPoint] = {
+    **{point.name: point for point in GIT_HOOKS},
+    **{name: HookPoint(name, "claude") for name in _CLAUDE_EVENTS},
+    "headless": HookPoint("headless", "any", "caller"),
+    "manual": HookPoint("manual", "any", "caller", framework=True),
+}
+
+# Git runs these instead of the other; without gates of its own, such a hook runs the other's.
+STANDS_IN_FOR = {"pre-merge-commit": "pre-commit"}

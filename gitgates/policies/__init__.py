@@ -1,0 +1,1 @@
+"""The built-in gates. Pure: facts in, a verdict out. None yet."""

@@ -1,0 +1,143 @@
+"""A run as text: one line a gate, the output of those that did not pass, and what it all means.
+
+Git hooks print this, so it is written for the hot path.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.engine.decide import describe
+from gitgates.record import Record
+from gitgates.types import WARN, Decision, GateResult, Plan, Visit
+
+_COLOURS = {
+    "passed": "32",
+    "failed": "31",
+    "timed-out": "31",
+    "killed": "31",
+    "not-started": "31",
+    "skipped": "2",
+    "not-run": "2",
+}
+_STATUS_WIDTH = 11
+_MINUTE_S = 60
+
+
+class Style(Record):
+    """How the text looks."""
+
+    colour: bool = False
+    quiet: bool = False  # only what did not pass
+    verbose: bool = False  # the output of gates that passed, too
+
+
+def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
+    """Return the line of a gate that has ended, and its output where that matters."""
+    gate = next(step.gate for step in plan.steps if step.gate.name == result.gate)
+    fine = result.status == "passed" and not result.changed_paths
+    if fine and style.quiet:
+        return b""
+    line = _line(result.gate, result.status, plan, style) + f"  {_time(result.duration_s):>8}"
+    if said := _detail(result):
+        line += f"  {said}"
+    shown = b""
+    if not fine or style.verbose or gate.on_pass in ("BLOCK", "STOP"):
+        shown = _output(result)
+    return _bytes(line.rstrip() + "\n") + shown
+
+
+def closing_text(decision: Decision, plan: Plan, style: Style) -> bytes:
+    """Return the lines of gates that did not run, the notes, and the summary."""
+    lines: list[str] = []
+    for visit in decision.visits:
+        result = visit.result
+        if result.status == "skipped" and not style.quiet:
+            lines.append(f"{_line(result.gate, 'skipped', plan, style)}  {result.reason}")
+        elif visit.action == "STOP" and result.status == "not-started" and not result.duration_s:
+            lines.append(f"{_line(result.gate, 'not-started', plan, style)}  {result.reason}")
+    for name in decision.not_run:
+        if not style.quiet:
+            why = f"the run ended at `{decision.asked}`"
+            lines.append(f"{_line(name, 'not-run', plan, style)}  {why}")
+    lines += [f"gitgates: {note}" for note in decision.notes]
+    if summary := _summary(decision, plan, style):
+        lines.append(summary)
+    return _bytes("".join(f"{line}\n" for line in lines))
+
+
+def _summary(decision: Decision, plan: Plan, style: Style) -> str:
+    head = f"gitgates {plan.event.name}"
+    match decision.verdict:
+        case 0:
+            return "" if style.quiet else f"{head}: {_tally(decision.visits)}"
+        case 1:
+            reasons = "; ".join(_warnings(decision))
+            return _paint(f"{head}: passed with a warning: {reasons}", "33", style)
+        case 2:
+            return _paint(f"{head}: blocked: {decision.reason}", "31", style)
+        case 3:
+            return _paint(f"{head}: stopped: {decision.reason}", "31", style)
+
+
+def _warnings(decision: Decision) -> list[str]:
+    return [
+        f"gate `{visit.result.gate}` {describe(visit.result)}"
+        + (f", but `{visit.rescued_by}` saved it" if visit.rescued_by else "")
+        for visit in decision.visits
+        if visit.verdict == WARN and (visit.action == "CONTINUE" or visit.rescued_by)
+    ]
+
+
+def _tally(visits: tuple[Visit, ...]) -> str:
+    ran = {visit.result.gate for visit in visits if visit.result.status == "passed"}
+    skipped = {visit.result.gate for visit in visits if visit.result.status == "skipped"}
+    parts = [_gates(len(ran), "passed")] if ran else []
+    parts += [_gates(len(skipped), "skipped")] if skipped else []
+    return ", ".join(parts) or "no gates"
+
+
+def _gates(count: int, how: str) -> str:
+    return f"{count} gate{'' if count == 1 else 's'} {how}"
+
+
+def _detail(result: GateResult) -> str:
+    match result.status:
+        case "failed" if result.exit_status:
+            return f"exit status {result.exit_status}"
+        case "killed" if result.signal:
+            return result.reason or f"signal {result.signal}"
+        case _ if result.changed_paths:
+            return describe(result)
+        case _:
+            return result.reason
+
+
+def _output(result: GateResult) -> bytes:
+    if not result.output:
+        return b""
+    lines = result.output.rstrip(b"\n").split(b"\n")
+    shown = b"".join(b"  | " + line.rstrip(b"\r") + b"\n" for line in lines)
+    if result.dropped_bytes and result.log_abs:
+        shown += b"  all of it: " + os.fsencode(result.log_abs) + b"\n"
+    return shown
+
+
+def _line(name: str, status: str, plan: Plan, style: Style) -> str:
+    width = max(len(step.gate.name) for step in plan.steps)
+    word = _paint(f"{status.replace('-', ' '):<{_STATUS_WIDTH}}", _COLOURS[status], style)
+    return f"{name:<{width}}  {word}"
+
+
+def _time(seconds: float) -> str:
+    if seconds >= _MINUTE_S:
+        return f"{int(seconds) // _MINUTE_S} m {int(seconds) % _MINUTE_S:02} s"
+    return f"{seconds:.2f} s"
+
+
+def _paint(text: str, code: str, style: Style) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if style.colour else text
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

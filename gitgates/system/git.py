@@ -1,0 +1,69 @@
+"""Every git command that gitgates itself runs.
+
+Ours never run hooks, never take optional locks, never start a pager, an external diff or the
+user's aliases, and speak English, because we read what they say.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import GitError
+from gitgates.record import Record
+from gitgates.system.call import Called, call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PREFIX = (
+    "git",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.quotePath=false",
+    "--no-optional-locks",
+    "--no-pager",
+    "--literal-pathspecs",
+)
+
+
+class Git(Record):
+    """Git, run in one folder with one environment."""
+
+    cwd_abs: str
+    env: Mapping[str, str]
+
+    def ask(self, *args: str, stdin: bytes = b"") -> Called:
+        """Run git and return whatever it answered.
+
+        Raises: GitError where git is not there or does not end.
+        """
+        argv = (*_PREFIX[:1], "-C", self.cwd_abs, *_PREFIX[1:], *args)
+        try:
+            return call(argv, {**self.env, "LC_ALL": "C"}, stdin)
+        except OSError as error:
+            raise GitError(
+                f"git could not be run: {error.strerror or error}", "Is git in the PATH?"
+            ) from error
+
+    def out(self, *args: str, stdin: bytes = b"") -> bytes:
+        """Run git and return its output.
+
+        Raises: GitError where it fails.
+        """
+        done = self.ask(*args, stdin=stdin)
+        if done.exit_status:
+            said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
+            raise GitError(f"git {args[0]} failed in {self.cwd_abs}: {said}")
+        return done.stdout
+
+    def lines(self, *args: str) -> list[str]:
+        """Run git and return the lines of its output."""
+        return os.fsdecode(self.out(*args)).splitlines()
+
+    def names(self, *args: str, stdin: bytes = b"") -> list[str]:
+        """Run git with `-z` among `args` and return the names that it prints."""
+        return [os.fsdecode(name) for name in self.out(*args, stdin=stdin).split(b"\0") if name]

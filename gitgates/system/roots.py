@@ -1,0 +1,134 @@
+"""Find the repository: its root, its git folder, and the folder that its worktrees share.
+
+The usual cases are read from the files themselves (gitrepository-layout(5)); git is asked only
+where they do not tell, because it costs more than all of the reading.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import GitError
+from gitgates.record import Record
+from gitgates.system.git import Git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Roots(Record):
+    """Where a repository keeps what."""
+
+    root_abs: str  # the top of the working tree
+    git_dir_abs: str  # of this worktree
+    common_dir_abs: str  # of all its worktrees
+    found_by_folder: bool = True  # False: only GIT_DIR leads from the root to the repository
+
+    @property
+    def state_abs(self) -> str:
+        """Our state folder of this worktree."""
+        return f"{self.git_dir_abs}/gitgates"
+
+    @property
+    def shared_state_abs(self) -> str:
+        """Our state folder for all worktrees."""
+        return f"{self.common_dir_abs}/gitgates"
+
+
+def find_roots(cwd_abs: str, env: Mapping[str, str]) -> Roots:
+    """Return the repository that a git command in `cwd_abs` would mean.
+
+    Raises: GitError where there is none, or it is bare and has no working tree.
+    """
+    if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
+        found = _read_upwards(cwd_abs)
+        if found:
+            return found
+    elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env["GIT_DIR"])):
+        return found
+    return _ask_git(cwd_abs, env)
+
+
+def _read_upwards(cwd_abs: str) -> Roots | None:
+    folder = cwd_abs
+    while True:
+        dot_git = os.path.join(folder, ".git")
+        if os.path.isfile(os.path.join(dot_git, "HEAD")):
+            return _roots(folder, dot_git)
+        if os.path.isfile(dot_git) and (git_dir := _read_line(dot_git, "gitdir: ")):
+            return _roots(folder, os.path.join(folder, git_dir))
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _read_linked(cwd_abs: str, git_dir: str) -> Roots | None:
+    """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd."""
+    git_dir_abs = os.path.join(cwd_abs, git_dir)
+    if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
+        return None
+    back = _read_line(os.path.join(cwd_abs, ".git"), "gitdir: ")
+    if back and os.path.realpath(os.path.join(cwd_abs, back)) == os.path.realpath(git_dir_abs):
+        return _roots(cwd_abs, git_dir_abs)
+    return None
+
+
+def _roots(root_abs: str, git_dir: str) -> Roots | None:
+    git_dir_abs = os.path.normpath(git_dir)
+    common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
+    common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
+    if _says_otherwise(os.path.join(common_abs, "config")):
+        return None
+    return Roots(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=common_abs)
+
+
+def _says_otherwise(config_abs: str) -> bool:
+    """Tell whether a repository's config may move the working tree: then git is asked."""
+    try:
+        with open(config_abs, "rb", buffering=0) as file:
+            config = file.read().lower()
+    except OSError:
+        return True
+    # `bare = false` is in every config; anything else about it is for git to read.
+    lines = [b"".join(line.split()) for line in config.splitlines()]
+    return b"worktree=" in b"\n".join(lines) or any(
+        line.startswith(b"bare") and line != b"bare=false" for line in lines
+    )
+
+
+def _read_line(path_abs: str, prefix: str) -> str:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            line = os.fsdecode(file.read()).rstrip("\r\n")
+    except OSError:
+        return ""
+    return line[len(prefix) :] if line.startswith(prefix) else ""
+
+
+def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Roots:
+    git = Git(cwd_abs=cwd_abs, env=env)
+    bare = git.ask("rev-parse", "--is-bare-repository")
+    if bare.exit_status:
+        raise GitError(
+            f"{cwd_abs}: not a git repository (or git cannot read it): "
+            + os.fsdecode(bare.stderr).strip().removeprefix("fatal: "),
+            "Go into one, or make one with: git init",
+        )
+    top = git.ask("rev-parse", "--show-toplevel")
+    if top.exit_status or not top.stdout.strip():
+        raise GitError(
+            f"{cwd_abs}: this repository has no working tree here: nothing can be checked",
+            "Go to a working tree, or set GIT_DIR and GIT_WORK_TREE as for your git commands.",
+        )
+    git_dir = git.lines("rev-parse", "--absolute-git-dir")[0]
+    common = git.lines("rev-parse", "--git-common-dir")[0]
+    root_abs = os.fsdecode(top.stdout).rstrip("\n")
+    by_folder = _read_upwards(root_abs)
+    return Roots(
+        root_abs=root_abs,
+        git_dir_abs=git_dir,
+        common_dir_abs=os.path.normpath(os.path.join(cwd_abs, common)),
+        found_by_folder=by_folder is not None and by_folder.git_dir_abs == git_dir,
+    )

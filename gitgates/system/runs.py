@@ -1,0 +1,47 @@
+"""One folder a run, for its logs; the oldest go when there are many."""
+
+from __future__ import annotations
+
+import os
+import time
+
+KEPT_RUNS = 50
+
+
+def new_run(state_abs: str) -> str:
+    """Return the folder of a new run; it is made when something is written to it."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return f"{state_abs}/runs/{stamp}-{os.getpid()}"
+
+
+def log_abs(run_abs: str, gate: str, attempt: int) -> str:
+    """Return the log file of one gate. Every gate name makes a file name, and no two the same."""
+    safe = "".join(
+        char if char.isalnum() or char in "-_. " else f"%{ord(char):02X}" for char in gate
+    )
+    again = f".{attempt}" if attempt else ""
+    return f"{run_abs}/logs/{safe.lstrip('.') or '%2E'}{again}.log"
+
+
+def prune(state_abs: str) -> None:
+    """Remove all but the newest runs. What cannot be removed stays."""
+    runs_abs = f"{state_abs}/runs"
+    try:
+        names = sorted(os.listdir(runs_abs))
+    except OSError:
+        return
+    for name in names[:-KEPT_RUNS]:
+        _remove_tree(f"{runs_abs}/{name}")
+
+
+def _remove_tree(folder_abs: str) -> None:
+    # shutil would load a dozen modules into a hook for this.
+    try:
+        for entry in list(os.scandir(folder_abs)):
+            if entry.is_dir(follow_symlinks=False):
+                _remove_tree(entry.path)
+            else:
+                os.unlink(entry.path)
+        os.rmdir(folder_abs)
+    except OSError:
+        return

@@ -1,0 +1,45 @@
+"""The paths of an event: which question to ask git, by the hook's subject."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.system import facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+    from gitgates.types import Event
+
+_BRANCH_CHECKOUT = "1"
+
+
+def paths_of(event: Event, git: Git, roots: Roots) -> tuple[str, ...] | None:
+    """Return the paths that an event is about; None where it is not about paths."""
+    match HOOK_POINTS[event.name].scope:
+        case "staged":
+            return facts.staged_paths(git, roots.git_dir_abs)
+        case "message" if event.message_file_abs:
+            return (os.path.relpath(event.message_file_abs, roots.root_abs),)
+        case "pushed":
+            return facts.pushed_paths(git, event.refs, event.argv[0] if event.argv else "")
+        case "head":
+            return facts.head_paths(git)
+        case "merged":
+            return facts.merged_paths(git)
+        case "two-commits":
+            return _checkout_paths(event, git)
+        case "caller":
+            return facts.changed_paths(git)
+        case _:
+            return None
+
+
+def _checkout_paths(event: Event, git: Git) -> tuple[str, ...] | None:
+    """Return what a checkout of another commit changed. Source: githooks(5), post-checkout."""
+    old, new, flag = (*event.argv, "", "", "")[:3]
+    if flag != _BRANCH_CHECKOUT or not old.strip("0"):
+        return None
+    return facts.range_paths(git, old, new)

@@ -1,0 +1,192 @@
+"""The records that flow through gitgates. No logic, no input or output.
+
+Paths are `str`, relative to the root, `/`-separated, unless named `*_abs`. Times are float seconds
+named `*_s`. Digests are lower-case hex.
+"""
+
+from __future__ import annotations
+
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    # How one gate ended. A gate that timed out, was killed or could not start did not "fail".
+    Status: TypeAlias = Literal[
+        "passed", "failed", "timed-out", "not-started", "killed", "skipped", "not-run"
+    ]
+    Strategy: TypeAlias = Literal["sequence", "collect"]
+    # CONTINUE, BLOCK, STOP, or the name of a gate (which can be none of these words).
+    Action: TypeAlias = str
+    # ALLOW < WARN < BLOCK < STOP: max() is the precedence.
+    Verdict: TypeAlias = Literal[0, 1, 2, 3]
+
+ALLOW: Verdict = 0
+WARN: Verdict = 1
+BLOCK: Verdict = 2
+STOP: Verdict = 3
+VERDICTS = ("allow", "warn", "block", "stop")
+ACTIONS = ("CONTINUE", "BLOCK", "STOP")
+PRIORITIES = ("critical", "high", "normal", "low")
+
+
+class RefUpdate(Record):
+    """One line of pre-push's standard input. An id of zeros means: no such ref on that side."""
+
+    local_ref: str
+    local_id: str
+    remote_ref: str
+    remote_id: str
+
+
+class Event(Record):
+    """One firing of a hook, in no host's dialect."""
+
+    host: str  # git, pre-commit, manual
+    name: str  # the hook, in the host's word
+    root_abs: str
+    paths: tuple[str, ...] | None = None  # None: this hook is not about paths
+    refs: tuple[RefUpdate, ...] = ()
+    argv: tuple[str, ...] = ()  # what the host gave the hook, for gates that ask for it
+    stdin: bytes = b""
+    message_file_abs: str = ""
+    note: str = ""  # what the person should know about how the paths were chosen
+
+
+class Gate(Record):
+    """A named check: one command, its limits, and its two actions."""
+
+    name: str
+    description: str = ""
+    command: str | tuple[str, ...] | None = None  # str: for the shell; tuple: executed; None: none
+    pre_commit: tuple[str, ...] | None = None  # hook ids to run instead of a command; (): all
+    runner: str = "pre-commit"  # the program that runs them
+    working_dir: str = "."
+    env: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 300.0
+    on_pass: Action = "CONTINUE"
+    on_fail: Action = "BLOCK"
+    files: tuple[str, ...] | None = None  # None: all; (): none
+    exclude: tuple[str, ...] = ()
+    pass_files: bool = False
+    pass_hook_input: bool = False
+    priority: str = "normal"
+    writes: bool = False
+    required: bool = False
+    git_env: str = "auto"  # auto, commit, clean: see engine/environment.py
+
+
+class Hook(Record):
+    """What runs at one lifecycle point."""
+
+    name: str
+    gates: tuple[str, ...] = ()
+    strategy: Strategy = "sequence"
+    enabled_tools: tuple[str, ...] | None = None  # None: all; (): none
+    enabled_agents: tuple[str, ...] | None = None
+    max_retries: int = 3
+
+
+class Config(Record):
+    """All settings of one repository, checked."""
+
+    jobs: int = 0  # 0: one per CPU
+    max_output_bytes: int = 65536
+    gates: tuple[Gate, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    digest: str = ""  # of the merged settings, not of the files' bytes
+    sources: tuple[str, ...] = ()  # the file names read, in the order of merging
+
+
+class Problem(Record):
+    """One thing wrong with the configuration: where, what, and what to do."""
+
+    where: str
+    message: str
+    hint: str = ""
+    deferred: bool = False  # only the hook that reaches this place is refused
+
+
+class Step(Record):
+    """One gate of a plan."""
+
+    gate: Gate
+    paths: tuple[str, ...] = ()  # those that match; empty where the gate takes none
+    skip: str = ""  # why it does not run
+    fault: str = ""  # why it cannot be run at all: this stops the run when it is reached
+    note: str = ""  # a wish that was not granted
+
+
+class Plan(Record):
+    """Which gates an event runs, on which paths, and why each other one is skipped."""
+
+    event: Event
+    hook: Hook
+    listed: tuple[str, ...]  # in the order of running; chained gates are only in `steps`
+    steps: tuple[Step, ...]  # every gate that can be reached, listed ones first
+    config_digest: str = ""
+
+
+class Ending(Record):
+    """How one process ended: by an exit status or by a signal, and who wanted it to."""
+
+    exit_status: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    ended_by_us: bool = False  # because we were interrupted, or the run was stopped
+    not_started: str = ""  # why it never ran
+
+
+class GateResult(Record):
+    """How one gate ended."""
+
+    gate: str
+    status: Status
+    exit_status: int | None = None
+    signal: int | None = None
+    duration_s: float = 0.0
+    output: bytes = b""  # head and tail, the gap marked
+    dropped_bytes: int = 0
+    changed_paths: tuple[str, ...] = ()
+    reason: str = ""  # why, where the status alone does not say
+    log_abs: str = ""  # all of the output; empty where there was none
+
+
+class Visit(Record):
+    """One gate as the walk met it: its result and what its action made of that."""
+
+    result: GateResult
+    verdict: Verdict
+    action: Action
+    called_by: str = ""  # the gate whose action led here
+    rescued_by: str = ""  # the gate that its on_fail chain ended well with
+
+
+class Decision(Record):
+    """What all results mean together."""
+
+    verdict: Verdict
+    asked: str = ""  # the gate that decided
+    reason: str = ""  # for a person, one line
+    visits: tuple[Visit, ...] = ()  # in the order in which the walk met them
+    not_run: tuple[str, ...] = ()  # listed gates that did not get their turn
+    notes: tuple[str, ...] = ()
+
+
+class Outcome(Record):
+    """The bytes and the exit status that the host receives."""
+
+    exit_status: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
+class Command(Record):
+    """One process to start: everything decided, nothing started."""
+
+    argv: tuple[str, ...]
+    cwd_abs: str
+    env: tuple[tuple[str, str], ...]
+    stdin_abs: str = ""  # a file to read from; empty: nothing to read
+    shell: bool = False  # then exit statuses 126 and 127 mean what sh means by them

@@ -1,0 +1,86 @@
+"""Patterns select what `git check-ignore` would ignore."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitgates.engine.match import match_name, matches, parse, select
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ignore")
+    subprocess.run(["git", "init", "-q", path], check=True)
+    return path
+
+
+def ask_git(repo: Path, lines: list[str], paths: list[str]) -> list[str]:
+    (repo / ".gitignore").write_text("".join(f"{line}\n" for line in lines))
+    done = subprocess.run(
+        ["git", "-C", repo, "check-ignore", "--no-index", "-z", "--stdin"],
+        input="\0".join(paths).encode() + b"\0",
+        capture_output=True,
+        check=False,
+    )
+    return done.stdout.decode().split("\0")[:-1]
+
+
+SEGMENT = st.text(alphabet="ab.x", min_size=1, max_size=3).filter(lambda t: t not in (".", ".."))
+PATH = st.lists(SEGMENT, min_size=1, max_size=4).map("/".join)
+PIECE = st.sampled_from(["a", "b", "x", ".", "*", "?", "[ab]", "[!a]", "**", "\\*", "[a-x]", "a*b"])
+GLOB_SEGMENT = st.lists(PIECE, min_size=1, max_size=3).map("".join)
+PATTERN = st.builds(
+    lambda neg, root, body, tail: neg + root + body + tail,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "", "/"]),
+    st.lists(GLOB_SEGMENT, min_size=1, max_size=3).map("/".join),
+    st.sampled_from(["", "", "/"]),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(lines=st.lists(PATTERN, min_size=1, max_size=4), path=PATH)
+def test_selection_agrees_with_git(repo: Path, lines: list[str], path: str) -> None:
+    expected = ask_git(repo, lines, [path]) == [path]
+    assert matches(path, [parse(line) for line in lines]) is expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "expected"),
+    [
+        (["*.py"], "a/b/c.py", True),
+        (["*.py"], "c.pyc", False),
+        (["vendor/"], "x/vendor/lib.c", True),
+        (["vendor/"], "vendor", False),
+        (["/src"], "src/a.c", True),
+        (["/src"], "lib/src/a.c", False),
+        (["src/*.c"], "src/a.c", True),
+        (["src/*.c"], "src/deep/a.c", False),
+        (["src/**/*.c"], "src/deep/er/a.c", True),
+        (["*.py", "!test_*.py"], "test_a.py", False),
+        (["docs", "!docs/keep.md"], "docs/keep.md", True),
+        (["\\!important"], "!important", True),
+        (["sp ace/*"], "sp ace/new\nline", True),
+        (["[[:digit:]]*"], "7up", True),
+        (["[unclosed"], "[unclosed", False),
+    ],
+)
+def test_rules_of_gitignore(lines: list[str], path: str, *, expected: bool) -> None:
+    assert matches(path, [parse(line) for line in lines]) is expected
+
+
+def test_select_keeps_the_order_and_honours_exclude() -> None:
+    paths = ("b.py", "vendor/a.py", "a.py", "readme.md")
+    assert select(paths, ("*.py",), ("vendor/",)) == ("b.py", "a.py")
+    assert select(paths, None, ()) == paths
+    assert select(paths, (), ()) == ()
+
+
+def test_many_stars_take_no_exponential_time() -> None:
+    assert not match_name("*a" * 30 + "b", "a" * 200)
