@@ -41,6 +41,19 @@ if TYPE_CHECKING:
             """Be called now and then while something runs."""
 
 
+class Silent:
+    """The listener that wants to know nothing."""
+
+    def started(self, gate: str) -> None:
+        """Ignore it."""
+
+    def ended(self, result: GateResult, plan: Plan) -> None:
+        """Ignore it."""
+
+    def tick(self) -> None:
+        """Ignore it."""
+
+
 class World(Record):
     """Where a plan runs."""
 

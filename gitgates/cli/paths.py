@@ -1,0 +1,155 @@
+"""The options that say which paths a verb is about, and what they mean."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from gitgates.errors import UsageError
+from gitgates.record import Record
+from gitgates.system import facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+
+    Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Selection(Record):
+    """What the caller said of the paths. Nothing at all: what has changed against HEAD."""
+
+    all_files: bool = False
+    files: tuple[str, ...] = ()
+    files0_from: str = ""
+    from_ref: str = ""
+    to_ref: str = ""
+
+
+class PathCommand(click.Command):
+    """A verb whose `--files` takes every argument up to the next option, as pre-commit's does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat `--files` before each of its paths, which is how click takes several."""
+        return super().parse_args(ctx, list(_repeat_files(args)))
+
+
+def _repeat_files(args: list[str]) -> Iterator[str]:
+    taking = False
+    for place, arg in enumerate(args):
+        if arg == "--":
+            yield from args[place:]
+            return
+        if arg == "--files":
+            taking = True
+        elif taking and not arg.startswith("-"):
+            yield f"--files={arg}"
+        else:
+            taking = False
+            yield arg
+
+
+def path_options(function: Decorated) -> Decorated:
+    """Add the options to a verb."""
+    options = (
+        click.option("--all-files", is_flag=True, help="Every tracked file."),
+        click.option(
+            "--files",
+            multiple=True,
+            metavar="PATH",
+            help="This file, or what git knows below this folder; again for more.",
+        ),
+        click.option(
+            "--files0-from",
+            metavar="FILE",
+            default="",
+            help="The paths in this file, each ended by a NUL byte; - is standard input.",
+        ),
+        click.option("--from-ref", metavar="A", default="", help="What differs from commit A …"),
+        click.option("--to-ref", metavar="B", default="", help="… in commit B (default HEAD)."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def select_paths(selection: Selection, git: Git, roots: Roots) -> tuple[str, ...]:
+    """Return the paths, relative to the root, each once, sorted.
+
+    Raises: UsageError where options contradict each other or a path is not there.
+    """
+    given = [
+        name
+        for name, value in (
+            ("--all-files", selection.all_files),
+            ("--files", selection.files),
+            ("--files0-from", selection.files0_from),
+            ("--from-ref", selection.from_ref or selection.to_ref),
+        )
+        if value
+    ]
+    match given:
+        case []:
+            return facts.changed_paths(git)
+        case ["--all-files"]:
+            return facts.tracked_paths(git)
+        case ["--files"]:
+            return _named(selection.files, git, roots)
+        case ["--files0-from"]:
+            return _named(_listed(selection.files0_from), git, roots)
+        case ["--from-ref"] if selection.from_ref:
+            return facts.range_paths(git, selection.from_ref, selection.to_ref or "HEAD")
+        case ["--from-ref"]:
+            raise UsageError("--to-ref needs --from-ref", "Say both ends: --from-ref A --to-ref B")
+        case _:
+            raise UsageError(f"{' and '.join(given)} cannot be given together", "Choose one.")
+
+
+def _listed(source: str) -> tuple[str, ...]:
+    try:
+        if source == "-":
+            content = sys.stdin.buffer.read()
+        else:
+            with open(source, "rb") as file:
+                content = file.read()
+    except OSError as error:
+        raise UsageError(f"--files0-from {source}: cannot be read: {error.strerror}") from error
+    if content and b"\0" not in content:
+        hint = "Make the list with `git ls-files -z` or `find … -print0`."
+        raise UsageError(f"--files0-from {source}: has no NUL byte between the paths", hint)
+    return tuple(os.fsdecode(name) for name in content.split(b"\0") if name)
+
+
+def _named(names: tuple[str, ...], git: Git, roots: Roots) -> tuple[str, ...]:
+    found: set[str] = set()
+    for name in names:
+        path_abs = _absolute(name)
+        path = os.path.relpath(path_abs, os.path.realpath(roots.root_abs))
+        if path == ".." or path.startswith("../"):
+            raise UsageError(f"`{name}` lies outside of the repository {roots.root_abs}")
+        if os.path.isdir(path_abs):
+            found |= _below(path, git)
+        elif os.path.lexists(path_abs):
+            found.add(path)
+        else:
+            raise UsageError(f"no such file: `{name}`", "Paths are relative to the current folder.")
+    return tuple(sorted(found))
+
+
+def _absolute(name: str) -> str:
+    """Return a path without links in its folders; a link at its end stays what it is."""
+    folder, last = os.path.split(name.rstrip("/") or name)
+    if last in ("", ".", ".."):
+        return os.path.realpath(name)
+    return os.path.join(os.path.realpath(folder or "."), last)
+
+
+def _below(folder: str, git: Git) -> set[str]:
+    listed = git.names("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", folder)
+    return {name for name in listed if os.path.isfile(os.path.join(git.cwd_abs, name))}
