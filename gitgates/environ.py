@@ -31,6 +31,7 @@ NAMES: tuple[Name, ...] = (
     Name("GIT_DIR", "git", "the repository, where the folder alone does not tell"),
     Name("GIT_WORK_TREE", "git", "the root, where the folder alone does not tell"),
     Name("GIT_INDEX_FILE", "git", "the index being committed"),
+    Name("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
     Name("PRE_COMMIT", "pre-commit", "tells that the pre-commit framework runs us"),
     Name("PRE_COMMIT_FROM_REF", "pre-commit", "the old end of a pushed or checked-out range"),
     Name("PRE_COMMIT_TO_REF", "pre-commit", "the new end of it"),

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 def decide(plan: Plan, walk: Walk) -> Decision:
     """Return the decision of a walk that is over: the strongest verdict, and who asked for it."""
-    asked = next((v for v in walk.visits if v.verdict == walk.verdict and _decides(v)), None)
+    deciding = tuple(v for v in walk.visits if v.verdict == walk.verdict != ALLOW and _decides(v))
     notes = tuple(step.note for step in plan.steps if step.note)
     return Decision(
         verdict=walk.verdict,
-        asked=asked.result.gate if asked and walk.verdict != ALLOW else "",
-        reason=_reason(asked) if asked and walk.verdict != ALLOW else "",
+        asked=deciding[0].result.gate if deciding else "",
+        reason="; ".join(dict.fromkeys(_reason(visit) for visit in deciding)),
         visits=walk.visits,
         not_run=walk.not_run,
         notes=(plan.event.note, *notes) if plan.event.note else notes,
@@ -29,7 +29,7 @@ def _decides(visit: Visit) -> bool:
     """Tell whether a visit has its verdict from itself, not from the gate that it led to."""
     if visit.verdict in (BLOCK, STOP):
         return visit.action in ("BLOCK", "STOP")
-    return True
+    return visit.action == "CONTINUE" or bool(visit.rescued_by)
 
 
 def _reason(visit: Visit) -> str:
@@ -41,10 +41,10 @@ def _reason(visit: Visit) -> str:
             return f"gate `{visit.result.gate}` passed, and its on_pass is {visit.action}"
         case 3 | 2:
             return f"gate `{visit.result.gate}` {said}"
-        case 1 if visit.rescued_by:
+        case _ if visit.rescued_by:
             return f"gate `{visit.result.gate}` {said}, but `{visit.rescued_by}` saved it"
         case _:
-            return f"gate `{visit.result.gate}` {said}, but it only warns"
+            return f"gate `{visit.result.gate}` {said}"
 
 
 def describe(result: GateResult) -> str:

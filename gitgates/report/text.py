@@ -9,7 +9,7 @@ import os
 
 from gitgates.engine.decide import describe
 from gitgates.record import Record
-from gitgates.types import WARN, Decision, GateResult, Plan, Visit
+from gitgates.types import Decision, GateResult, Plan, Visit
 
 _COLOURS = {
     "passed": "32",
@@ -72,21 +72,11 @@ def _summary(decision: Decision, plan: Plan, style: Style) -> str:
         case 0:
             return "" if style.quiet else f"{head}: {_tally(decision.visits)}"
         case 1:
-            reasons = "; ".join(_warnings(decision))
-            return _paint(f"{head}: passed with a warning: {reasons}", "33", style)
+            return _paint(f"{head}: passed with a warning: {decision.reason}", "33", style)
         case 2:
             return _paint(f"{head}: blocked: {decision.reason}", "31", style)
         case 3:
             return _paint(f"{head}: stopped: {decision.reason}", "31", style)
-
-
-def _warnings(decision: Decision) -> list[str]:
-    return [
-        f"gate `{visit.result.gate}` {describe(visit.result)}"
-        + (f", but `{visit.rescued_by}` saved it" if visit.rescued_by else "")
-        for visit in decision.visits
-        if visit.verdict == WARN and (visit.action == "CONTINUE" or visit.rescued_by)
-    ]
 
 
 def _tally(visits: tuple[Visit, ...]) -> str:

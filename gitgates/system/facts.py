@@ -13,6 +13,8 @@ from gitgates.errors import GitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.system.git import Git
     from gitgates.types import RefUpdate
 
@@ -21,14 +23,15 @@ _DIFF = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--no-
 _STAGED = ("diff", "--cached", "--ignore-submodules=all", *_DIFF)
 
 
-def staged_paths(git: Git, git_dir_abs: str) -> tuple[str, ...]:
+def staged_paths(git: Git, git_dir_abs: str, *, merging: bool) -> tuple[str, ...]:
     """Return what the index being committed adds, copies, modifies or renames.
 
     In a merge: what differs from every parent, as in git's own combined diff. What one side
-    brings unchanged was checked where it was committed.
+    brings unchanged was checked where it was committed. `merging` says that `git merge` itself
+    asks: it names the other parents in the environment, before it writes MERGE_HEAD.
     """
     paths = _raw_paths(git.out(*_STAGED))
-    for parent in _merge_heads(git_dir_abs):
+    for parent in _named_heads(git.env) if merging else _merge_heads(git_dir_abs):
         paths &= _raw_paths(git.out(*_STAGED, parent))
     return tuple(sorted(paths))
 
@@ -90,7 +93,7 @@ def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> tuple[st
         touched = git.names(
             *("log", "--format=", "--name-only", "-z", "--no-renames", "--diff-merges=combined"),
             *("--no-ext-diff", "--no-relative", "--ignore-missing", "--ignore-submodules=all"),
-            *("--end-of-options", tip, "--not", *known, f"--remotes={remote}"),
+            *(tip, "--not", *known, f"--remotes={remote}"),
         )
         found |= {name.lstrip("\n") for name in touched} & _files_of(git, tip)
     return tuple(sorted(found))
@@ -106,6 +109,10 @@ def _raw_paths(raw: bytes) -> set[str]:
     fields = raw.split(b"\0")
     pairs = zip(fields[0::2], fields[1::2], strict=False)
     return {os.fsdecode(path) for meta, path in pairs if meta[8:14] in _REGULAR}
+
+
+def _named_heads(env: Mapping[str, str]) -> list[str]:
+    return [name.removeprefix("GITHEAD_") for name in env if name.startswith("GITHEAD_")]
 
 
 def _merge_heads(git_dir_abs: str) -> list[str]:

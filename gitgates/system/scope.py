@@ -20,7 +20,8 @@ def paths_of(event: Event, git: Git, roots: Roots) -> tuple[str, ...] | None:
     """Return the paths that an event is about; None where it is not about paths."""
     match HOOK_POINTS[event.name].scope:
         case "staged":
-            return facts.staged_paths(git, roots.git_dir_abs)
+            merging = event.name == "pre-merge-commit"
+            return facts.staged_paths(git, roots.git_dir_abs, merging=merging)
         case "message" if event.message_file_abs:
             return (os.path.relpath(event.message_file_abs, roots.root_abs),)
         case "pushed":
