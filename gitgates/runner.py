@@ -108,6 +108,8 @@ class _Run:
 
     def loop(self, group: Group) -> Decision:
         while True:
+            if group.interrupted_by and not self.jobs:
+                raise Interrupted(_say_interrupted(group.interrupted_by, self.results))
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
                 return decide(self.plan, walk)
@@ -118,8 +120,6 @@ class _Run:
                     self._start(due, group)
             if child := group.wait():
                 self._ended(child, group)
-            elif group.interrupted_by:
-                raise Interrupted(_say_interrupted(group.interrupted_by, self.results))
 
     def close(self) -> None:
         if self.index:
