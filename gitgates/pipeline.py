@@ -6,8 +6,10 @@ from gitgates.config.load import load
 from gitgates.engine.environment import enter, is_active
 from gitgates.engine.plan import find_hook, make_plan, wants_paths
 from gitgates.environ import skipped_gates
+from gitgates.errors import StateError
 from gitgates.record import Record
 from gitgates.runner import World, run_plan
+from gitgates.system.ledger import record
 from gitgates.system.scope import paths_of
 from gitgates.types import Config, Decision, Event, Plan
 
@@ -42,6 +44,7 @@ def handle(event: Event, world: World) -> Handled:
     if event.name == "pre-push" and not event.refs:
         return Handled()  # nothing is pushed
     plan = plan_event(config, hook, event, world)
+    record_skips(plan, world)
     return Handled(plan=plan, decision=run_plan(plan, config, inside(world, event)))
 
 
@@ -50,6 +53,22 @@ def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     if event.paths is None and wants_paths(config, hook):
         event = event._replace(paths=paths_of(event, world.git, world.roots))
     return make_plan(config, hook, event, skipped_gates(world.env))
+
+
+def record_skips(plan: Plan, world: World) -> None:
+    """Write to the ledger which gates a person left out of this run."""
+    skips = skipped_gates(world.env)
+    skipped = [step.gate.name for step in plan.steps if step.skip and step.gate.name in skips]
+    if not skipped:
+        return
+    fields = {"hook": plan.event.name, "gates": skipped, "by": skips[skipped[0]]}
+    try:
+        record(world.roots.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
+    except OSError as error:
+        raise StateError(
+            f"{world.roots.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
+            "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
+        ) from error
 
 
 def inside(world: World, event: Event) -> World:

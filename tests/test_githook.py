@@ -5,6 +5,7 @@ A gate writes what it was given to files below $OUT, outside of the repository.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -490,6 +491,27 @@ def test_skips_are_said_and_required_gates_cannot_be_skipped(repo: Repo) -> None
             f"gitgates: gate `b` is required: {name} does not skip it\n"
             "gitgates pre-commit: 1 gate passed, 1 gate skipped\n"
         )
+
+
+def test_skips_are_in_the_ledger_of_all_worktrees(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'false'\n[hooks.pre-commit]\ngates = ['a']\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "configure")
+    repo.shim("pre-commit")
+    repo.git("worktree", "add", "-q", "../linked")
+    linked = Repo(repo.path.parent / "linked")
+    done = linked.ask("git", "commit", "-qm", "x", "--allow-empty", env={"GITGATES_SKIP": "a"})
+    assert done.returncode == 0
+    entry = json.loads((repo.path / ".git/gitgates/ledger.jsonl").read_text())
+    assert entry.pop("time").endswith("Z")
+    assert entry == {
+        "v": 1,
+        "what": "skip",
+        "hook": "pre-commit",
+        "gates": ["a"],
+        "by": "GITGATES_SKIP",
+        "root": str(linked.path),
+    }
 
 
 def test_the_off_switch(repo: Repo) -> None:

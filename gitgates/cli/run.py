@@ -14,7 +14,7 @@ from gitgates.engine.environment import is_active
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import ACTIVE, inside
+from gitgates.pipeline import ACTIVE, inside, record_skips
 from gitgates.record import Record
 from gitgates.report.console import Console
 from gitgates.report.document import error_document, run_document
@@ -91,6 +91,7 @@ def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
     if not hook.gates:
         click.echo(f"gitgates: hook `{hook.name}` has no gates; nothing was checked", err=True)
     plan = make_plan(config, hook, event, environ.skipped_gates(git.env))
+    record_skips(plan, World(roots, git, git.env, Silent()))
     decision = _run_plan(plan, config, (wish, terminal), (roots, git))
     return manual.encode(decision)
 

@@ -42,7 +42,10 @@ def parse(line: str) -> Pattern:
     folders_only = body.endswith("/")
     body = body.rstrip("/") if folders_only else body
     anchored = "/" in body
-    segments = tuple(body.lstrip("/").split("/"))
+    segments = tuple(
+        "**" if len(part) > 1 and not part.strip("*") else part  # git takes *** for ** as well
+        for part in body.lstrip("/").split("/")
+    )
     return Pattern(
         segments=segments if anchored else ("**", *segments),
         negated=negated,

@@ -1,0 +1,69 @@
+"""On a terminal: colour, and a live line once something takes longer than a moment."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from conftest import Repo
+
+
+def on_terminal(repo: Repo, *args: str, env: dict[str, str] | None = None) -> bytes:
+    """Run gitgates on a pseudo-terminal and return all that it wrote there."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gitgates", *args],
+        cwd=repo.path,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", **(env or {})},
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            data = os.read(ours, 4096)
+        except OSError:  # Linux says so when the other side is closed
+            data = b""
+        if not data:
+            break
+        written += data
+    os.close(ours)
+    process.wait(timeout=30)
+    return written
+
+
+@pytest.fixture
+def slow(repo: Repo) -> Repo:
+    repo.config("[gates.slow]\ncommand = 'sleep 0.6'\n[hooks.manual]\ngates = ['slow']\n")
+    return repo
+
+
+@pytest.mark.slow
+def test_a_live_line_is_drawn_and_taken_away(slow: Repo) -> None:
+    written = on_terminal(slow, "run")
+    assert b"\r\x1b[Krunning: slow 0 s" in written
+    end = written.rpartition(b"\r\x1b[K")[2]
+    assert end.startswith(b"slow  \x1b[32mpassed")
+
+
+def test_a_quick_run_draws_nothing(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
+    assert b"\x1b[K" not in on_terminal(repo, "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"NO_COLOR": "1", "TERM": "dumb"}])
+def test_a_dumb_terminal_gets_plain_text(slow: Repo, env: dict[str, str]) -> None:
+    assert b"\x1b" not in on_terminal(slow, "run", env=env)
+
+
+def test_no_color_and_force_color(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
+    assert b"\x1b[32m" not in on_terminal(repo, "run", env={"NO_COLOR": "1"})
+    assert b"\x1b[32m" in repo.gitgates("run", env={"FORCE_COLOR": "1"}).stdout
+    assert b"\x1b" not in repo.gitgates("run").stdout
