@@ -28,37 +28,38 @@ class HookPoint(Record):
     reads_stdin: bool = False  # only then is standard input read: elsewhere it may be a terminal
     client: bool = True  # git: runs where people work, so that install-hooks can install it
     framework: bool = False  # a stage of the pre-commit framework too
+    can_block: bool = True  # False: it is fired when all is done, and nothing can be held up
 
 
 GIT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("applypatch-msg", "git", "message"),
     HookPoint("pre-applypatch", "git"),
-    HookPoint("post-applypatch", "git"),
+    HookPoint("post-applypatch", "git", can_block=False),
     HookPoint("pre-commit", "git", "staged", framework=True),
     HookPoint("pre-merge-commit", "git", "staged", framework=True),
     HookPoint("prepare-commit-msg", "git", "message", framework=True),
     HookPoint("commit-msg", "git", "message", framework=True),
-    HookPoint("post-commit", "git", "head", framework=True),
+    HookPoint("post-commit", "git", "head", framework=True, can_block=False),
     HookPoint("pre-rebase", "git", framework=True),
-    HookPoint("post-checkout", "git", "two-commits", framework=True),
-    HookPoint("post-merge", "git", "merged", framework=True),
+    HookPoint("post-checkout", "git", "two-commits", framework=True, can_block=False),
+    HookPoint("post-merge", "git", "merged", framework=True, can_block=False),
     HookPoint("pre-push", "git", "pushed", reads_stdin=True, framework=True),
-    HookPoint("post-rewrite", "git", reads_stdin=True, framework=True),
+    HookPoint("post-rewrite", "git", reads_stdin=True, framework=True, can_block=False),
     HookPoint("reference-transaction", "git", reads_stdin=True),
-    HookPoint("post-index-change", "git"),
+    HookPoint("post-index-change", "git", can_block=False),
     HookPoint("pre-auto-gc", "git"),
     HookPoint("sendemail-validate", "git"),
     HookPoint("p4-changelist", "git", "message"),
     HookPoint("p4-prepare-changelist", "git", "message"),
-    HookPoint("p4-post-changelist", "git"),
+    HookPoint("p4-post-changelist", "git", can_block=False),
     HookPoint("p4-pre-submit", "git"),
     # fsmonitor-watchman answers a protocol on stdout, so that it can never be a gate's place.
     HookPoint("fsmonitor-watchman", "git", client=False),
     HookPoint("pre-receive", "git", reads_stdin=True, client=False),
     HookPoint("update", "git", client=False),
     HookPoint("proc-receive", "git", reads_stdin=True, client=False),
-    HookPoint("post-receive", "git", reads_stdin=True, client=False),
-    HookPoint("post-update", "git", client=False),
+    HookPoint("post-receive", "git", reads_stdin=True, client=False, can_block=False),
+    HookPoint("post-update", "git", client=False, can_block=False),
     HookPoint("push-to-checkout", "git", client=False),
 )
 

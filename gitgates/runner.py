@@ -126,6 +126,7 @@ class _Run:
             self.index.remove()
         if self.stdin_abs:
             os.unlink(self.stdin_abs)
+            runs.remove_if_empty(self.run_abs)
         runs.prune(self.world.roots.state_abs)
 
     def _start(self, due: Due, group: Group) -> None:
@@ -220,7 +221,7 @@ class _Run:
         """Keep the hook's input in a file, from which each gate that asks reads it anew."""
         if not self.plan.event.stdin or not any(s.gate.pass_hook_input for s in self.plan.steps):
             return ""
-        path_abs = f"{self.run_abs}.stdin"
+        path_abs = f"{self.run_abs}/stdin"
         try:
             os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
             with open(path_abs, "xb", opener=_private) as file:

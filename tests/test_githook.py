@@ -477,6 +477,17 @@ def test_post_checkout_and_post_merge_are_about_what_changed(repo: Repo, out: Pa
     assert seen(out) == ["package.json"]
 
 
+def test_a_hook_that_comes_too_late_says_so(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'false'\n[hooks.post-commit]\ngates = ['a']\n")
+    repo.shim("post-commit")
+    repo.git("add", ".")
+    done = repo.commit()
+    assert done.returncode == 0
+    assert timeless(done.stderr).splitlines()[-1] == (
+        "gitgates post-commit: too late to block: gate `a` failed (exit status 1)"
+    )
+
+
 def test_skips_are_said_and_required_gates_cannot_be_skipped(repo: Repo) -> None:
     repo.config(
         "[gates.a]\ncommand = 'true'\n[gates.b]\ncommand = 'true'\nrequired = true\n"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 
 import click
 
 from gitgates import errors
 from gitgates.cli.places import config_root
 from gitgates.config.load import describe, inspect
+from gitgates.system.roots import current_folder
 
 
 @click.command("check")
@@ -19,7 +19,7 @@ def command(fmt: str) -> int:
 
     Exit status 0: it is right. 78: it has problems, or there is none.
     """
-    root_abs = config_root(os.getcwd())
+    root_abs = config_root(current_folder())
     try:
         config, problems = inspect(root_abs)
     except errors.ConfigError as error:

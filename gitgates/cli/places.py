@@ -8,7 +8,7 @@ from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError
 from gitgates.system.git import Git
-from gitgates.system.roots import Roots, find_roots
+from gitgates.system.roots import Roots, current_folder, find_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def here() -> tuple[Roots, Git]:
     Raises: GitError where there is none.
     """
     env = environ.read()
-    roots = find_roots(os.getcwd(), env)
+    roots = find_roots(current_folder(), env)
     return roots, Git(cwd_abs=roots.root_abs, env=env)
 
 

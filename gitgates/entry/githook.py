@@ -16,7 +16,7 @@ from gitgates.report.text import Style
 from gitgates.runner import World
 from gitgates.system.git import Git
 from gitgates.system.kept import SUFFIX, KeptHook
-from gitgates.system.roots import find_roots
+from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.terminal import Terminal, open_terminal
 
 
@@ -28,7 +28,7 @@ def run(args: list[str]) -> int:
     if point is None or point.host != "git":
         raise UsageError(f"`{hook}` is no hook of git", "Known are those of: git help hooks")
     terminal = open_terminal(2, env)
-    roots = find_roots(os.getcwd(), env)
+    roots = find_roots(current_folder(), env)
     active = env.get(ACTIVE, "")
     if is_active(active, hook, roots.git_dir_abs):
         terminal.write(b"gitgates: %s is running here already\n" % hook.encode())

@@ -14,7 +14,7 @@ from gitgates.report.console import Console
 from gitgates.report.text import Style
 from gitgates.runner import World
 from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
+from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.terminal import open_terminal
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ def run(args: list[str]) -> int:
     point = HOOK_POINTS.get(stage)
     if point is None or not point.framework:
         raise UsageError(f"`{stage}` is no stage of the pre-commit framework")
-    cwd_abs = os.getcwd()
+    cwd_abs = current_folder()
     roots = find_roots(cwd_abs, env)
     terminal = open_terminal(1, env)
     console = Console(terminal._replace(live=False), Style(colour=terminal.colour))

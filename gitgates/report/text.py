@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from gitgates.engine.decide import describe
+from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import Decision, GateResult, Plan, Visit
 
@@ -73,6 +74,8 @@ def _summary(decision: Decision, plan: Plan, style: Style) -> str:
             return "" if style.quiet else f"{head}: {_tally(decision.visits)}"
         case 1:
             return _paint(f"{head}: passed with a warning: {decision.reason}", "33", style)
+        case 2 | 3 if not HOOK_POINTS[plan.event.name].can_block:
+            return _paint(f"{head}: too late to block: {decision.reason}", "31", style)
         case 2:
             return _paint(f"{head}: blocked: {decision.reason}", "31", style)
         case 3:

@@ -36,6 +36,17 @@ class Roots(Record):
         return f"{self.common_dir_abs}/gitgates"
 
 
+def current_folder() -> str:
+    """Return the current folder.
+
+    Raises: GitError where it has been removed under us.
+    """
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise GitError("the current folder is gone", "Go to one that exists.") from error
+
+
 def find_roots(cwd_abs: str, env: Mapping[str, str]) -> Roots:
     """Return the repository that a git command in `cwd_abs` would mean.
 

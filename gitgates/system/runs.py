@@ -34,6 +34,14 @@ def prune(state_abs: str) -> None:
         _remove_tree(f"{runs_abs}/{name}")
 
 
+def remove_if_empty(run_abs: str) -> None:
+    """Remove the folder of a run that left nothing."""
+    try:
+        os.rmdir(run_abs)
+    except OSError:
+        return
+
+
 def _remove_tree(folder_abs: str) -> None:
     # shutil would load a dozen modules into a hook for this.
     try:
