@@ -1,0 +1,70 @@
+# Every target makes the virtual environment that it needs, on first use, from the locked
+# requirements in .requirements/. Written for GNU make 3.81, which macOS has.
+
+PYTHON ?= python3
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+RUN = .venv/run
+DEV = .venv/dev
+
+.DEFAULT_GOAL = help
+.PHONY: help demo test fast lint format bench docs lock clean
+
+help: ## Show this list
+	@echo 'usage: make TARGET [PYTHON=python3.12]'
+	@echo
+	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  \1  \2/p' Makefile | awk '{ \
+	    name = $$1; $$1 = ""; printf "  %-8s%s\n", name, $$0 }'
+
+demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repository
+	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" sh docs/demo.sh
+
+test: $(DEV)/ready ## Run all tests, on all cores
+	@$(DEV)/bin/python -m pytest -q -n auto
+
+fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
+	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow'
+
+lint: $(DEV)/ready ## Check formatting, lint, types and layers
+	@$(DEV)/bin/ruff format --check .
+	@$(DEV)/bin/ruff check .
+	@$(DEV)/bin/mypy
+	@$(DEV)/bin/lint-imports --no-cache --no-logo
+
+format: $(DEV)/ready ## Format the code, and mend what ruff can mend
+	@$(DEV)/bin/ruff check --fix-only --quiet .
+	@$(DEV)/bin/ruff format .
+
+bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook managers
+	@$(DEV)/bin/python tests/bench/hooks.py
+
+docs: $(DEV)/ready ## Write docs/reference/ anew from the code
+	@$(DEV)/bin/python docs/generate.py
+
+lock: ## Lock the dependencies anew (needs uv)
+	@command -v uv >/dev/null || { echo 'make lock needs uv. Try: pipx install uv' >&2; exit 1; }
+	cd .requirements && for set in run dev; do \
+	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	        --no-emit-index-url --no-header --output-file $$set.txt $$set.in || exit 1; done
+
+clean: ## Remove the virtual environments and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find gitgates tests docs -name __pycache__ -prune -exec rm -rf {} +
+
+# One environment for each set. `ready` is made last, so that half an environment is made again.
+$(RUN)/ready: .requirements/run.txt pyproject.toml
+$(DEV)/ready: .requirements/dev.txt pyproject.toml
+$(RUN)/ready $(DEV)/ready: Makefile
+	@command -v $(PYTHON) >/dev/null || { \
+	    echo 'gitgates needs Python 3.11 or newer: there is no $(PYTHON) here.' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "gitgates needs Python 3.11 or newer; this is $$($(PYTHON) --version 2>&1)." >&2; \
+	    echo 'Name another one: make PYTHON=python3.12 …' >&2; exit 1; }
+	@echo "making $(@D) (once)" >&2
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D) || { rm -rf $(@D); \
+	    echo '$(PYTHON) -m venv failed. On Debian and Ubuntu: apt install python3-venv' >&2; \
+	    exit 1; }
+	@$(@D)/bin/python -m pip install --quiet --require-hashes -r .requirements/$(notdir $(@D)).txt
+	@$(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@

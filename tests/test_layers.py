@@ -1,0 +1,230 @@
+"""Who may import whom, and what only some may do. `.importlinter` holds the layers as well.
+
+Read from the source: an import inside a function, or one for type checkers only, ties two parts of
+the house together as any other does.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "gitgates"
+LONGEST_FILE = 350
+LONGEST_FUNCTION = 60
+
+# part of the house → the parts that it may import. A package may import itself besides.
+_GROUND = ("record", "errors", "types", "environ", "lifecycle")
+_ROOMS = ("config", "hosts", "engine", "policies", "system")
+_JOINED = (*_GROUND, *_ROOMS, "runner")
+_HOUSE = (*_JOINED, "pipeline", "report")
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "record": (),
+    "errors": (),
+    "types": ("record",),
+    "environ": ("record",),
+    "lifecycle": ("record",),
+    **dict.fromkeys(_ROOMS, _GROUND),
+    "runner": (*_GROUND, *_ROOMS),
+    "pipeline": _JOINED,
+    "report": _JOINED,
+    "install": _HOUSE,
+    "discover": _HOUSE,
+    "convert": _HOUSE,
+    "doctor": (*_HOUSE, "install", "discover"),
+    "entry": _HOUSE,
+    "cli": (*_HOUSE, "install", "discover", "convert", "doctor"),
+    "__main__": ("errors", "entry", "cli"),
+    "__init__": (),
+}
+
+# Heavy packages, and the only places that may load them: no hook comes there.
+COLD = ("cli/", "install/", "discover", "convert", "doctor", "config/edit.py", "system/objects.py")
+
+# what is held back → the places that may use it
+ONLY_IN: dict[str, tuple[str, ...]] = {
+    "os.environ": ("environ.py",),
+    "os.environb": ("environ.py",),
+    "os.getenv": ("environ.py",),
+    "os.putenv": (),
+    "os.unsetenv": (),
+    "print": ("entry/", "cli/", "__main__.py"),
+    "input": (),
+    "click.echo": ("cli/",),
+    "exit": (),
+    "quit": (),
+    "sys.exit": ("entry/", "cli/", "__main__.py"),
+    # kept.py ends a process that it forked itself, which must not run our way out.
+    "os._exit": ("entry/", "cli/", "__main__.py", "system/kept.py"),
+    "sys.stdout": ("entry/", "cli/", "__main__.py"),
+    "sys.stderr": ("entry/", "cli/", "__main__.py"),
+    "sys.stdin": ("entry/", "cli/", "__main__.py"),
+    "sys.argv": ("__main__.py",),
+    "os.fork": ("system/",),
+    "os.kill": ("system/",),
+    "os.killpg": ("system/",),
+    "os.posix_spawn": ("system/",),
+    "os.system": (),
+    "os.popen": (),
+    "os.execv": (),
+    "os.execve": (),
+    "os.execvp": (),
+    "os.execvpe": (),
+}
+NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multiprocessing")
+
+
+class Import(NamedTuple):
+    """One module that a file imports."""
+
+    file: str  # relative to the package
+    line: int
+    name: str  # dotted
+    for_types: bool  # in `if TYPE_CHECKING:`, so that it never happens
+
+
+def _trees() -> dict[str, ast.Module]:
+    files = sorted(PACKAGE.rglob("*.py"))
+    return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_bytes()) for path in files}
+
+
+TREES = _trees()
+
+
+def _for_types_only(tree: ast.Module) -> set[ast.AST]:
+    """Return every node below an `if TYPE_CHECKING:`, but not below its `else`."""
+    return {
+        below
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for statement in node.body
+        for below in ast.walk(statement)
+    }
+
+
+def _imports(file: str, tree: ast.Module) -> list[Import]:
+    found: list[Import] = []
+    typed = _for_types_only(tree)
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: a relative import hides its layer"
+            # `from gitgates import errors` imports a module, `from gitgates.errors import …` too.
+            names = [node.module or ""]
+            if node.module == "gitgates":
+                names = [f"gitgates.{alias.name}" for alias in node.names]
+        found += [Import(file, node.lineno, name, node in typed) for name in names]  # type: ignore[attr-defined]
+    return found
+
+
+IMPORTS = [found for file, tree in TREES.items() for found in _imports(file, tree)]
+
+
+def _part(file: str) -> str:
+    return file.partition("/")[0].removesuffix(".py")
+
+
+def _target(module: str) -> str:
+    """Return the part of the house that `gitgates.…` names."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def _is_in(file: str, places: tuple[str, ...]) -> bool:
+    return file.startswith(places)
+
+
+def test_every_part_of_the_house_has_its_row() -> None:
+    parts = {_part(file) for file in TREES}
+    assert sorted(parts - MAY_IMPORT.keys()) == []
+
+
+def test_each_part_imports_only_what_lies_below_it() -> None:
+    wrong = [
+        f"gitgates/{file}:{line}: imports {name}"
+        for file, line, name, _for_types in IMPORTS
+        if name.split(".")[0] == "gitgates"
+        and _target(name) not in ("__version__", _part(file), *MAY_IMPORT[_part(file)])
+    ]
+    assert wrong == []
+
+
+def test_the_table_has_no_circles() -> None:
+    done: set[str] = set()
+    while left := MAY_IMPORT.keys() - done:
+        free = {part for part in left if set(MAY_IMPORT[part]) <= done}
+        assert free, f"these import one another: {sorted(left)}"
+        done |= free
+
+
+def test_what_hooks_load_is_of_the_standard_library() -> None:
+    wrong = [
+        f"gitgates/{file}:{line}: imports {name}"
+        for file, line, name, for_types in IMPORTS
+        if name.split(".")[0] not in ("gitgates", *sys.stdlib_module_names)
+        and not for_types
+        and not _is_in(file, COLD)
+    ]
+    assert wrong == []
+
+
+def test_heavy_modules_of_the_standard_library_are_imported_nowhere() -> None:
+    wrong = [
+        f"gitgates/{file}:{line}: imports {name}"
+        for file, line, name, for_types in IMPORTS
+        if name.split(".")[0] in NOWHERE and not for_types
+    ]
+    assert wrong == []
+
+
+def _used_names(tree: ast.Module) -> list[tuple[int, str]]:
+    """Return every name that is read, dotted where it is `module.name`, with its line."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                found.append((node.lineno, f"{owner}.{name}"))
+            case ast.Name(id=name, ctx=ast.Load()):
+                found.append((node.lineno, name))
+            case ast.ImportFrom(module=str(owner)):
+                found += [(node.lineno, f"{owner}.{alias.name}") for alias in node.names]
+            case _:
+                pass
+    return found
+
+
+@pytest.mark.parametrize("name", ONLY_IN)
+def test_is_used_only_where_it_belongs(name: str) -> None:
+    wrong = [
+        f"gitgates/{file}:{line}: {used}"
+        for file, tree in TREES.items()
+        for line, used in _used_names(tree)
+        if used == name and not (ONLY_IN[name] and _is_in(file, ONLY_IN[name]))
+    ]
+    assert wrong == []
+
+
+def _own_files() -> list[Path]:
+    return [path for top in ("gitgates", "tests", "docs") for path in (ROOT / top).rglob("*.py")]
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in _own_files()}
+    assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {length} lines"
+        for path in _own_files()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert wrong == []
