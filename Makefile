@@ -51,10 +51,11 @@ clean: ## Remove the virtual environments and all caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find gitgates tests docs -name __pycache__ -prune -exec rm -rf {} +
 
-# One environment for each set. `ready` is made last, so that half an environment is made again.
-$(RUN)/ready: .requirements/run.txt pyproject.toml
-$(DEV)/ready: .requirements/dev.txt pyproject.toml
-$(RUN)/ready $(DEV)/ready: Makefile
+# One environment for each set. A stamp is made last, so that half an environment is made again;
+# the package itself is installed apart, so that a changed pyproject.toml costs a moment only.
+$(RUN)/locked: .requirements/run.txt
+$(DEV)/locked: .requirements/dev.txt
+$(RUN)/locked $(DEV)/locked:
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'gitgates needs Python 3.11 or newer: there is no $(PYTHON) here.' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -66,5 +67,10 @@ $(RUN)/ready $(DEV)/ready: Makefile
 	    echo '$(PYTHON) -m venv failed. On Debian and Ubuntu: apt install python3-venv' >&2; \
 	    exit 1; }
 	@$(@D)/bin/python -m pip install --quiet --require-hashes -r .requirements/$(notdir $(@D)).txt
+	@touch $@
+
+$(RUN)/ready: $(RUN)/locked pyproject.toml
+$(DEV)/ready: $(DEV)/locked pyproject.toml
+$(RUN)/ready $(DEV)/ready:
 	@$(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
