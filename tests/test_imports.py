@@ -1,0 +1,180 @@
+"""What a hook costs is above all what it imports. Here real hooks say what they have loaded."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIM = ROOT / "gitgates" / "install" / "shim.sh"
+
+# Whatever runs, none of these. A module stands for all that lies below it.
+FORBIDDEN = {
+    *("click", "dulwich", "pre_commit", "rich", "tomlkit", "yaml"),
+    *("argparse", "asyncio", "concurrent", "contextlib", "dataclasses", "difflib", "email"),
+    *("enum", "functools", "importlib.metadata", "inspect", "json", "logging", "pathlib", "pickle"),
+    *("re", "selectors", "shutil", "signal", "socket", "subprocess", "tempfile", "threading"),
+    *("tomllib", "traceback", "typing", "unittest", "urllib", "uuid", "zipfile"),
+}
+# But a configuration that has changed is parsed: with tomllib, all that tomllib loads, and these.
+FOR_PARSING = "tomllib, json, hashlib"
+# Of the standard library, a hook whose configuration is known loads these and no others.
+LEAN = {
+    *(
+        "__future__",
+        "_collections",
+        "_collections_abc",
+        "_signal",
+        "_stat",
+        "abc",
+        "errno",
+        "genericpath",
+    ),
+    *("marshal", "os", "posixpath", "select", "stat", "time"),
+}
+
+CONFIG = """\
+[tool.gitgates.gates.first]
+command = "true"
+[tool.gitgates.gates.second]
+command = ["true"]
+files = ["*.py"]
+pass_files = true
+[tool.gitgates.gates.third]
+command = "true"
+on_fail = "first"
+[tool.gitgates.hooks.pre-commit]
+gates = ["first", "second", "third"]
+[tool.gitgates.hooks.commit-msg]
+gates = ["first", "third"]
+[tool.gitgates.hooks.pre-push]
+gates = ["first", "second", "third"]
+"""
+
+# os._exit is how a hook leaves; on the way out it writes down what is loaded.
+TELL = """
+import os
+def tell(status, leave=os._exit):
+    fd = os.open(os.environ["LOADED_ABS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(fd, " ".join(sys.modules).encode() + b"\\n")
+    leave(status)
+os._exit = tell
+"""
+IMPORT = "from gitgates.__main__ import main"
+
+
+class Repo:
+    """A repository whose hooks say what they have loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.loaded_abs = path.parent / "loaded"
+        self.env = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("GIT", "PRE_COMMIT"))},
+            "HOME": str(path.parent),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "A",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "A",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+            "LOADED_ABS": str(self.loaded_abs),
+        }
+        self.env.pop("SKIP", None)
+
+    def git(self, *args: str) -> str:
+        return self.run("git", *args)
+
+    def run(self, *argv: str) -> str:
+        done = subprocess.run(
+            argv, cwd=self.path, env=self.env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def take_loaded(self) -> list[set[str]]:
+        """Return what each hook since the last call has loaded."""
+        lines = self.loaded_abs.read_text().splitlines()
+        self.loaded_abs.unlink()
+        return [set(line.split()) for line in lines]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """Return a repository with our hooks, made from the shim that install-hooks writes."""
+    repo = Repo(tmp_path / "repo")
+    subprocess.run(["git", "init", "-q", "-b", "main", repo.path], check=True, env=repo.env)
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "origin"], check=True, env=repo.env)
+    repo.git("remote", "add", "origin", str(tmp_path / "origin"))
+    text = SHIM.read_text()
+    assert text.count(IMPORT) == 1
+    for hook in ("pre-commit", "commit-msg", "pre-push"):
+        shim = repo.path / ".git" / "hooks" / hook
+        shim.write_text(
+            text.replace("@HOOK@", hook)
+            .replace("@PYTHON@", shlex.quote(sys.executable))
+            .replace("@HOME@", shlex.quote(str(ROOT)))
+            .replace(IMPORT, TELL + IMPORT)
+        )
+        shim.chmod(0o755)
+    (repo.path / "pyproject.toml").write_text(CONFIG)
+    (repo.path / "a.py").write_text("a = 1\n")
+    repo.git("add", ".")
+    return repo
+
+
+def loaded_by(repo: Repo, *options: str, code: str = "") -> set[str]:
+    """Return what the interpreter has loaded after `code`."""
+    code = f"import sys\n{code}\nprint(*sys.modules)"
+    return set(repo.run(sys.executable, *options, "-c", code).split())
+
+
+def below(loaded: set[str], tops: set[str]) -> list[str]:
+    """Return the modules that are one of `tops` or lie below one."""
+    return sorted(
+        module for module in loaded if any(f"{module}.".startswith(f"{top}.") for top in tops)
+    )
+
+
+def not_lean(loaded: set[str]) -> list[str]:
+    return sorted(loaded - set(below(loaded, LEAN | {"gitgates"})))
+
+
+@pytest.mark.slow
+def test_git_hooks_load_nothing_heavy(repo: Repo) -> None:
+    own = loaded_by(repo, "-I", "-S")
+    parsing = loaded_by(repo, "-I", "-S", code=f"import {FOR_PARSING}")
+    repo.git("commit", "-qm", "first")
+    repo.git("push", "-q", "origin", "main")
+    (repo.path / "a.py").write_text("a = 2\n")
+    repo.git("commit", "-qam", "second")
+    first, *others = repo.take_loaded()
+    assert "tomllib" in first
+    assert below(first - parsing, FORBIDDEN) == []
+    assert [not_lean(loaded - own) for loaded in others] == [[]] * 4
+
+
+def test_hooks_without_gates_load_nothing_heavy(repo: Repo) -> None:
+    (repo.path / "pyproject.toml").write_text("[tool.other]\n")
+    own = loaded_by(repo, "-I", "-S")
+    repo.git("commit", "-qam", "first")
+    assert [not_lean(loaded - own) for loaded in repo.take_loaded()] == [[], []]
+
+
+@pytest.mark.parametrize("stage", ["pre-commit", "commit-msg", "pre-push"])
+def test_hooks_of_the_framework_load_nothing_heavy(repo: Repo, stage: str) -> None:
+    repo.env["PYTHONPATH"] = str(ROOT)
+    own = loaded_by(repo)
+    parsing = loaded_by(repo, code=f"import {FOR_PARSING}")
+    code = f"import sys{TELL}{IMPORT}\nmain()"
+    for _ in ("cold", "warm"):
+        repo.run(sys.executable, "-c", code, "pre-commit-hook", stage, "a.py")
+    first, second = repo.take_loaded()
+    assert "tomllib" in first
+    assert below(first - parsing, FORBIDDEN) == []
+    assert not_lean(second - own) == []
