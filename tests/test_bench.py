@@ -1,0 +1,23 @@
+"""The bench still measures what it says. How fast it is, is not a test's business."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parent / "bench" / "hooks.py"
+ROWS = ["bare interpreter", "gitgates", "gitgates, no gates", "prek", "pre-commit", "lefthook"]
+
+
+@pytest.mark.slow
+def test_the_bench_measures_every_manager() -> None:
+    done = subprocess.run(
+        [sys.executable, BENCH, "-n", "2"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, _head, *rows = done.stdout.splitlines()
+    assert first == "an installed pre-commit hook with three gates `true`; median of 2 runs"
+    assert [row[:20].strip() for row in rows] == ROWS
