@@ -1,0 +1,216 @@
+"""Write docs/reference/ from the code: `make docs`. tests/test_docs.py tells when it is due."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import click
+
+from gitgates import environ, errors
+from gitgates.cli import VERBS
+from gitgates.cli import main as gitgates
+from gitgates.config import schema
+from gitgates.config.load import FILES
+from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+_WIDTH = 90
+
+_SCOPES = {
+    "staged": "what the commit adds, copies, modifies or renames",
+    "message": "the message file",
+    "pushed": "what the pushed commits change and the remote lacks, for every ref",
+    "two-commits": "what the checkout of another commit changed",
+    "head": "what the newest commit changes against its first parent",
+    "merged": "what the merge brought",
+    "caller": "what the caller names; else all that differs from HEAD, untracked files too",
+    "none": "none",
+}
+
+
+def pages() -> dict[str, str]:
+    """Return file name → text of every page."""
+    return {
+        "configuration.md": _configuration(),
+        "hooks.md": _hooks(),
+        "commands.md": _commands(),
+        "environment.md": _environment(),
+        "exit-statuses.md": _exit_statuses(),
+    }
+
+
+def _page(title: str, source: str, *parts: str) -> str:
+    note = f"<!-- made from {source} by `make docs`; change it there -->"
+    return "\n\n".join([f"# {title}", note, *parts]) + "\n"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _configuration() -> str:
+    pyproject, own, local = FILES
+    return _page(
+        "Configuration",
+        "`gitgates/config/schema.py`",
+        f"The settings stand in `[tool.gitgates]` of `{pyproject}`, or in `{own}` with the same "
+        f"keys and no prefix; both at once is an error. `{local}` beside it, which git should "
+        "ignore, is laid over them key by key. `gitgates check` tells whether they are right, and "
+        "`gitgates schema` prints the same as a JSON Schema.",
+        "Names of gates are free, but for the words "
+        + ", ".join(f"`{name}`" for name in schema.RESERVED_GATE_NAMES)
+        + ", and for commas. A text with `s`, `m` and `h` is a time (`1h30m`); one with `KiB`, "
+        "`MiB`, `kB` or `MB` is a size.",
+        "## `[tool.gitgates]`",
+        _keys(schema.TOP_KEYS),
+        "## `[tool.gitgates.gates.NAME]`",
+        "A gate: one command, its limits, and where its end leads.",
+        _keys(schema.GATE_KEYS),
+        "## `[tool.gitgates.hooks.HOOK]`",
+        "What runs when a hook fires. [Which hooks there are](hooks.md).",
+        _keys(schema.HOOK_KEYS),
+    )
+
+
+def _keys(keys: tuple[schema.Key, ...]) -> str:
+    rows = (
+        (f"`{key.name}`", _type(key.json), f"`{key.default}`" if key.default else "", _meaning(key))
+        for key in keys
+    )
+    return _table(("key", "value", "default", "meaning"), rows)
+
+
+def _meaning(key: schema.Key) -> str:
+    if not key.only_in:
+        return key.meaning
+    return f"{key.meaning} Only for {', '.join(key.only_in)}."
+
+
+def _type(json: object) -> str:
+    """Say in words what a JSON Schema of ours takes."""
+    match json:
+        case {"enum": [*words]}:
+            return ", ".join(f"`{word}`" for word in words)
+        case {"anyOf": [*choices]}:
+            return " or ".join(_type(choice) for choice in choices)
+        case {"type": "array"}:
+            return "array of texts"
+        case {"type": "object"}:
+            return "table of texts"
+        case {"type": "string", "description": str(words)}:
+            return words
+        case {"type": [*kinds]}:
+            return " or ".join(_type({"type": kind}) for kind in kinds)
+        case {"type": str(kind)}:
+            words_of = {"string": "text", "boolean": "true or false", "integer": "whole number"}
+            return words_of.get(kind, kind)
+        case _:
+            raise ValueError(f"no words for {json}")
+
+
+def _hooks() -> str:
+    head = ("hook", "its paths", "reads stdin", "pre-commit framework", "install-hooks")
+    others = (point for point in HOOK_POINTS.values() if point.host == "any")
+    agents = ", ".join(f"`{p.name}`" for p in HOOK_POINTS.values() if p.host == "claude")
+    instead = (
+        f"`{hook}` without gates of its own runs those of `{other}`."
+        for hook, other in STANDS_IN_FOR.items()
+    )
+    return _page(
+        "Hooks",
+        "`gitgates/lifecycle.py`",
+        "Every hook that `[tool.gitgates.hooks.HOOK]` may name. A gate with `files`, `exclude`, "
+        "`pass_files` or `pre-commit` is about the paths in the second column, and is skipped "
+        "where no path matches; any other gate runs each time. "
+        "[How the paths are chosen](../explanation/paths.md).",
+        "## Of git",
+        _table(head, (_hook_row(point) for point in GIT_HOOKS)),
+        " ".join(instead) + " Symlinks and submodules are never among the paths.",
+        "## Of people and programs",
+        _table(("hook", "its paths"), ((f"`{p.name}`", _SCOPES[p.scope]) for p in others)),
+        "## Of coding agents",
+        f"The names are known, and their gates are checked: {agents}. Nothing fires them yet.",
+    )
+
+
+def _hook_row(point: HookPoint) -> tuple[str, ...]:
+    return (
+        f"`{point.name}`",
+        _SCOPES[point.scope],
+        _yes(point.reads_stdin),
+        f"`gitgates-{point.name}`" if point.framework else "",
+        _yes(point.client),
+    )
+
+
+def _yes(fact: bool) -> str:  # noqa: FBT001 - one cell
+    return "yes" if fact else ""
+
+
+def _commands() -> str:
+    parts = []
+    for verb in VERBS:
+        module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
+        parts += [f"## `gitgates {verb}`", _help(module.command, f"gitgates {verb}")]
+    return _page(
+        "Commands",
+        "the help texts in `gitgates/cli/`",
+        _help(gitgates, "gitgates"),
+        "Hosts call two more: `gitgates git-hook` (from the shim that `gitgates install-hooks` "
+        "writes) and `gitgates pre-commit-hook` (from `.pre-commit-hooks.yaml`).",
+        *parts,
+    )
+
+
+def _help(command: click.Command, name: str) -> str:
+    settings = {**command.context_settings, "help_option_names": ["-h", "--help"]}
+    settings |= {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
+    with click.Context(command, info_name=name, **settings) as context:
+        return f"```text\n{command.get_help(context)}\n```"
+
+
+def _environment() -> str:
+    rows = ((f"`{name.name}`", name.set_by, name.meaning) for name in environ.NAMES)
+    return _page(
+        "Environment",
+        "`gitgates/environ.py`",
+        "Every name that gitgates reads or sets. What gates themselves get is told in "
+        "[What git tells hooks](../explanation/git-environment.md).",
+        _table(("name", "set by", "meaning"), rows),
+    )
+
+
+def _exit_statuses() -> str:
+    rows = ((str(status), meaning) for status, meaning in errors.EXIT_STATUSES)
+    return _page(
+        "Exit statuses",
+        "`gitgates/errors.py`",
+        "The same for every command. A gate's own exit status is shown, and never passed on: to "
+        "git any status but 0 blocks, and to a coding agent 2 has a meaning of its own.",
+        _table(("status", "meaning"), rows),
+    )
+
+
+def main() -> None:
+    """Write every page, and remove pages that are made no more."""
+    REFERENCE.mkdir(exist_ok=True)
+    made = pages()
+    for name, text in made.items():
+        (REFERENCE / name).write_text(text, encoding="utf-8")
+    for path in REFERENCE.glob("*.md"):
+        if path.name not in made:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
