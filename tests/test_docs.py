@@ -1,0 +1,261 @@
+"""The docs are true: pages made from the code are fresh, commands exist, links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+import yaml
+
+from gitgates import environ, errors
+from gitgates.cli import VERBS
+from gitgates.config import schema
+from gitgates.config.load import inspect, parse_files
+from gitgates.lifecycle import HOOK_POINTS
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+HOST_VERBS = ("git-hook", "pre-commit-hook")
+SKIPPED = (".venv", ".git", "node_modules")
+
+
+def _pages() -> dict[str, str]:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: dict[str, str] = module.pages()
+    return made
+
+
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    page: str
+    line: int
+    info: str
+    text: str
+
+
+def _markdown() -> list[Path]:
+    return sorted(
+        path
+        for path in ROOT.rglob("*.md")
+        if not any(part in SKIPPED for part in path.relative_to(ROOT).parts)
+    )
+
+
+def _blocks() -> list[Block]:
+    found = []
+    for path in _markdown():
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(str(path.relative_to(ROOT)), line, match[1].strip(), match[2]))
+    return found
+
+
+MARKDOWN = _markdown()
+BLOCKS = _blocks()
+
+
+def _name(block: Block) -> str:
+    return f"{block.page}:{block.line}"
+
+
+# Pages made from the code
+
+
+def test_generated_pages_are_fresh() -> None:
+    stored = {path.name: path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.md")}
+    assert stored == _pages(), "stale: run `make docs`"
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        (
+            "configuration.md",
+            [f"`{k.name}`" for k in (*schema.TOP_KEYS, *schema.GATE_KEYS, *schema.HOOK_KEYS)],
+        ),
+        ("hooks.md", [f"`{name}`" for name in HOOK_POINTS]),
+        ("commands.md", [f"`gitgates {verb}`" for verb in (*VERBS, *HOST_VERBS)]),
+        ("environment.md", [f"`{name.name}`" for name in environ.NAMES]),
+        ("exit-statuses.md", [f"| {status} |" for status, _meaning in errors.EXIT_STATUSES]),
+    ],
+)
+def test_nothing_is_missing_in_the_reference(page: str, words: list[str]) -> None:
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    assert [word for word in words if word not in text] == []
+
+
+def test_every_exit_status_in_use_is_documented() -> None:
+    classes: list[type[errors.GitgatesError]] = [errors.GitgatesError]
+    used = {cls.exit_status for cls in classes + errors.GitgatesError.__subclasses__()}
+    shim = (ROOT / "gitgates" / "install" / "shim.sh").read_text(encoding="utf-8")
+    used |= {int(status) for status in re.findall(r"^\s*exit (\d+)$", shim, re.MULTILINE)}
+    assert used - {status for status, _meaning in errors.EXIT_STATUSES} == set()
+
+
+def test_every_environment_name_in_use_is_documented() -> None:
+    known = {name.name for name in environ.NAMES}
+    used = set()
+    for path in (ROOT / "gitgates").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(str(name)), *_]):
+                    used.add(name)
+                case ast.Subscript(slice=ast.Constant(str(name))):
+                    used.add(name)
+                case _:
+                    pass
+    upper = {name for name in used if re.fullmatch(r"[A-Z][A-Z0-9_]{2,}", name)}
+    assert sorted(upper - known) == []
+
+
+# Pages written by hand
+
+
+def _lines_of_shell() -> list[tuple[str, str]]:
+    """Return every command that a page shows, with its place."""
+    found = []
+    for block in BLOCKS:
+        if block.info == "console":
+            lines = [line[2:] for line in block.text.splitlines() if line.startswith("$ ")]
+        elif block.info in ("sh", "bash"):
+            lines = block.text.replace("\\\n", " ").splitlines()
+        else:
+            continue
+        found += [(_name(block), line) for line in lines]
+    for path in MARKDOWN:
+        spans = re.findall(r"`((?:gitgates|make) [^`\n]+)`", path.read_text(encoding="utf-8"))
+        found += [(str(path.relative_to(ROOT)), span) for span in spans]
+    return found
+
+
+def _words(line: str, program: str) -> list[list[str]]:
+    """Return the words after each call of a program in a line of shell."""
+    line = re.sub(r"(?:^|\s)#.*", "", line)
+    calls = re.findall(rf"(?:^|[;&|(]\s*|\s|=\"?){program}\s+([^;&|)\n]*)", line)
+    return [shlex.split(call.replace("…", "").replace("'", '"')) for call in calls]
+
+
+def test_commands_in_the_docs_exist() -> None:
+    wrong = [
+        f"{place}: gitgates {' '.join(words)}: no {missing}"
+        for place, line in _lines_of_shell()
+        for words in _words(line, "gitgates")
+        if words and (missing := _missing(words))
+    ]
+    assert wrong == []
+
+
+def _missing(words: list[str]) -> str:
+    verb = words[0]
+    if verb in HOST_VERBS or verb in ("--help", "--version", "-h", "VERB"):
+        return ""
+    if verb not in VERBS:
+        return verb
+    module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
+    command: click.Command = module.command
+    known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
+    options = [word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
+    return next((o for o in options if o not in (*known, "--help", "-h")), "")
+
+
+def test_make_targets_in_the_docs_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z]*):", makefile, re.MULTILINE))
+    wrong = [
+        f"{place}: {line}"
+        for place, line in _lines_of_shell()
+        if re.match(r"make [a-z]+", line) and line.split()[1] not in targets
+    ]
+    assert wrong == []
+    helped = re.findall(r"^([a-z][a-z]*):.*## ", makefile, re.MULTILINE)
+    assert sorted(helped) == sorted(targets)
+
+
+def _anchors(path: Path) -> set[str]:
+    """Return the anchors that the headings of a page get on GitHub."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        page = path.parent / target if target else path
+        if not page.exists() or (anchor and anchor not in _anchors(page)):
+            dead.append(link)
+    assert dead == []
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.info.startswith("toml")], ids=_name)
+def test_settings_in_the_docs_are_right(block: Block) -> None:
+    """`toml`: whole. `toml partial`: names gates defined elsewhere. `toml local`: laid over."""
+    raw = block.text.encode()
+    config, problems = parse_files(
+        (raw, None, None) if block.info != "toml local" else (None, None, raw)
+    )
+    assert [p for p in problems if not (p.deferred and block.info != "toml")] == []
+    assert config is not None
+
+
+def test_our_own_settings_are_right() -> None:
+    config, problems = inspect(str(ROOT))
+    assert problems == ()
+    assert config is not None
+    assert [hook.name for hook in config.hooks] == ["pre-commit", "pre-push"]
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.info == "yaml"], ids=_name)
+def test_yaml_in_the_docs_can_be_read(block: Block) -> None:
+    assert yaml.safe_load(block.text)
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        seen.add(page)
+        links = re.findall(r"\]\(([^)\s#:]+)", page.read_text(encoding="utf-8"))
+        targets = [(page.parent / link).resolve() for link in links]
+        # A link to a folder shows all that lies in it.
+        found = {t for t in targets if t.suffix == ".md"}.union(*(t.glob("*.md") for t in targets))
+        waiting += sorted(path for path in found - seen if path.exists())
+    lost = [path for path in MARKDOWN if path not in seen and "docs" in path.parts]
+    assert [str(path.relative_to(ROOT)) for path in lost] == []
+
+
+@pytest.mark.slow
+def test_the_demo_goes_as_it_says() -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["sh", ROOT / "docs" / "demo.sh"],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("all as expected; the throw-away repository is removed\n")
