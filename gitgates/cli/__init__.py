@@ -17,6 +17,8 @@ from gitgates import __version__, errors
 VERBS = {
     "run": "Run the gates of a hook now.",
     "check": "Check the configuration.",
+    "install-hooks": "Let git run the gates.",
+    "uninstall-hooks": "Take the hooks out again.",
 }
 
 

@@ -23,6 +23,8 @@ from gitgates.system.terminal import Terminal, open_terminal
 def run(args: list[str]) -> int:
     """Run what git fired: the hook that was there before ours, then the gates."""
     env = environ.read()
+    if environ.is_off(env):
+        return 0  # the shim never comes here then
     shim, hook, *argv = (*args, "", "")[: max(len(args), 2)]
     point = HOOK_POINTS.get(hook)
     if point is None or point.host != "git":

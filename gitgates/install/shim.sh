@@ -1,22 +1,41 @@
 #!/bin/sh
-# Installed by gitgates (shim 1): @HOOK@ runs the gates of [tool.gitgates] in pyproject.toml.
+# Installed by gitgates (shim 1): runs the gates of [tool.gitgates] in pyproject.toml.
 # Take it out with: gitgates uninstall-hooks
 hook=@HOOK@
 python=@PYTHON@
 home=@HOME@
+# Another hook manager may have renamed this file, but not the hook that was there before it.
+case $0 in
+    */*) shim=${0%/*}/$hook ;;
+    *) shim=./$hook ;;
+esac
+
+# Become the hook that was there before; where that one has called us back, end.
+become_kept() {
+    mark="off $PWD $shim"
+    case ${GITGATES_ACTIVE-} in
+        *"$mark"*) exit 0 ;;
+    esac
+    [ -f "$shim.before-gitgates" ] && [ -x "$shim.before-gitgates" ] || exit 0
+    GITGATES_ACTIVE="${GITGATES_ACTIVE-}
+$mark"
+    export GITGATES_ACTIVE
+    exec "$shim.before-gitgates" "$@"
+}
+
 if [ "${GITGATES-}" = 0 ]; then
-    [ -x "$0.before-gitgates" ] || exit 0
-    exec "$0.before-gitgates" "$@"
+    become_kept "$@"
 fi
 if [ -x "$python" ] && [ -r "$home/gitgates/__main__.py" ]; then
     exec "$python" -I -S -c 'import sys
 sys.path.insert(0, sys.argv.pop(1))
 from gitgates.__main__ import main
-main()' "$home" git-hook "$0" "$hook" "$@"
+main()' "$home" git-hook "$shim" "$hook" "$@"
 fi
-if command -v gitgates >/dev/null 2>&1; then
-    exec gitgates git-hook "$0" "$hook" "$@"
+if gitgates --version </dev/null >/dev/null 2>&1; then
+    exec gitgates git-hook "$shim" "$hook" "$@"
 fi
+(become_kept "$@")
 cat >&2 <<MESSAGE
 gitgates $hook: nothing was checked: the gitgates that this hook was installed with is gone
   ($python, $home)

@@ -16,10 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _PREFIX = (
-    "git",
-    "-c",
-    "core.hooksPath=/dev/null",
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -41,7 +39,19 @@ class Git(Record):
 
         Raises: GitError where git is not there or does not end.
         """
-        argv = (*_PREFIX[:1], "-C", self.cwd_abs, *_PREFIX[1:], *args)
+        return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
+
+    def configured(self, *args: str) -> Called:
+        """Run a git command that runs no hooks, with core.hooksPath as it is configured.
+
+        Only so can git say where it looks for hooks.
+
+        Raises: GitError where git is not there or does not end.
+        """
+        return self._call((*_PREFIX, *args), b"")
+
+    def _call(self, args: tuple[str, ...], stdin: bytes) -> Called:
+        argv = ("git", "-C", self.cwd_abs, *args)
         try:
             return call(argv, {**self.env, "LC_ALL": "C"}, stdin)
         except OSError as error:

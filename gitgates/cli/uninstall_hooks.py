@@ -1,0 +1,66 @@
+"""`gitgates uninstall-hooks`: take our hooks out again, and nothing else."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from gitgates import errors
+from gitgates.cli.install_hooks import show
+from gitgates.cli.places import here
+from gitgates.install import githooks
+from gitgates.install.hookspath import default_folder, hooks_folder, setting
+from gitgates.lifecycle import GIT_HOOKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.install.hookspath import HooksFolder
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+
+_ALL = tuple(point.name for point in GIT_HOOKS)
+
+
+@click.command("uninstall-hooks")
+@click.option(
+    "--force", is_flag=True, help="Also from a hooks folder that other repositories share."
+)
+def command(*, force: bool) -> int:
+    """Take out the hooks that install-hooks put there, and give back those that were before.
+
+    Hooks that are not ours stay as they are. No configuration is needed.
+
+    Exit status 0: none of ours is left here. 73: a hook cannot be written.
+    """
+    roots, git = here()
+    uninstall(roots, git, force=force)
+    return errors.OK
+
+
+def uninstall(roots: Roots, git: Git, *, force: bool) -> None:
+    """Take shims out of the folder that git looks in, and of its usual one; print what was done."""
+    found = False
+    current = hooks_folder(git, roots)
+    usual = default_folder(roots)
+    for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
+        if folder.is_shared and not force:
+            found |= _say_shared(folder)
+            continue
+        done = githooks.uninstall(folder.path_abs, _ALL)
+        found |= bool(done)
+        show(done, roots)
+    if not found:
+        click.echo(f"gitgates: no hooks of ours in {current.path_abs}")
+
+
+def _say_shared(folder: HooksFolder) -> bool:
+    """Tell of shims that other repositories run, too; return whether there are any."""
+    places = [githooks.look(folder.path_abs, hook) for hook in _ALL]
+    ours = [os.path.basename(place.shim_abs) for place in places if place.holder == "us"]
+    if ours:
+        click.echo(
+            f"gitgates: {setting(folder)}: other repositories run {', '.join(ours)} there, too\n"
+            "  Take them out all the same: gitgates uninstall-hooks --force"
+        )
+    return bool(ours)

@@ -1,0 +1,202 @@
+"""Put our shims into a hooks folder, and take them out again. Nothing of others is ever lost.
+
+A hook that is there already is renamed, and our entry runs it first. Where one cannot be, that is
+found out before the first file is touched.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import StateError
+from gitgates.install.shim import is_ours, render
+from gitgates.record import Record
+from gitgates.system.kept import SUFFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    # What is in the place of a hook: nothing, our shim, or somebody else's hook.
+    Holder: TypeAlias = Literal["nobody", "us", "another"]
+
+_MODE = 0o755
+_LONGEST_READ = 1 << 20
+
+
+class Found(Record):
+    """One hook's place in a hooks folder, as it is now."""
+
+    hook: str
+    shim_abs: str
+    holder: Holder
+    kept: bool  # there is a hook that was there before ours
+
+    @property
+    def kept_abs(self) -> str:
+        """Where the hook that was there before is kept."""
+        return self.shim_abs + SUFFIX
+
+
+class Done(Record):
+    """What was done about one hook, in words."""
+
+    hook: str
+    shim_abs: str
+    what: str
+
+
+def look(folder_abs: str, hook: str) -> Found:
+    """Look at one hook's place."""
+    shim_abs = os.path.join(folder_abs, hook)
+    holder: Holder = "another"
+    if is_ours(shim_abs):
+        holder = "us"
+    elif not os.path.lexists(shim_abs):
+        holder = "nobody"
+    return Found(hook, shim_abs, holder, kept=os.path.lexists(shim_abs + SUFFIX))
+
+
+def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[Done]:
+    """Put the shims of `hooks` into a folder, which is made where it is missing.
+
+    `force` numbers a kept hook that is in the way of another one.
+
+    Raises: StateError where a hook would be in the way, or the folder cannot be written.
+    """
+    places = [look(folder_abs, hook) for hook in hooks]
+    if not force:
+        _refuse_conflicts(places)
+    try:
+        os.makedirs(folder_abs, exist_ok=True)
+        return [_install_one(place) for place in places]
+    except OSError as error:
+        raise _cannot_write(folder_abs, error) from error
+
+
+def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[Done]:
+    """Take our shims out of a folder and give the hooks that were there before back.
+
+    Raises: StateError where the folder cannot be written.
+    """
+    try:
+        done = [_uninstall_one(look(folder_abs, hook)) for hook in hooks]
+    except OSError as error:
+        raise _cannot_write(folder_abs, error) from error
+    return [one for one in done if one.what]
+
+
+def _refuse_conflicts(places: list[Found]) -> None:
+    in_the_way = [place for place in places if place.holder == "another" and place.kept]
+    if not in_the_way:
+        return
+    names = "\n".join(f"  {place.shim_abs}\n  {place.kept_abs}" for place in in_the_way)
+    raise StateError(
+        "a hook that is not ours is where ours would go, and one from before is kept already; "
+        f"nothing was changed:\n{names}",
+        "Look at both, and remove the one that you no longer need.\n"
+        f"  Or keep both: gitgates install-hooks --force names the older one {SUFFIX}.1, "
+        "and it runs no more.",
+    )
+
+
+def _install_one(place: Found) -> Done:
+    content = render(place.hook)
+    what = "installed"
+    match place.holder:
+        case "us" if _is_current(place.shim_abs, content):
+            return Done(place.hook, place.shim_abs, "already installed")
+        case "us":
+            what = "updated"
+        case "another":
+            what += _set_aside(place)
+        case "nobody" if place.kept:
+            what += f"; {os.path.basename(place.kept_abs)} runs first"
+        case _:
+            pass
+    _write(place.shim_abs, content)
+    return Done(place.hook, place.shim_abs, what)
+
+
+def _is_current(shim_abs: str, content: bytes) -> bool:
+    with open(shim_abs, "rb") as file:
+        return file.read() == content and os.access(shim_abs, os.X_OK)
+
+
+def _set_aside(place: Found) -> str:
+    """Rename the hook that is there; return what to say about it."""
+    said = ""
+    kept_name = os.path.basename(place.kept_abs)
+    if place.kept:
+        numbered_abs = _free_name(place.kept_abs)
+        os.rename(place.kept_abs, numbered_abs)
+        said = f"; the older {kept_name} is now {os.path.basename(numbered_abs)} and runs no more"
+    runs = os.path.isfile(place.shim_abs) and os.access(place.shim_abs, os.X_OK)
+    os.rename(place.shim_abs, place.kept_abs)
+    how = "runs first" if runs else "is kept; git did not run it (not executable), nor do we"
+    if runs and _looks_at_itself(place.kept_abs):
+        said += "; it looks at its own name ($0), which is another now: try whether it still works"
+    return f"; the hook that was there {how}: {kept_name}{said}"
+
+
+def _looks_at_itself(path_abs: str) -> bool:
+    """Tell whether a hook may do what its name says, as those of other hook managers do."""
+    if os.path.islink(path_abs):
+        return True
+    try:
+        with open(path_abs, "rb") as file:
+            content = file.read(_LONGEST_READ)
+    except OSError:
+        return True
+    return any(word in content for word in (b"$0", b"${0", b"PROGRAM_NAME", b"sys.argv[0]"))
+
+
+def _free_name(path_abs: str) -> str:
+    number = 1
+    while os.path.lexists(f"{path_abs}.{number}"):
+        number += 1
+    return f"{path_abs}.{number}"
+
+
+def _write(path_abs: str, content: bytes) -> None:
+    """Put a file in place at once: git never finds half a hook."""
+    folder, name = os.path.split(path_abs)
+    temporary = os.path.join(folder, f".{name}.gitgates-{os.getpid()}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            os.fchmod(fd, _MODE)
+            file.write(content)
+        os.rename(temporary, path_abs)
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def _uninstall_one(place: Found) -> Done:
+    kept_name = os.path.basename(place.kept_abs)
+    match place.holder:
+        case "another" if place.kept:
+            what = f"not ours, left as it is; so is {kept_name} beside it"
+        case "another":
+            what = ""
+        case "us":
+            what = "taken out"
+            if not place.kept or os.path.isdir(place.kept_abs):
+                os.unlink(place.shim_abs)  # no file to rename over it
+        case _:
+            what = "was gone already" if place.kept else ""
+    if place.holder != "another" and place.kept:
+        os.rename(place.kept_abs, place.shim_abs)
+        what += f"; the hook that was there before is back ({kept_name})"
+    if what and os.path.lexists(f"{place.kept_abs}.1"):
+        what += f"; {kept_name}.1 is yours to look at"
+    return Done(place.hook, place.shim_abs, what)
+
+
+def _cannot_write(folder_abs: str, error: OSError) -> StateError:
+    what = os.fsdecode(error.filename) if error.filename else folder_abs
+    return StateError(
+        f"{what}: {error.strerror}: the hooks cannot be written",
+        f"Look at it with: ls -ld {folder_abs}",
+    )

@@ -1,0 +1,77 @@
+"""Which hooks of git are to be installed: the configured ones, or those that are named. Pure."""
+
+from __future__ import annotations
+
+from gitgates.config.values import did_you_mean
+from gitgates.errors import ConfigError, UsageError
+from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import Config
+
+CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
+
+
+class Selection(Record):
+    """Hooks to install, in git's order, and what to say about those that are not."""
+
+    hooks: tuple[str, ...]
+    left_out: tuple[str, ...] = ()  # sentences
+
+
+def configured(config: Config) -> Selection:
+    """Return the hooks of git that a configuration names.
+
+    Raises: ConfigError where it names none that runs here.
+    """
+    names = [hook.name for hook in config.hooks]
+    left_out = tuple(why for name in names if _is_gits(name) and (why := _why_not(name)))
+    hooks = _with_stand_ins([name for name in names if name in CLIENT_HOOKS])
+    if not hooks:
+        said = "".join(f"\n  {why}" for why in left_out)
+        raise ConfigError(
+            f"the configuration names no hook of git that could be installed{said}",
+            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]\n'
+            "  Or name it: gitgates install-hooks --hook-type pre-commit",
+        )
+    return Selection(hooks=hooks, left_out=left_out)
+
+
+def named(names: tuple[str, ...]) -> Selection:
+    """Return the hooks that somebody names.
+
+    Raises: UsageError for one that cannot be installed, which says why.
+    """
+    for name in names:
+        if name not in HOOK_POINTS:
+            hint = did_you_mean(name, CLIENT_HOOKS) or "Known are those of: git help hooks"
+            raise UsageError(f"`{name}` is no hook of git", hint)
+        if why := _why_not(name):
+            raise UsageError(why)
+    return Selection(hooks=_with_stand_ins(list(names)))
+
+
+def _is_gits(name: str) -> bool:
+    return HOOK_POINTS[name].host == "git"
+
+
+def _why_not(name: str) -> str:
+    """Say why a hook cannot be installed; nothing where it can."""
+    point = HOOK_POINTS[name]
+    if point.host == "git" and point.client:
+        return ""
+    if name == "manual":
+        return "`manual` is not fired by git: run it with gitgates run manual"
+    if point.host != "git":
+        return f"`{name}` is not fired by git, so that there is nothing to install for it here"
+    if name == "fsmonitor-watchman":
+        return "`fsmonitor-watchman` answers questions of git's and can hold no gates: left out"
+    return f"`{name}` runs on the server that is pushed to, not where people work: left out"
+
+
+def _with_stand_ins(names: list[str]) -> tuple[str, ...]:
+    """Add what git runs in a hook's place; return all in git's order, each once."""
+    wanted = {*names, *(by for by, of in STANDS_IN_FOR.items() if of in names)}
+    return tuple(name for name in CLIENT_HOOKS if name in wanted)

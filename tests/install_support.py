@@ -1,0 +1,87 @@
+"""A repository to install hooks into, and programs run in it, far from the real home."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+GATE = '[tool.gitgates.gates.g]\ncommand = "true"\n'
+FOREIGN = b"#!/bin/sh\necho foreign ran\n"
+
+
+class Repo(NamedTuple):
+    path: Path
+    env: dict[str, str]
+
+    def run(
+        self, *argv: str | Path, stdin: str = "", **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv,
+            cwd=self.path,
+            env={**self.env, **more},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def git(self, *args: str | Path, **more: str) -> str:
+        done = self.run("git", *args, **more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+    def gitgates(self, *args: str, **more: str) -> tuple[int, str, str]:
+        done = self.run(sys.executable, "-m", "gitgates", *args, **more)
+        return done.returncode, done.stdout, done.stderr
+
+    def configure(self, *hooks: str, gate: str = GATE) -> None:
+        tables = [f'[tool.gitgates.hooks.{hook}]\ngates = ["g"]\n' for hook in hooks]
+        (self.path / "pyproject.toml").write_text(gate + "".join(tables))
+
+    def write(self, name: str, content: str | bytes, mode: int = 0o644) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.chmod(mode)
+        return path
+
+    def commit(self, name: str, content: str = "x\n") -> subprocess.CompletedProcess[str]:
+        self.write(name, content)
+        self.git("add", name)
+        return self.run("git", "commit", "-q", "-m", f"add {name}")
+
+    def hook(self, name: str) -> Path:
+        return self.path / ".git/hooks" / name
+
+    def keep(self, name: str, content: bytes = FOREIGN, mode: int = 0o755) -> Path:
+        return self.write(f".git/hooks/{name}", content, mode)
+
+    def hooks(self, folder: str = ".git/hooks") -> list[str]:
+        return sorted(name for name in os.listdir(self.path / folder) if "sample" not in name)
+
+
+def make_repo(path: Path, home: Path) -> Repo:
+    """Make an empty repository at `path`; nothing of it reaches the real home."""
+    home.mkdir(parents=True, exist_ok=True)
+    ours = ("GIT", "PRE_COMMIT", "PREK", "SKIP", "VIRTUAL_ENV")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    env |= {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+        "GIT_AUTHOR_NAME": "A",
+        "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "A",
+        "GIT_COMMITTER_EMAIL": "a@example.org",
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["git", "init", "-q", "-b", "main", path], check=True, env=env)
+    return Repo(path, env)
