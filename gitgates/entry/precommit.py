@@ -35,13 +35,10 @@ def run(args: list[str]) -> int:
     roots = find_roots(cwd_abs, env)
     terminal = open_terminal(1, env)
     console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
-    world = World(
-        roots=roots,
-        git=Git(cwd_abs=roots.root_abs, env=env),
-        env=_persons_env(env),
-        listener=console,
-    )
-    event = host.decode(stage, tuple(files), env, (roots.root_abs, cwd_abs))
+    git = Git(cwd_abs=roots.root_abs, env=env)
+    world = World(roots, git, _persons_env(env), console)
+    told = {**env, host.TO_REF: _pushed_id(git)} if stage == "pre-push" else env
+    event = host.decode(stage, tuple(files), told, (roots.root_abs, cwd_abs))
     handled = handle(event, world)
     if handled.note:
         terminal.write(f"gitgates {stage}: {handled.note}\n".encode())
@@ -55,6 +52,16 @@ def run(args: list[str]) -> int:
 def _persons_env(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that the person called the framework in, as far as it can be told."""
     own_bin_abs = os.path.dirname(os.path.abspath(sys.executable))
-    first = (host.remaining_path(env, own_bin_abs) or [""])[0]
-    has_venv = os.path.isfile(os.path.join(os.path.dirname(first), "pyvenv.cfg"))
+    venv_abs = os.path.dirname(host.persons_first_folder(env, own_bin_abs))
+    has_venv = bool(venv_abs) and os.path.isfile(os.path.join(venv_abs, "pyvenv.cfg"))
     return host.undo_venv(env, own_bin_abs, has_venv=has_venv)
+
+
+def _pushed_id(git: Git) -> str:
+    """Return the id that is pushed; of a first push the framework names only the branch."""
+    named = git.env.get(host.TO_REF, "")
+    branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
+    if named or not branch:
+        return named
+    asked = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", branch)
+    return os.fsdecode(asked.stdout).strip()

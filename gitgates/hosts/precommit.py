@@ -18,11 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+TO_REF = "PRE_COMMIT_TO_REF"
 _ZEROS = "0" * 40
 # What git gave the hook as arguments, in the framework's variables, in git's order.
 _ARGUMENTS = {
     "pre-push": ("PRE_COMMIT_REMOTE_NAME", "PRE_COMMIT_REMOTE_URL"),
-    "post-checkout": ("PRE_COMMIT_FROM_REF", "PRE_COMMIT_TO_REF", "PRE_COMMIT_CHECKOUT_TYPE"),
+    "post-checkout": ("PRE_COMMIT_FROM_REF", TO_REF, "PRE_COMMIT_CHECKOUT_TYPE"),
     "post-merge": ("PRE_COMMIT_IS_SQUASH_MERGE",),
     "post-rewrite": ("PRE_COMMIT_REWRITE_COMMAND",),
     "pre-rebase": ("PRE_COMMIT_PRE_REBASE_UPSTREAM", "PRE_COMMIT_PRE_REBASE_BRANCH"),
@@ -66,31 +67,35 @@ def encode(decision: Decision, text: bytes) -> Outcome:
 def undo_venv(env: Mapping[str, str], own_bin_abs: str, *, has_venv: bool) -> dict[str, str]:
     """Return the environment without the framework's own virtual environment in front.
 
-    `has_venv` tells whether the first folder of what remains of the PATH belongs to one: then that
-    is the person's, whose VIRTUAL_ENV the framework has overwritten.
+    `has_venv` tells whether the person's first folder belongs to one: then that is theirs, whose
+    VIRTUAL_ENV the framework has overwritten.
     """
     clean = dict(env)
-    folders = remaining_path(env, own_bin_abs)
     if posixpath.dirname(own_bin_abs) != env.get("VIRTUAL_ENV", ""):
         return clean
-    clean["PATH"] = ":".join(folders)
+    clean["PATH"] = ":".join(_remaining(env, own_bin_abs))
     del clean["VIRTUAL_ENV"]
-    if has_venv and folders:
-        clean["VIRTUAL_ENV"] = posixpath.dirname(folders[0])
+    if has_venv:
+        clean["VIRTUAL_ENV"] = posixpath.dirname(persons_first_folder(env, own_bin_abs))
     return clean
 
 
-def remaining_path(env: Mapping[str, str], own_bin_abs: str) -> list[str]:
-    """Return the folders of the PATH but the framework's own."""
+def persons_first_folder(env: Mapping[str, str], own_bin_abs: str) -> str:
+    """Return the first folder of the PATH that neither the framework nor git put there."""
+    folders = _remaining(env, own_bin_abs)
+    return next((f for f in folders if posixpath.basename(f) != "git-core"), "")
+
+
+def _remaining(env: Mapping[str, str], own_bin_abs: str) -> list[str]:
     return [folder for folder in env.get("PATH", "").split(":") if folder != own_bin_abs]
 
 
 def _pushed_ref(env: Mapping[str, str]) -> RefUpdate:
     return RefUpdate(
         local_ref=env.get("PRE_COMMIT_LOCAL_BRANCH", ""),
-        local_id=env.get("PRE_COMMIT_TO_REF", _ZEROS),
+        local_id=env.get(TO_REF) or _ZEROS,
         remote_ref=env.get("PRE_COMMIT_REMOTE_BRANCH", ""),
-        remote_id=env.get("PRE_COMMIT_FROM_REF", _ZEROS),
+        remote_id=env.get("PRE_COMMIT_FROM_REF") or _ZEROS,
     )
 
 
