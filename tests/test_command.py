@@ -65,7 +65,16 @@ def test_pre_commit_hooks_of_one_gate() -> None:
     ]
     message = Event(host="git", name="commit-msg", root_abs="/r", message_file_abs="/m")
     assert argvs(Gate(name="g", pre_commit=()), "m", event=message) == [
-        ("prek", "run", "--hook-stage", "commit-msg", "--commit-msg-filename", "/m")
+        (
+            "prek",
+            "run",
+            "--hook-stage",
+            "commit-msg",
+            "--commit-msg-filename",
+            "/m",
+            "--files",
+            "/m",
+        )
     ]
 
 

@@ -90,7 +90,8 @@ def _pre_commit_commands(
     stage = event.name if event.name in (*_FILE_STAGES, *_MESSAGE_STAGES) else "pre-commit"
     about: tuple[str, ...] = ("--files",)
     if stage in _MESSAGE_STAGES:
-        about = ("--commit-msg-filename", event.message_file_abs)
+        # Without files it would hide unstaged work first, which is not its business here.
+        about = ("--commit-msg-filename", event.message_file_abs, "--files", event.message_file_abs)
     ids: tuple[tuple[str, ...], ...] = tuple((name,) for name in gate.pre_commit or ()) or ((),)
     return tuple((*runner, "run", *name, "--hook-stage", stage, *about) for name in ids)
 
