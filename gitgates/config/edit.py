@@ -1,0 +1,169 @@
+"""Add gates and hooks to a project's configuration; every other byte of the file stays.
+
+What is there is never changed: a gate or hook of the same name and another definition is left, and
+named; a hook's list gets the gates that it lacks. Cold: loads tomlkit.
+"""
+
+from __future__ import annotations
+
+from gitgates.config import load
+from gitgates.config.document import Document
+from gitgates.config.insert import NoPlace, extend_array, insert_key, insert_table
+from gitgates.config.parse import parse
+from gitgates.config.render import render_table
+from gitgates.config.sections import loads
+from gitgates.errors import ConfigError
+from gitgates.record import Record
+from gitgates.types import Config, Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from gitgates.types import Problem
+
+    # name → key → value, as they are written
+    Tables: TypeAlias = Mapping[str, Mapping[str, object]]
+
+_PREFIXES = {load.PYPROJECT: ("tool", "gitgates"), load.OWN_FILE: ()}
+_BOM = b"\xef\xbb\xbf"
+
+
+class Addition(Record):
+    """The gates and hooks that the configuration should have."""
+
+    gates: Tables
+    hooks: Tables
+
+
+class Edit(Record):
+    """What is to be written, and what it changes."""
+
+    file: str
+    before: bytes | None  # None: there is no such file yet
+    after: bytes
+    gates: tuple[str, ...]  # added
+    hooks: tuple[str, ...]  # added
+    extended: tuple[tuple[str, tuple[str, ...]], ...]  # hook, the gates appended to its list
+    kept: tuple[str, ...]  # places that say something else than was wanted, and were left
+    problems: tuple[Problem, ...]  # deferred ones of the new configuration
+
+
+def make_edit(raw: tuple[bytes | None, ...], addition: Addition) -> Edit:
+    """Return the edit that gives the files `raw` (as `load.read_files` returns them) an addition.
+
+    Raises: ConfigError where the configuration has problems, or would have, or where the file is
+    written so that nothing can be added to it.
+    """
+    _refuse_bom(raw)
+    current, problems = load.parse_files((*raw[:2], None))
+    _refuse_problems(problems, "Mend that first. Check it with: gitgates check")
+    file = load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
+    before = raw[load.FILES.index(file)]
+    edit = _compare(current or Config(), addition, Document(file, _PREFIXES[file], {}))
+    after = _write(edit._replace(before=before), addition)
+    new = tuple(after if name == file else old for name, old in zip(load.FILES, raw, strict=True))
+    _, problems = load.parse_files(new)
+    _refuse_problems(problems, f"Nothing was written to {file}.")
+    return edit._replace(before=before, after=after, problems=problems)
+
+
+def add(tables: dict[str, object]) -> Addition:
+    """Return an addition of tables that are shaped like a settings file."""
+    return Addition(gates=tables.get("gates", {}), hooks=tables.get("hooks", {}))  # type: ignore[arg-type]
+
+
+def _refuse_bom(raw: tuple[bytes | None, ...]) -> None:
+    for name, content in zip(load.FILES, raw, strict=True):
+        if content is not None and content.startswith(_BOM):
+            raise ConfigError(
+                f"{name}: starts with a byte order mark, which TOML does not allow",
+                "Save the file as UTF-8 without it.",
+            )
+
+
+def _refuse_problems(problems: tuple[Problem, ...], hint: str) -> None:
+    fatal = [problem for problem in problems if not problem.deferred]
+    if fatal:
+        raise ConfigError(load.describe(fatal), hint)
+
+
+def _compare(current: Config, addition: Addition, document: Document) -> Edit:
+    """Find what is missing and what stands in the way, by meaning and not by spelling."""
+    tables = {"gates": addition.gates, "hooks": addition.hooks}
+    wanted, problems = parse((document._replace(table=tables),))
+    _refuse_problems(problems, "Nothing was written.")
+    gates = {gate.name: gate for gate in current.gates}
+    hooks = {hook.name: hook for hook in current.hooks}
+    kept = [
+        document.where("gates", gate.name)
+        for gate in wanted.gates
+        if gates.get(gate.name, gate) != gate
+    ]
+    extended = []
+    for hook in wanted.hooks:
+        there = hooks.get(hook.name, hook)
+        kept += [document.where("hooks", hook.name, key) for key in _other_keys(there, hook)]
+        if missing := tuple(name for name in hook.gates if name not in there.gates):
+            extended.append((hook.name, missing))
+    return Edit(
+        file=document.source,
+        before=None,
+        after=b"",
+        gates=tuple(gate.name for gate in wanted.gates if gate.name not in gates),
+        hooks=tuple(hook.name for hook in wanted.hooks if hook.name not in hooks),
+        extended=tuple(extended),
+        kept=tuple(kept),
+        problems=(),
+    )
+
+
+def _other_keys(there: Hook, wanted: Hook) -> list[str]:
+    mine, yours = there._asdict(), wanted._asdict()
+    return [key for key in mine if key != "gates" and mine[key] != yours[key]]
+
+
+def _write(edit: Edit, addition: Addition) -> bytes:
+    prefix = _PREFIXES[edit.file]
+    text = (edit.before or b"").decode("utf-8")
+    try:
+        for section, names in (("gates", edit.gates), ("hooks", edit.hooks)):
+            for name in names:
+                text = insert_table(text, (*prefix, section, name), _table(addition, section, name))
+        for hook, missing in edit.extended:
+            text = _extend(text, (*prefix, "hooks", hook, "gates"), missing)
+    except NoPlace:
+        raise ConfigError(*_no_place(edit, addition)) from None
+    return text.encode("utf-8")
+
+
+def _extend(text: str, path: tuple[str, ...], missing: tuple[str, ...]) -> str:
+    node: object = loads(text)
+    for name in path:
+        if not isinstance(node, dict) or name not in node:
+            return insert_key(text, path, list(missing))
+        node = node[name]
+    return extend_array(text, path, missing)
+
+
+def _table(addition: Addition, section: str, name: str) -> Mapping[str, object]:
+    tables: Tables = getattr(addition, section)
+    return tables[name]
+
+
+def _no_place(edit: Edit, addition: Addition) -> tuple[str, str]:
+    prefix = _PREFIXES[edit.file]
+    blocks = [
+        render_table((*prefix, section, name), _table(addition, section, name))
+        for section, names in (("gates", edit.gates), ("hooks", edit.hooks))
+        for name in names
+    ]
+    blocks += [
+        f"# add to [{'.'.join((*prefix, 'hooks', hook))}]: {', '.join(missing)}\n"
+        for hook, missing in edit.extended
+    ]
+    return (
+        f"{edit.file}: its tables are written so that nothing can be added without rewriting them",
+        "Write them with [headers] and run this again, or add by hand:\n\n" + "\n".join(blocks),
+    )
