@@ -15,10 +15,12 @@ from gitgates import __version__, errors
 
 # verb → the line that the list of verbs shows. The verb's file has the verb's name.
 VERBS = {
+    "init": "Propose gates from what the project says about itself.",
     "run": "Run the gates of a hook now.",
     "check": "Check the configuration.",
     "install-hooks": "Let git run the gates.",
     "uninstall-hooks": "Take the hooks out again.",
+    "convert": "Take over the gates of another tool.",
 }
 
 

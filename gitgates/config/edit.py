@@ -56,12 +56,10 @@ def make_edit(raw: tuple[bytes | None, ...], addition: Addition) -> Edit:
     Raises: ConfigError where the configuration has problems, or would have, or where the file is
     written so that nothing can be added to it.
     """
-    _refuse_bom(raw)
-    current, problems = load.parse_files((*raw[:2], None))
-    _refuse_problems(problems, "Mend that first. Check it with: gitgates check")
+    current = read_shared(raw)
     file = load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
     before = raw[load.FILES.index(file)]
-    edit = _compare(current or Config(), addition, Document(file, _PREFIXES[file], {}))
+    edit = _compare(current, addition, Document(file, _PREFIXES[file], {}))
     after = _write(edit._replace(before=before), addition)
     new = tuple(after if name == file else old for name, old in zip(load.FILES, raw, strict=True))
     _, problems = load.parse_files(new)
@@ -69,9 +67,15 @@ def make_edit(raw: tuple[bytes | None, ...], addition: Addition) -> Edit:
     return edit._replace(before=before, after=after, problems=problems)
 
 
-def add(tables: dict[str, object]) -> Addition:
-    """Return an addition of tables that are shaped like a settings file."""
-    return Addition(gates=tables.get("gates", {}), hooks=tables.get("hooks", {}))  # type: ignore[arg-type]
+def read_shared(raw: tuple[bytes | None, ...]) -> Config:
+    """Return what the files say without the local one; nothing is a configuration, too.
+
+    Raises: ConfigError where they have problems that are not deferred.
+    """
+    _refuse_bom(raw)
+    current, problems = load.parse_files((*raw[:2], None))
+    _refuse_problems(problems, "Mend that first. Check it with: gitgates check")
+    return current or Config()
 
 
 def _refuse_bom(raw: tuple[bytes | None, ...]) -> None:

@@ -1,0 +1,1 @@
+"""Turn other tools' gate files into tables of ours. Cold."""

@@ -1,0 +1,63 @@
+"""Targets of make. Source: the GNU make manual, section 4.2; included files are not followed."""
+
+from __future__ import annotations
+
+import re
+
+from gitgates.discover.task import Project, Task
+
+FILES = ("GNUmakefile", "makefile", "Makefile")
+FIRST_ONLY = True  # make reads the first of them
+
+# `a b: c ; recipe`, not `a := b`, and not the target-specific variable `a: b = c`.
+_RULE = re.compile(
+    r"(?P<targets>[A-Za-z0-9_./-]+(?:[ ]+[A-Za-z0-9_./-]+)*)[ \t]*::?(?![:=])"
+    r"(?![ \t]*(?:export[ \t]+|override[ \t]+|private[ \t]+)*[A-Za-z_]\w*[ \t]*(?::{0,3}|\+|\?|!)=)"
+    r"(?P<needs>[^;#]*)(?:;(?P<inline>[^#]*))?"
+)
+_DEFINE = re.compile(r"(?:override[ \t]+|export[ \t]+)*define\b")
+
+
+def find(name: str, project: Project) -> list[Task]:
+    """Return the targets of one file."""
+    bodies: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in _logical_lines(project.texts[name]):
+        if line.startswith("\t"):
+            for target in current:
+                bodies[target].append(line.strip().lstrip("@-+ "))
+        elif rule := _RULE.match(line):
+            current = rule["targets"].split()
+            for target in current:
+                bodies.setdefault(target, [])
+                needs.setdefault(target, []).extend(rule["needs"].replace("|", " ").split())
+                if rule["inline"]:
+                    bodies[target].append(rule["inline"].strip())
+        elif line.strip() and not line.startswith("#"):
+            current = []
+    return [
+        Task(
+            name=target,
+            command=f"make {target}",
+            source=f"{name}: target {target}",
+            body=" && ".join(body),
+            needs=tuple(needs[target]),
+        )
+        for target, body in bodies.items()
+        if not target.startswith((".", "-"))
+    ]
+
+
+def _logical_lines(text: str) -> list[str]:
+    """Join continued lines, and leave out what stands between `define` and `endef`."""
+    found = []
+    is_open = False
+    for line in text.replace("\r\n", "\n").replace("\\\n", " ").split("\n"):
+        if _DEFINE.match(line):
+            is_open = True
+        elif is_open:
+            is_open = not line.startswith("endef")
+        else:
+            found.append(line)
+    return found
