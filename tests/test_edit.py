@@ -249,7 +249,7 @@ LINES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(old=LINES, cut=st.booleans())
 @pytest.mark.slow
 def test_whatever_is_accepted_is_kept(old: str, *, cut: bool) -> None:

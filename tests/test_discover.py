@@ -1,0 +1,457 @@
+"""Each source gives the tasks that its file holds; the project's own word wins."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gitgates.discover import just, make, mise, nox, npm, task_tables, taskfile, tox
+from gitgates.discover.choose import choose, place
+from gitgates.discover.project import read_project
+from gitgates.discover.sources import find_languages, find_tasks
+from gitgates.discover.task import BadFile, Project, Task
+
+
+def project(texts: dict[str, str], *names: str) -> Project:
+    return Project(texts=texts, names=frozenset({*texts, *names}))
+
+
+def commands(source: ModuleType, name: str, text: str, *names: str) -> dict[str, str]:
+    tasks: list[Task] = source.find(name, project({name: text}, *names))
+    return {task.name: task.command for task in tasks}
+
+
+def gates(texts: dict[str, str], *names: str) -> dict[str, str]:
+    tasks, troubles = find_tasks(project(texts, *names))
+    assert troubles == []
+    return {proposal.name: proposal.task.command for proposal in choose(tasks)[0]}
+
+
+def test_make() -> None:
+    text = """\
+.PHONY: lint test
+SRC := src
+lint := no
+include other.mk
+lint fmt: $(SRC) | venv ## checks
+\t@ruff check \\
+\t  src
+test: ; pytest
+flags: CFLAGS = -g
+doubled:: x
+\tone
+define body
+check:
+endef
+build/out.o: a.c
+ifdef X
+typecheck:
+\tmypy
+endif
+%.o: %.c
+"""
+    tasks = {task.name: task for task in make.find("Makefile", project({"Makefile": text}))}
+    assert list(tasks) == ["lint", "fmt", "test", "doubled", "build/out.o", "typecheck"]
+    assert tasks["lint"] == Task(
+        name="lint",
+        command="make lint",
+        source="Makefile: target lint",
+        body="ruff check  \t  src",
+        needs=("$(SRC)", "venv"),
+    )
+    assert tasks["test"].body == "pytest"
+
+
+def test_just() -> None:
+    text = """\
+set shell := ["sh", "-c"]
+alias t := test
+version := "1"
+export X := "y"
+
+# runs it
+lint *args: deps
+    ruff check {{args}}
+    mypy
+@test target='all' +rest="x":
+  pytest
+needy name:
+  echo {{name}}
+_hidden:
+  true
+[private]
+check:
+  true
+[no-cd]
+build: lint && test
+"""
+    assert commands(just, "justfile", text) == {
+        "lint": "just lint",
+        "test": "just test",
+        "build": "just build",
+    }
+    lint, _, build = just.find("justfile", project({"justfile": text}))
+    assert (lint.body, lint.needs) == ("ruff check {{args}} && mypy", ("deps",))
+    assert build.needs == ("lint", "test")
+
+
+def test_mise() -> None:
+    text = """\
+[tools]
+python = "3"
+[tasks]
+lint = "ruff check"
+test = ["pytest", "echo done"]
+[tasks."test:unit"]
+run = "pytest unit"
+[tasks.check]
+description = "All of it"
+depends = ["lint", "test"]
+[tasks.build]
+hide = true
+run = "x"
+"""
+    tasks = {task.name: task for task in mise.find("mise.toml", project({"mise.toml": text}))}
+    assert {name: task.command for name, task in tasks.items()} == {
+        "lint": "mise run lint",
+        "test": "mise run test",
+        "test:unit": "mise run test:unit",
+        "check": "mise run check",
+    }
+    assert tasks["test"].body == "pytest && echo done"
+    assert (tasks["check"].needs, tasks["check"].description) == (("lint", "test"), "All of it")
+
+
+def test_mise_tasks_that_are_files(tmp_path: Path) -> None:
+    folder = tmp_path / ".mise" / "tasks"
+    folder.mkdir(parents=True)
+    for name, mode in (("lint.sh", 0o755), ("test", 0o644)):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(mode)
+    found, troubles = read_project(str(tmp_path))
+    assert [(task.name, task.command) for task in mise.find_files(found)] == [
+        ("lint", "mise run lint")
+    ]
+    assert troubles == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "lock", "expected"),
+    [
+        ("", "", ("npm test", "npm run format:check")),
+        ("", "package-lock.json", ("npm test", "npm run format:check")),
+        ("", "pnpm-lock.yaml", ("pnpm run test", "pnpm run format:check")),
+        ("", "yarn.lock", ("yarn run test", "yarn run format:check")),
+        ("", "bun.lockb", ("bun run test", "bun run format:check")),
+        ('"packageManager": "pnpm@9.1.0",', "", ("pnpm run test", "pnpm run format:check")),
+    ],
+)
+def test_npm_scripts(extra: str, lock: str, expected: tuple[str, ...]) -> None:
+    text = f'{{{extra} "scripts": {{"test": "jest", "format:check": "prettier -c .", "x": 1}}}}'
+    found = commands(npm, "package.json", text, *([lock] if lock else []))
+    assert tuple(found.values()) == expected
+
+
+def test_the_test_script_of_npm_init_is_none() -> None:
+    text = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'
+    assert commands(npm, "package.json", text) == {}
+
+
+def test_nox() -> None:
+    text = """\
+import nox
+@nox.session
+def lint(session): session.run("ruff")
+@nox.session(name="type-check", python=["3.11"])
+@nox.parametrize("x", [1])
+def types(session): ...
+@session(venv_backend="uv")
+def tests(session): ...
+def helper(): ...
+"""
+    assert commands(nox, "noxfile.py", text) == {
+        "lint": "nox -s lint",
+        "type-check": "nox -s type-check",
+        "tests": "nox -s tests",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tox.ini", "[tox]\nenvlist = py3{11,12}, lint\n[testenv]\n[testenv:lint]\ncommands=a %s"),
+        ("setup.cfg", "[tox:tox]\nenvlist = lint\n[testenv]\ncommands = pytest\n"),
+        ("tox.toml", 'env_list = ["lint"]\n[env_run_base]\ncommands = [["pytest"]]\n'),
+        ("pyproject.toml", '[tool.tox]\nlegacy_tox_ini = """\n[testenv]\n[testenv:lint]\n"""\n'),
+        ("pyproject.toml", "[tool.tox.env_run_base]\nx=1\n[tool.tox.env.lint]\n"),
+    ],
+)
+def test_tox(name: str, text: str) -> None:
+    found = commands(tox, name, text)
+    assert (found["lint"], found["test"]) == ("tox -e lint", "tox -e py")
+
+
+def test_a_setup_cfg_without_tox_has_no_environments() -> None:
+    assert commands(tox, "setup.cfg", "[metadata]\nname = x\n") == {}
+
+
+def test_task_tables() -> None:
+    text = """\
+[tool.poe.tasks]
+lint = "ruff check"
+_hidden = "x"
+test = { cmd = "pytest", help = "Unit tests" }
+[tool.taskipy.tasks]
+check = "mypy"
+[tool.pdm.scripts]
+build = "x"
+[tool.hatch.envs.types.scripts]
+typecheck = "mypy"
+[tool.hatch.envs.default.scripts]
+fmt = ["black ."]
+"""
+    expected = {
+        "lint": "poe lint",
+        "test": "poe test",
+        "check": "task check",
+        "build": "pdm run build",
+        "fmt": "hatch run fmt",
+        "typecheck": "hatch run types:typecheck",
+    }
+    assert commands(task_tables, "pyproject.toml", text) == expected
+    with_uv = commands(task_tables, "pyproject.toml", text, "uv.lock")
+    assert with_uv["lint"] == "uv run poe lint"
+
+
+def test_taskfile() -> None:
+    text = """\
+version: '3'
+tasks:
+  lint: golangci-lint run
+  test:
+    desc: Unit tests
+    cmds: [go test ./..., {task: lint}, {cmd: echo}, {defer: x}]
+    deps: [build, {task: gen}]
+  hidden: {internal: true, cmds: [x]}
+  needy: {requires: {vars: [X]}, cmds: [x]}
+  empty:
+"""
+    tasks = {t.name: t for t in taskfile.find("Taskfile.yml", project({"Taskfile.yml": text}))}
+    assert list(tasks) == ["lint", "test", "empty"]
+    assert tasks["test"] == Task(
+        name="test",
+        command="task test",
+        source="Taskfile.yml: task test",
+        body="go test ./... && echo",
+        needs=("build", "gen", "lint"),
+        description="Unit tests",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "text"),
+    [
+        (npm, "package.json", "{"),
+        (npm, "package.json", "[]"),
+        (npm, "package.json", "[" * 100_000),
+        (mise, "mise.toml", "[tasks"),
+        (nox, "noxfile.py", "def ("),
+        (tox, "tox.ini", "no section"),
+        (taskfile, "Taskfile.yml", "a: [\n"),
+        (taskfile, "Taskfile.yml", "- a\n"),
+        (task_tables, "pyproject.toml", "x ="),
+    ],
+)
+def test_broken_files_say_so(source: ModuleType, name: str, text: str) -> None:
+    with pytest.raises(BadFile):
+        source.find(name, project({name: text}))
+
+
+@pytest.mark.parametrize("text", ["{}", '{"scripts": []}', '{"scripts": null}'])
+def test_a_package_without_scripts(text: str) -> None:
+    assert commands(npm, "package.json", text) == {}
+
+
+def test_a_broken_file_does_not_hide_the_others() -> None:
+    tasks, troubles = find_tasks(project({"package.json": "{,}", "Makefile": "test:\n\tx\n"}))
+    assert [task.command for task in tasks] == ["make test"]
+    assert len(troubles) == 1
+    assert troubles[0].startswith("package.json: is no valid JSON: ")
+
+
+def test_unreadable_files_are_said(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_bytes(b"test:\n\t\xff\n")
+    (tmp_path / "justfile").write_bytes(b"x" * (1024 * 1024 + 1))
+    (tmp_path / "package.json").mkdir()
+    (tmp_path / "tox.ini").symlink_to("nowhere")
+    found, troubles = read_project(str(tmp_path))
+    assert found.texts == {}
+    assert sorted(troubles) == [
+        "Makefile: cannot be read: byte 8 is not UTF-8; nothing of it is used",
+        "justfile: cannot be read: it is longer than 1024 KiB; nothing of it is used",
+    ]
+    assert read_project(os.path.join(tmp_path, "gone"))[0].names == frozenset()
+
+
+def test_the_projects_word_wins_over_the_languages() -> None:
+    texts = {"Makefile": "lint:\n\t./lint.sh\n", "pyproject.toml": "[tool.ruff]\n[tool.mypy]\n"}
+    assert gates(texts) == {"lint": "make lint", "typecheck": "mypy ."}
+
+
+def test_an_outer_runner_wins_over_an_inner_one() -> None:
+    texts = {
+        "package.json": '{"scripts": {"test": "jest", "build": "vite"}}',
+        "justfile": "test:\n  npm test\n",
+    }
+    assert gates(texts) == {"test": "just test", "build": "npm run build"}
+
+
+def test_two_languages_with_one_word() -> None:
+    assert gates(
+        {"pyproject.toml": "[tool.pytest.ini_options]\n", "package.json": '{"jest": {}}'}, "go.mod"
+    ) == {
+        "format": 'unformatted=$(gofmt -l "$@") && echo "$unformatted" && test -z "$unformatted"',
+        "lint": "go vet ./...",
+        "test-python": "pytest",
+        "test-go": "go test ./...",
+        "test-javascript": "npx --no-install jest",
+        "build": "go build ./...",
+    }
+
+
+def test_the_spelling_that_only_looks_is_preferred() -> None:
+    texts = {"Makefile": "fmt:\n\tblack .\nfmt-check:\n\tblack --check .\ntests:\n\tx\n"}
+    assert gates(texts) == {"format": "make fmt-check", "test": "make tests"}
+
+
+@pytest.mark.parametrize(
+    ("makefile", "writes"),
+    [
+        ("format:\n\tblack .\n", True),
+        ("fmt:\n\tcargo fmt\n", True),
+        ("format:\n\tblack --check .\n", False),
+        ("format-check:\n\t./x\n", False),
+        ("lint:\n\truff check --fix\n", True),
+        ("lint:\n\truff check\n", False),
+    ],
+)
+def test_which_gates_write(makefile: str, *, writes: bool) -> None:
+    tasks, _ = find_tasks(project({"Makefile": makefile}))
+    assert [proposal.writes for proposal in choose(tasks)[0]] == [writes]
+
+
+def test_what_another_gate_does_already_is_left_out() -> None:
+    texts = {
+        "Makefile": "lint:\n\truff check .\ncheck: lint test\ntest:\n\tpytest tests\n",
+        "pyproject.toml": "[tool.ruff]\n[tool.ruff.format]\n",
+    }
+    proposals, left_out = choose(find_tasks(project(texts))[0])
+    assert [(p.name, p.task.command) for p in proposals] == [
+        ("format", "ruff format --check --force-exclude"),
+        ("lint", "make lint"),
+        ("test", "make test"),
+    ]
+    assert left_out == ["make check: does nothing but lint, test"]
+
+
+@pytest.mark.parametrize(
+    ("makefile", "hook"),
+    [
+        ("check:\n\truff check src tests\n", "pre-commit"),
+        ("check:\n\truff check && pytest\n", "pre-push"),
+        ("check:\n\tgo test ./...\n", "pre-push"),
+        ("check: other test\n\tx\n", "pre-push"),
+        ("build:\n\tx\n", "pre-push"),
+    ],
+)
+def test_slow_gates_wait_for_the_push(makefile: str, hook: str) -> None:
+    proposals, _ = choose(find_tasks(project({"Makefile": makefile}))[0])
+    names = [proposal.name for proposal in proposals]
+    assert place(proposals) == {hook: names, "manual": names}
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "expected"),
+    [
+        ({"pyproject.toml": "[project]\ndependencies = ['requests']\n"}, (), {}),
+        (
+            {"pyproject.toml": "[dependency-groups]\ndev = ['pytest>=8', {include-group = 'x'}]"},
+            ("uv.lock",),
+            {"test": "uv run pytest"},
+        ),
+        (
+            {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\nmypy = '*'\nblack = '*'"},
+            ("poetry.lock",),
+            {"format": "poetry run black --check .", "typecheck": "poetry run mypy ."},
+        ),
+        ({"pyproject.toml": "[tool.mypy]\nfiles = ['a']"}, (), {"typecheck": "mypy"}),
+        (
+            {"setup.cfg": "[flake8]\n[mypy]\nfiles = x\n"},
+            (),
+            {"lint": "flake8", "typecheck": "mypy"},
+        ),
+        ({"requirements-dev.txt": "-r x.txt\n# pytest\n  ruff==1\n"}, (), {"lint": "ruff check"}),
+        ({}, ("pytest.ini", "pyrightconfig.json"), {"typecheck": "pyright", "test": "pytest"}),
+    ],
+)
+def test_python_tools_in_use(
+    texts: dict[str, str], names: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    found = gates(texts, *names)
+    assert {name: c.removesuffix(" --force-exclude") for name, c in found.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "expected"),
+    [
+        ({"package.json": "{}"}, (), {}),
+        (
+            {"package.json": "{}", "tsconfig.json": "{} // c"},
+            ("eslint.config.mjs", ".prettierrc.json", "vitest.config.ts"),
+            {
+                "format": "npx --no-install prettier --check --ignore-unknown",
+                "lint": "npx --no-install eslint .",
+                "typecheck": "npx --no-install tsc --noEmit",
+                "test": "npx --no-install vitest run",
+            },
+        ),
+        (
+            {"package.json": '{"eslintConfig": {}}', "tsconfig.json": '{"references": []}'},
+            ("yarn.lock",),
+            {"lint": "yarn run eslint ."},
+        ),
+        ({}, ("biome.json", "pnpm-lock.yaml"), {"lint": "pnpm exec biome check"}),
+    ],
+)
+def test_javascript_tools_in_use(
+    texts: dict[str, str], names: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    assert gates(texts, *names) == expected
+
+
+def test_go_with_a_linter() -> None:
+    assert gates({}, "go.mod", ".golangci.yml")["lint"] == "golangci-lint run"
+
+
+@pytest.mark.parametrize(
+    ("cargo", "expected"),
+    [
+        ("[package]\n", {"check": "cargo check --all-targets"}),
+        ("[lints.clippy]\n", {"lint": "cargo clippy --all-targets"}),
+    ],
+)
+def test_rust(cargo: str, expected: dict[str, str]) -> None:
+    always = {"format": "cargo fmt --all --check", "test": "cargo test"}
+    assert gates({"Cargo.toml": cargo}) == always | expected
+
+
+def test_languages() -> None:
+    assert find_languages(project({}, "go.mod", "Cargo.toml", "setup.py", "tsconfig.json")) == (
+        "Python",
+        "Go",
+        "JavaScript or TypeScript",
+        "Rust",
+    )

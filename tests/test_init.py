@@ -1,0 +1,300 @@
+"""`gitgates init` in real projects, called as a person calls it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitgates.config import load
+
+
+class Project:
+    """A folder with files, and gitgates run in it."""
+
+    def __init__(self, root: Path, home: Path) -> None:
+        self.root = root
+        self._env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+
+    def write(self, name: str, content: str | bytes) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def run(self, *argv: str, stdin: str = "", cwd: str = ".") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv,
+            cwd=self.root / cwd,
+            env=self._env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def init(self, *args: str, cwd: str = ".") -> tuple[int, str, str]:
+        done = self.run(sys.executable, "-m", "gitgates", "init", *args, cwd=cwd)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    def files(self) -> dict[str, bytes]:
+        return {entry.name: entry.read_bytes() for entry in self.root.iterdir() if entry.is_file()}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "my project"
+    root.mkdir()
+    made = Project(root, tmp_path)
+    assert made.run("git", "init", "-q").returncode == 0
+    return made
+
+
+MAKEFILE = "format:\n\tblack .\nlint:\n\truff check\ntest:\n\tpytest\n"
+PYPROJECT = '[project]\nname = "x"'
+TABLES = """\
+[tool.gitgates.gates.format]
+description = "Formatting"
+command = "make format"
+timeout = "1m"
+writes = true
+
+[tool.gitgates.gates.lint]
+description = "Linting"
+command = "make lint"
+timeout = "2m"
+
+[tool.gitgates.gates.test]
+description = "Tests"
+command = "make test"
+timeout = "10m"
+
+[tool.gitgates.hooks.pre-commit]
+gates = ["format", "lint"]
+
+[tool.gitgates.hooks.pre-push]
+gates = ["test"]
+
+[tool.gitgates.hooks.manual]
+gates = ["format", "lint", "test"]
+"""
+FOUND = """\
+languages: Python
+  format  make format  (Makefile: target format)
+  lint    make lint  (Makefile: target lint)
+  test    make test  (Makefile: target test)
+"""
+
+
+@pytest.mark.slow
+def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
+    project.write("Makefile", MAKEFILE)
+    project.write("pyproject.toml", PYPROJECT)
+    assert project.init() == (
+        0,
+        FOUND
+        + "pyproject.toml: added 3 gates: format, lint, test; "
+        + "added 3 hooks: pre-commit, pre-push, manual\n"
+        + "next: gitgates install-hooks, and to try the gates now: gitgates run manual\n",
+        "",
+    )
+    written = f"{PYPROJECT}\n\n{TABLES}".encode()
+    assert project.files() == {"Makefile": MAKEFILE.encode(), "pyproject.toml": written}
+    assert project.init() == (0, FOUND + "pyproject.toml: nothing is missing\n", "")
+    assert project.files()["pyproject.toml"] == written
+    checked = project.run(sys.executable, "-m", "gitgates", "check")
+    assert checked.stdout == "pyproject.toml: 3 gates, 3 hooks, no problems\n"
+
+
+@pytest.mark.slow
+def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
+    project.write("Makefile", MAKEFILE)
+    for before in (None, PYPROJECT, "[project]\r\nname = 'x'\r\n"):
+        if before is not None:
+            project.write("pyproject.toml", before)
+        files = project.files()
+        status, diff, said = project.init("--dry-run")
+        assert (status, project.files()) == (0, files)
+        assert said.endswith("(Makefile: target test)\n")
+        raw = subprocess.run(
+            [sys.executable, "-m", "gitgates", "init", "--dry-run"],
+            cwd=project.root,
+            capture_output=True,
+            check=True,
+        ).stdout
+        (project.root / "p.diff").write_bytes(raw)
+        assert project.run("git", "apply", "p.diff").stderr == ""
+        (project.root / "p.diff").unlink()
+        applied = project.files()
+        project.write("pyproject.toml", before or "")
+        if before is None:
+            (project.root / "pyproject.toml").unlink()
+            (project.root / "gitgates.toml").unlink()
+        project.init()
+        assert project.files() == applied
+        assert diff.startswith("--- ")
+        if before is None:
+            (project.root / "gitgates.toml").unlink()
+
+
+@pytest.mark.slow
+def test_only_what_is_missing_is_added(project: Project) -> None:
+    project.write("Makefile", MAKEFILE + "build:\n\tcc\n")
+    old = """\
+# mine
+[tool.gitgates.gates.style]
+command = "make lint" # under another name
+
+[tool.gitgates.gates.test]
+command = "pytest -x"
+
+[tool.gitgates.hooks.pre-push]
+gates = [
+    "style", # first
+    "test"  # then
+]
+
+[tool.other]
+"""
+    project.write("pyproject.toml", old)
+    status, said, trouble = project.init()
+    assert (status, trouble) == (0, "")
+    assert said.endswith(
+        "pyproject.toml: added 2 gates: format, build; added 1 hook: pre-commit; "
+        "added to pre-push: build\n"
+        "next: gitgates install-hooks, and to try the gates now: gitgates run manual\n"
+    )
+    new = project.files()["pyproject.toml"].decode()
+    assert (
+        new
+        == """\
+# mine
+[tool.gitgates.gates.style]
+command = "make lint" # under another name
+
+[tool.gitgates.gates.test]
+command = "pytest -x"
+
+[tool.gitgates.gates.format]
+description = "Formatting"
+command = "make format"
+timeout = "1m"
+writes = true
+
+[tool.gitgates.gates.build]
+description = "Build"
+command = "make build"
+timeout = "10m"
+
+[tool.gitgates.hooks.pre-push]
+gates = [
+    "style", # first
+    "test",  # then
+    "build"
+]
+
+[tool.gitgates.hooks.pre-commit]
+gates = ["format"]
+
+[tool.other]
+"""
+    )
+
+
+@pytest.mark.slow
+def test_gates_without_hooks_get_their_hooks(project: Project) -> None:
+    project.write("Makefile", "lint:\n\tx\n")
+    project.write("gitgates.toml", '[gates.lint]\ncommand = "mine"\n')
+    assert project.init()[1].endswith(
+        "gitgates.toml: added 2 hooks: pre-commit, manual\n"
+        "next: gitgates install-hooks, and to try the gates now: gitgates run manual\n"
+    )
+    assert project.files()["gitgates.toml"].decode() == (
+        '[gates.lint]\ncommand = "mine"\n\n'
+        '[hooks.pre-commit]\ngates = ["lint"]\n\n[hooks.manual]\ngates = ["lint"]\n'
+    )
+
+
+@pytest.mark.slow
+def test_nothing_found_writes_nothing(project: Project) -> None:
+    project.write("README.md", "hello")
+    status, said, trouble = project.init()
+    assert (status, trouble) == (0, "")
+    assert said.startswith(f"Looked in {project.root} for tasks named test, check, lint, ")
+    assert "  [gates.check]\n" in said
+    assert project.files() == {"README.md": b"hello"}
+    assert project.init("--dry-run")[:2] == (0, "")
+
+
+@pytest.mark.slow
+def test_a_broken_file_is_said_and_the_others_count(project: Project) -> None:
+    project.write("package.json", "{,}")
+    project.write("Makefile", b"test:\n\t\xff\n")
+    project.write("justfile", "lint:\n  x\n")
+    status, said, trouble = project.init()
+    assert status == 0
+    assert "gitgates.toml: added 1 gate: lint; added 2 hooks: pre-commit, manual\n" in said
+    assert trouble.splitlines() == [
+        "Makefile: cannot be read: byte 8 is not UTF-8; nothing of it is used",
+        (
+            "package.json: is no valid JSON: Expecting property name enclosed in double quotes: "
+            "line 1 column 2 (char 1); nothing of it is used"
+        ),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pyproject", "expected"),
+    [
+        ("[tool", "gitgates: pyproject.toml: is no valid TOML: "),
+        ("\ufeff[a]\n", "gitgates: pyproject.toml: starts with a byte order mark"),
+        ("[tool.gitgates]\njbs=1\n", "gitgates: pyproject.toml: tool.gitgates.jbs: unknown key"),
+    ],
+)
+def test_a_configuration_with_problems_is_left(
+    project: Project, pyproject: str, expected: str
+) -> None:
+    project.write("Makefile", MAKEFILE)
+    project.write("pyproject.toml", pyproject)
+    status, said, trouble = project.init()
+    assert (status, said) == (78, "")
+    assert trouble.startswith(expected)
+    assert project.files()["pyproject.toml"] == pyproject.encode()
+
+
+@pytest.mark.slow
+def test_from_a_folder_inside_and_outside_of_git(project: Project, tmp_path: Path) -> None:
+    project.write("Makefile", MAKEFILE)
+    project.write("src/x", "")
+    project.init(cwd="src")
+    assert sorted(project.files()) == ["Makefile", "gitgates.toml"]
+    plain = Project(tmp_path / "plain", tmp_path)
+    plain.write("Makefile", MAKEFILE)
+    assert plain.init()[0] == 0
+    config = load.load(str(plain.root))
+    assert config is not None
+    assert [gate.name for gate in config.gates] == ["format", "lint", "test"]
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written(project: Project) -> None:
+    project.write("Makefile", MAKEFILE)
+    (project.root / "gitgates.toml").symlink_to("no/such/folder.toml")
+    target = project.root.resolve() / "no/such/folder.toml"
+    status, _, trouble = project.init()
+    assert (status, trouble) == (
+        78,
+        (
+            "gitgates: gitgates.toml: cannot be written: No such file or directory\n"
+            f"  Look at it with: ls -ld {target}\n"
+        ),
+    )
