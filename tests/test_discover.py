@@ -448,6 +448,13 @@ def test_rust(cargo: str, expected: dict[str, str]) -> None:
     assert gates({"Cargo.toml": cargo}) == always | expected
 
 
+@pytest.mark.parametrize("source", [make, just])
+@pytest.mark.parametrize("line", ["a" + " " * 50_000, "a " * 50_000, "a: " + "x=" * 50_000])
+def test_strange_lines_take_no_exponential_time(source: ModuleType, line: str) -> None:
+    name = source.FILES[0]
+    assert len(source.find(name, project({name: f"{line}\ntest:\n\tx\n"}))) in (1, 2)
+
+
 def test_languages() -> None:
     assert find_languages(project({}, "go.mod", "Cargo.toml", "setup.py", "tsconfig.json")) == (
         "Python",

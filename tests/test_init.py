@@ -103,7 +103,7 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
         FOUND
         + "pyproject.toml: added 3 gates: format, lint, test; "
         + "added 3 hooks: pre-commit, pre-push, manual\n"
-        + "next: gitgates install-hooks, and to try the gates now: gitgates run manual\n",
+        + "next: gitgates install-hooks, and to try the gates now: gitgates run\n",
         "",
     )
     written = f"{PYPROJECT}\n\n{TABLES}".encode()
@@ -170,7 +170,7 @@ gates = [
     assert said.endswith(
         "pyproject.toml: added 2 gates: format, build; added 1 hook: pre-commit; "
         "added to pre-push: build\n"
-        "next: gitgates install-hooks, and to try the gates now: gitgates run manual\n"
+        "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
     )
     new = project.files()["pyproject.toml"].decode()
     assert (
@@ -215,7 +215,7 @@ def test_gates_without_hooks_get_their_hooks(project: Project) -> None:
     project.write("gitgates.toml", '[gates.lint]\ncommand = "mine"\n')
     assert project.init()[1].endswith(
         "gitgates.toml: added 2 hooks: pre-commit, manual\n"
-        "next: gitgates install-hooks, and to try the gates now: gitgates run manual\n"
+        "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
     )
     assert project.files()["gitgates.toml"].decode() == (
         '[gates.lint]\ncommand = "mine"\n\n'

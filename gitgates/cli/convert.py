@@ -9,7 +9,6 @@ import click
 from gitgates import errors
 from gitgates.cli.edits import finish, is_empty
 from gitgates.cli.places import config_root
-from gitgates.config.edit import Addition, make_edit
 from gitgates.config.load import describe, read_files
 
 
@@ -26,6 +25,8 @@ def command(file: str, *, dry_run: bool) -> int:
     Exit status 0: done. 64: FILE cannot be read, is of another kind, or makes no sense.
     78: the configuration has problems, or cannot be written.
     """
+    # Cold: the list of verbs loads this file, too, and has no use for tomlkit.
+    from gitgates.config.edit import Addition, make_edit
     from gitgates.convert.read import read
 
     converted = read(file)

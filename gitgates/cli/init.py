@@ -9,7 +9,6 @@ import click
 from gitgates import errors
 from gitgates.cli.edits import finish, is_empty
 from gitgates.cli.places import config_root
-from gitgates.config.edit import make_edit, read_shared
 from gitgates.config.load import read_files
 
 TYPE_CHECKING = False
@@ -43,6 +42,8 @@ def command(*, dry_run: bool) -> int:
 
     Exit status 0: done, or nothing to do. 78: the configuration has problems, or cannot be written.
     """
+    # Cold: the list of verbs loads this file, too, and has no use for tomlkit.
+    from gitgates.config.edit import make_edit, read_shared
     from gitgates.discover.choose import choose
     from gitgates.discover.compare import find_missing
     from gitgates.discover.project import read_project
@@ -66,7 +67,7 @@ def command(*, dry_run: bool) -> int:
     if is_empty(edit):
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)
     elif not dry_run:
-        click.echo("next: gitgates install-hooks, and to try the gates now: gitgates run manual")
+        click.echo("next: gitgates install-hooks, and to try the gates now: gitgates run")
     return errors.OK
 
 

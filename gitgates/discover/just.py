@@ -10,7 +10,7 @@ FILES = ("justfile", "Justfile", "JUSTFILE", ".justfile")
 FIRST_ONLY = True
 
 _RECIPE = re.compile(
-    r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^:\n]*?)?)[ \t]*:(?!=)(?P<needs>[^#]*)"
+    r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t][^:\n]*)?):(?!=)(?P<needs>[^#]*)"
 )
 # What may be left out when the recipe is called: `*rest`, `x="default"`.
 _OPTIONAL = re.compile(r"""\*\$?[\w-]+(?:=\S+)?|\+?\$?[\w-]+=(?:"[^"]*"|'[^']*'|\S+)""")
