@@ -21,6 +21,7 @@ VERBS = {
     "install-hooks": "Let git run the gates.",
     "uninstall-hooks": "Take the hooks out again.",
     "convert": "Take over the gates of another tool.",
+    "schema": "Print the JSON Schema of the configuration.",
 }
 
 

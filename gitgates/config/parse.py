@@ -10,7 +10,14 @@ import hashlib
 
 from gitgates.config import overrides, references
 from gitgates.config.document import Document, Place, Settings
-from gitgates.config.schema import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key
+from gitgates.config.schema import (
+    GATE_KEYS,
+    HOOK_KEYS,
+    RESERVED_GATE_NAMES,
+    TOP_KEYS,
+    Key,
+    hook_keys,
+)
 from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Gate, Hook, Problem
@@ -65,16 +72,12 @@ def _read_section(
         check = _check_gate_name if section == "gates" else _check_hook_name
         if not check(name, where, problems):
             continue
-        usable = keys if section == "gates" else _usable_in(name, keys)
+        usable = keys if section == "gates" else hook_keys(name)
         known = tuple(key.name for key in usable)
         place = Place(document, (section, name))
         _refuse_unknown(place, table, known, problems)
         found[name] = _read_keys(place, table, usable, problems)
     return found
-
-
-def _usable_in(hook: str, keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    return tuple(key for key in keys if not key.only_in or hook in key.only_in)
 
 
 def _read_keys(

@@ -20,8 +20,8 @@ POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
 _TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": {"type": "string"}}
-_ACTION = {"type": "string", "description": "CONTINUE, BLOCK, STOP, or the name of a gate"}
+_FILLED = {"type": "string", "pattern": r"\S"}
+_TEXTS = {"type": "array", "items": _FILLED}
 
 
 class Key(Record):
@@ -56,7 +56,7 @@ TOP_KEYS: tuple[Key, ...] = (
         '"64 KiB"',
         "How much of a gate's output is kept and shown: its head and its tail, half of this each. "
         "The log file holds all of it.",
-        {"type": ["string", "integer"]},
+        {"anyOf": [{"type": "integer", "minimum": 1}, _FILLED]},
     ),
 )
 
@@ -75,7 +75,7 @@ GATE_KEYS: tuple[Key, ...] = (
         values.command,
         "",
         "What runs. Text goes to `sh -c`; an array is executed as it is.",
-        {"anyOf": [_TEXT, {**_TEXTS, "minItems": 1}]},
+        {"anyOf": [_FILLED, {"type": "array", "items": _TEXT, "minItems": 1}]},
     ),
     Key(
         "pre-commit",
@@ -101,7 +101,7 @@ GATE_KEYS: tuple[Key, ...] = (
         '"."',
         "The folder that the command runs in, relative to the root. Paths are passed relative to "
         "it; patterns stay relative to the root.",
-        _TEXT,
+        _FILLED,
     ),
     Key(
         "env",
@@ -118,16 +118,24 @@ GATE_KEYS: tuple[Key, ...] = (
         "300",
         'The most that the gate may take: seconds, or "30s", "2m", "1h30m". Then its whole process '
         "group is ended, and the gate is `timed-out`.",
-        {"type": ["number", "string"]},
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _FILLED]},
     ),
-    Key("on_pass", "on_pass", values.action, '"CONTINUE"', "What a pass leads to.", _ACTION),
+    Key(
+        "on_pass",
+        "on_pass",
+        values.action,
+        '"CONTINUE"',
+        "What a pass leads to: `CONTINUE`, `BLOCK`, `STOP`, or the name of a gate.",
+        _FILLED,
+    ),
     Key(
         "on_fail",
         "on_fail",
         values.action,
         '"BLOCK"',
-        "What everything that is not a pass leads to.",
-        _ACTION,
+        "What everything that is not a pass leads to: `CONTINUE` (a warning), `BLOCK`, `STOP`, or "
+        "the name of a gate.",
+        _FILLED,
     ),
     Key(
         "files",
@@ -236,3 +244,8 @@ HOOK_KEYS: tuple[Key, ...] = (
         _RETRY_EVENTS,
     ),
 )
+
+
+def hook_keys(hook: str) -> tuple[Key, ...]:
+    """Return the keys that have a meaning in one hook."""
+    return tuple(key for key in HOOK_KEYS if not key.only_in or hook in key.only_in)

@@ -1,0 +1,104 @@
+"""The settings as a JSON Schema (draft-07), made from the key table. Pure and cold.
+
+An editor, or validate-pyproject, then knows of every key what the parser knows of it alone. What
+only the whole configuration can show (undefined gates, chains in circles) is left to the parser.
+"""
+
+from __future__ import annotations
+
+from gitgates.config.schema import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, hook_keys
+from gitgates.lifecycle import HOOK_POINTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from gitgates.config.schema import Key
+
+    Schema: TypeAlias = dict[str, Any]
+
+# An identifier, not an address: RFC 2606 keeps `.invalid` from ever being one. References inside
+# of the schema are resolved against it, which a `urn:` would not allow.
+_ID = "https://gitgates.invalid/settings.schema.json"
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+def get_schema(tool_name: str = "gitgates") -> Schema:
+    """Return the schema of the table `[tool.gitgates]`, which is that of gitgates.toml too.
+
+    `tool_name` is what validate-pyproject calls the table.
+
+    Source: validate-pyproject 0.27, "Developer guide: plugins".
+    """
+    return {
+        "$schema": _DRAFT,
+        "$id": _ID,
+        "title": f"Settings of {tool_name}",
+        "description": "Quality gates, and the hooks that they run at.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            **_properties(TOP_KEYS),
+            "gates": {
+                "description": "The gates, by name.",
+                "type": "object",
+                "propertyNames": _gate_name(),
+                "additionalProperties": {"$ref": "#/definitions/gate"},
+            },
+            "hooks": {
+                "description": "What runs at which lifecycle point.",
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    hook: {"$ref": f"#/definitions/{_kind(hook)}"} for hook in HOOK_POINTS
+                },
+            },
+        },
+        "definitions": {
+            "gate": _gate(),
+            **{_kind(hook): _table(hook_keys(hook)) for hook in HOOK_POINTS},
+        },
+    }
+
+
+def _gate() -> Schema:
+    schema = _table(GATE_KEYS)
+    # A gate has one of them; `pre-commit = false` is as good as none.
+    schema["if"] = {"required": ["command"]}
+    schema["then"] = {"properties": {"pre-commit": {"const": False}}}
+    return schema
+
+
+def _table(keys: tuple[Key, ...]) -> Schema:
+    return {"type": "object", "additionalProperties": False, "properties": _properties(keys)}
+
+
+def _properties(keys: tuple[Key, ...]) -> Schema:
+    return {key.name: _property(key) for key in keys}
+
+
+def _property(key: Key) -> Schema:
+    import tomllib  # only this needs it
+
+    schema = {**key.json, "description": key.meaning}
+    if key.default:
+        schema["default"] = tomllib.loads(f"value = {key.default}")["value"]
+    return schema
+
+
+def _kind(hook: str) -> str:
+    """Name the set of keys that a hook has: dozens of hooks share a few of them."""
+    own = [key.name for key in hook_keys(hook) if key.only_in]
+    return "-".join(["hook", *own]).replace("_", "-")
+
+
+def _gate_name() -> Schema:
+    # A pattern has no "ignore case", and the parser does ignore it in reserved names.
+    reserved = "|".join(
+        "".join(f"[{char.upper()}{char.lower()}]" for char in word) for word in RESERVED_GATE_NAMES
+    )
+    return {
+        "description": "free text on one line, without commas; no action and no built-in policy",
+        "type": "string",
+        "pattern": rf"^(?!(?:{reserved})$)(?!\s)(?!.*\s$)[^,\u0000\n\r\t\u001b]+$",
+    }
