@@ -1,0 +1,62 @@
+"""`gitgates explain`: tell what a hook would run, on which paths, and why."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gitgates import environ
+from gitgates.cli.params import HookName
+from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
+from gitgates.cli.places import configuration, here
+from gitgates.engine.plan import find_hook, make_plan
+from gitgates.errors import OK
+from gitgates.hosts import manual
+from gitgates.report.document import VERSION
+from gitgates.report.explain import plan_document, plan_text
+from gitgates.system.terminal import open_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.types import Config
+
+
+@click.command("explain", cls=PathCommand)
+@click.argument("hook", type=HookName())
+@path_options
+@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+def command(hook: str, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
+    """Tell what HOOK would run now: every gate, why or why not, on which paths.
+
+    Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
+    unstaged and untracked, unless an option says otherwise.
+    """
+    roots, git = here()
+    config = configuration(roots)
+    found = find_hook(config, hook)
+    if found is None or not found.gates:
+        _say_nothing_runs(hook, config, fmt)
+        return OK  # a hook without gates is a choice, not a mistake
+    paths = select_paths(Selection(**options), git, roots)
+    event = manual.decode(hook, paths, (roots.root_abs, roots.git_dir_abs))
+    env = environ.read()
+    plan = make_plan(config, found, event, environ.skipped_gates(env))
+    terminal = open_terminal(1, env)
+    if fmt == "json":
+        terminal.write(json.dumps(plan_document(plan), indent=2).encode() + b"\n")
+    else:
+        text = plan_text(plan, colour=terminal.colour)
+        terminal.write(text.encode("utf-8", "surrogateescape"))
+    return OK
+
+
+def _say_nothing_runs(hook: str, config: Config, fmt: str) -> None:
+    if fmt == "json":
+        document = {"version": VERSION, "hook": hook, "configured_as": None, "gates": []}
+        click.echo(json.dumps(document, indent=2))
+        return
+    configured = ", ".join(found.name for found in config.hooks if found.gates) or "none"
+    click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {configured}.")

@@ -1,0 +1,88 @@
+"""Names as arguments: checked, with the nearest one in the refusal, and completed by the shell."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates.config.values import did_you_mean
+from gitgates.errors import GitgatesError, UsageError
+from gitgates.lifecycle import HOOK_POINTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from gitgates.types import Config
+
+    _Text = click.ParamType[str]
+else:
+    _Text = click.ParamType  # generic only in later versions of click
+
+
+class HookName(_Text):
+    """The name of a hook of any host; the configured ones complete first."""
+
+    name = "hook"
+
+    def convert(
+        self,
+        value: str,
+        param: click.Parameter | None,  # noqa: ARG002 - click's
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> str:
+        """Return the name.
+
+        Raises: UsageError where no host has such a hook.
+        """
+        if value not in HOOK_POINTS:
+            hint = did_you_mean(value, tuple(HOOK_POINTS)) or "See: git help hooks"
+            raise UsageError(f"unknown hook `{value}`", hint)
+        return value
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the configured hooks; where none begins so, the known ones."""
+        config = _configuration()
+        configured = [hook.name for hook in config.hooks] if config else []
+        return _items(configured, incomplete) or _items(list(HOOK_POINTS), incomplete)
+
+
+class GateName(_Text):
+    """The name of a gate. Whether there is one of that name, the verb finds out."""
+
+    name = "gate"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the gates of the configuration."""
+        config = _configuration()
+        return _items([gate.name for gate in config.gates] if config else [], incomplete)
+
+
+def _items(names: list[str], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _configuration() -> Config | None:
+    """Return the configuration here, also one with problems; None where nothing can be read.
+
+    A shell that completes has no place for a message, so that none is given.
+    """
+    from gitgates.cli.places import config_root
+    from gitgates.config.load import inspect
+    from gitgates.system.roots import current_folder
+
+    try:
+        return inspect(config_root(current_folder()))[0]
+    except (GitgatesError, OSError):
+        return None

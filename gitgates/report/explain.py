@@ -1,0 +1,208 @@
+"""A plan as text or as plain data: every gate, why it runs or not, and what it leads to. Pure.
+
+Cold: no hook loads this.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from gitgates.engine.plan import takes_paths
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.report.document import VERSION
+from gitgates.types import ACTIONS, Gate, Plan, Step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FIRST_PATHS = 3
+_LONGEST_COMMAND = 100
+_MINUTE_S = 60
+
+
+def plan_text(plan: Plan, *, colour: bool = False) -> str:
+    """Return a plan for people: listed gates in order, chained ones below those that call them."""
+    steps = {step.gate.name: step for step in plan.steps}
+    lines = [_heading(plan)]
+    lines += [f"note: {note}" for note in plan_notes(plan)]
+    told: set[str] = set()
+    for number, name in enumerate(plan.listed, 1):
+        lines += ["", *_gate_lines(steps, name, (f"{number}. ", ""), told)]
+    text = "\n".join(lines) + "\n"
+    return _bold_names(text, plan) if colour else text
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain data; gates that only a chain reaches have `listed` false."""
+    return {
+        "version": VERSION,
+        "hook": plan.event.name,
+        "configured_as": plan.hook.name,
+        "strategy": plan.hook.strategy,
+        "paths": [_utf8(path) for path in plan.event.paths or ()],
+        "gates": [_step_fields(step, plan) for step in plan.steps],
+        "order": list(plan.listed),
+        "notes": list(plan_notes(plan)),
+    }
+
+
+def plan_notes(plan: Plan) -> tuple[str, ...]:
+    """Return what the person should know of the plan as a whole."""
+    notes = [step.note for step in plan.steps if step.note]
+    name = plan.event.name
+    if plan.hook.name != name:
+        notes.insert(0, f"{name} has no gates of its own, so that those of {plan.hook.name} run")
+    point = HOOK_POINTS[name]
+    about = [step.gate.name for step in plan.steps if takes_paths(step.gate)]
+    if point.host == "git" and point.scope == "none" and about:
+        notes.append(
+            f"git gives {name} no paths: from the hook itself, {_quoted(about)} would be skipped"
+        )
+    return tuple(notes)
+
+
+def _heading(plan: Plan) -> str:
+    paths = plan.event.paths or ()
+    on = f"on {_count(paths, 'path')}: {_first(paths)}" if paths else "no path has changed"
+    return f"{plan.event.name}: {_count(plan.listed, 'gate')}, {plan.hook.strategy}; {on}"
+
+
+def _gate_lines(
+    steps: dict[str, Step], name: str, marks: tuple[str, str], told: set[str]
+) -> list[str]:
+    """Return the lines of a gate and of its chains. `marks`: what stands before it, and indent."""
+    step = steps[name]
+    mark, indent = marks
+    first = f"{indent}{mark}{name}: {why(step)}"
+    if name in told:
+        return [f"{first} (as above)"]
+    told.add(name)
+    if step.fault:
+        return [first]
+    inner = f"{indent}   "
+    lines = [first, *(f"{inner}{line}" for line in _facts(step.gate))]
+    for label, action in (("on pass", step.gate.on_pass), ("on fail", step.gate.on_fail)):
+        if action in ACTIONS:
+            lines.append(f"{inner}{label:<9} {action}")
+        else:
+            lines += _gate_lines(steps, action, (f"{label:<9} → ", inner), told)
+    return lines
+
+
+def why(step: Step) -> str:
+    """Say whether a gate runs, why, and on what."""
+    if step.fault:
+        return f"stops the run when it is reached: {step.fault}"
+    if step.skip:
+        return f"skipped: {step.skip}"
+    if not takes_paths(step.gate):
+        return "runs, whatever has changed"
+    return f"runs on {_count(step.paths, 'path')}: {_first(step.paths)}"
+
+
+def _facts(gate: Gate) -> list[str]:
+    facts = [("command", command_text(gate)), ("timeout", _time(gate.timeout_s))]
+    if gate.description:
+        facts.insert(0, ("checks", gate.description.strip().partition("\n")[0]))
+    if gate.working_dir != ".":
+        facts.append(("in", gate.working_dir))
+    if gate.priority != "normal":
+        facts.append(("priority", gate.priority))
+    if also := _traits(gate):
+        facts.append(("also", also))
+    return [f"{label:<9} {value}" for label, value in facts]
+
+
+def _traits(gate: Gate) -> str:
+    """Name what else is special about a gate."""
+    traits = {
+        "is given the paths": gate.pass_files,
+        "is given the hook's arguments and input": gate.pass_hook_input,
+        "may change files, so that it runs alone": gate.writes,
+        "is required": gate.required,
+        f"sets {', '.join(name for name, _value in gate.env)}": bool(gate.env),
+        f"git_env = {gate.git_env}": gate.git_env != "auto",
+    }
+    return "; ".join(trait for trait, holds in traits.items() if holds)
+
+
+def command_text(gate: Gate) -> str:
+    """Return what a gate runs on one line, shortened."""
+    if gate.pre_commit is not None:
+        ids = " ".join(gate.pre_commit) or "all hooks"
+        return f"{gate.runner} run: {ids}"
+    text = gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
+    text = text if text.isprintable() else json.dumps(text, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + "…"
+
+
+def _step_fields(step: Step, plan: Plan) -> dict[str, Any]:
+    gate = step.gate
+    return {
+        "name": gate.name,
+        "listed": gate.name in plan.listed,
+        "called_by": [
+            other.gate.name
+            for other in plan.steps
+            if gate.name in (other.gate.on_pass, other.gate.on_fail)
+        ],
+        "runs": not (step.skip or step.fault),
+        "why": why(step),
+        "fault": step.fault,
+        "takes_paths": takes_paths(gate),
+        "paths": [_utf8(path) for path in step.paths],
+        "description": gate.description,
+        "command": list(gate.command) if isinstance(gate.command, tuple) else gate.command,
+        "pre_commit": None if gate.pre_commit is None else list(gate.pre_commit),
+        "runner": gate.runner if gate.pre_commit is not None else None,
+        "working_dir": gate.working_dir,
+        "timeout_s": gate.timeout_s,
+        "on_pass": gate.on_pass,
+        "on_fail": gate.on_fail,
+        "priority": gate.priority,
+        "writes": gate.writes,
+        "required": gate.required,
+    }
+
+
+def _first(paths: tuple[str, ...]) -> str:
+    shown = ", ".join(_shown(path) for path in paths[:_FIRST_PATHS])
+    rest = len(paths) - _FIRST_PATHS
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _shown(path: str) -> str:
+    """Return a path as it is, or escaped where it would break the line or the terminal."""
+    return path if path.isprintable() else json.dumps(_utf8(path), ensure_ascii=False)
+
+
+def _count(items: tuple[str, ...], what: str) -> str:
+    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _time(seconds: float) -> str:
+    if seconds < _MINUTE_S or seconds % _MINUTE_S:
+        return f"{seconds:g} s"
+    return f"{seconds / _MINUTE_S:g} min"
+
+
+def _utf8(path: str) -> str:
+    # A name that is not UTF-8 has surrogates, which neither JSON nor a terminal takes.
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _bold_names(text: str, plan: Plan) -> str:
+    """Make the names of gates bold where a line tells of one."""
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        for step in plan.steps:
+            mark = f" {step.gate.name}: "
+            if mark in line and line.lstrip().startswith(("on pass", "on fail", *"0123456789")):
+                lines[place] = line.replace(mark, f" \x1b[1m{step.gate.name}\x1b[0m: ", 1)
+    return "\n".join(lines)
