@@ -23,6 +23,7 @@ VERBS = {
     "uninstall-hooks": "Take the hooks out again.",
     "convert": "Take over the gates of another tool.",
     "schema": "Print the JSON Schema of the configuration.",
+    "completion": "Print the completion script of a shell.",
 }
 
 
@@ -52,7 +53,9 @@ class LazyGroup(click.Group):
         """Find the verb; for one that is not there, name the nearest."""
         from gitgates.config.values import did_you_mean
 
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
+        # A shell that completes (resilient) has no place for the message.
+        unknown = args and args[0] not in VERBS and not args[0].startswith("-")
+        if unknown and not ctx.resilient_parsing:
             hint = did_you_mean(args[0], tuple(VERBS)) or "See: gitgates --help"
             raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -40,15 +40,10 @@ class HookName(_Text):
         return value
 
     def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the configured hooks; where none begins so, the known ones."""
-        config = _configuration()
-        configured = [hook.name for hook in config.hooks] if config else []
-        return _items(configured, incomplete) or _items(list(HOOK_POINTS), incomplete)
+        """Return the hooks that complete a word."""
+        return complete_hooks(ctx, param, incomplete)
 
 
 class GateName(_Text):
@@ -57,14 +52,31 @@ class GateName(_Text):
     name = "gate"
 
     def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the gates of the configuration."""
-        config = _configuration()
-        return _items([gate.name for gate in config.gates] if config else [], incomplete)
+        """Return the gates that complete a word."""
+        return complete_gates(ctx, param, incomplete)
+
+
+def complete_hooks(
+    ctx: click.Context,  # noqa: ARG001 - click's
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Return the configured hooks that begin so; where none does, the known ones."""
+    config = _configuration()
+    configured = [hook.name for hook in config.hooks] if config else []
+    return _items(configured, incomplete) or _items(list(HOOK_POINTS), incomplete)
+
+
+def complete_gates(
+    ctx: click.Context,  # noqa: ARG001 - click's
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Return the gates of the configuration that begin so."""
+    config = _configuration()
+    return _items([gate.name for gate in config.gates] if config else [], incomplete)
 
 
 def _items(names: list[str], incomplete: str) -> list[CompletionItem]:

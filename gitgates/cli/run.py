@@ -7,6 +7,7 @@ import json
 import click
 
 from gitgates import environ, errors
+from gitgates.cli.params import complete_gates, complete_hooks
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
 from gitgates.config.values import did_you_mean
@@ -44,8 +45,15 @@ class Wish(Record):
 
 
 @click.command("run", cls=PathCommand)
-@click.argument("hook", required=False, default="")
-@click.option("--gate", "gates", multiple=True, metavar="GATE", help="Run only this gate; again.")
+@click.argument("hook", required=False, default="", shell_complete=complete_hooks)
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="GATE",
+    help="Run only this gate; again.",
+    shell_complete=complete_gates,
+)
 @path_options
 @click.option("--format", "fmt", type=click.Choice(["text", "json", "jsonl"]), default="text")
 @click.option("--junit", metavar="FILE", default="", help="Also write a JUnit XML file.")
