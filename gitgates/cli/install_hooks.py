@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     help="Install into a hooks folder that other repositories share, and number a kept hook that "
     "is in the way.",
 )
-def command(hook_types: tuple[str, ...], *, force: bool) -> int:
+@click.option(
+    "--pre-commit",
+    is_flag=True,
+    help="Let the pre-commit framework run them: add our hooks to .pre-commit-config.yaml, and run "
+    "pre-commit install.",
+)
+def command(hook_types: tuple[str, ...], *, force: bool, pre_commit: bool) -> int:
     """Install the configured hooks into the folder that git takes hooks from.
 
     A hook that is there already is kept as HOOK.before-gitgates and runs first. With pre-commit,
@@ -43,6 +49,11 @@ def command(hook_types: tuple[str, ...], *, force: bool) -> int:
     looks for hooks elsewhere. 78: the configuration has problems, or names no hook.
     """
     roots, git = here()
+    if pre_commit:
+        from gitgates.cli import framework_hooks  # loads yaml
+
+        framework_hooks.install(roots, git, hook_types)
+        return errors.OK
     install(roots, git, hook_types, force=force)
     return errors.OK
 

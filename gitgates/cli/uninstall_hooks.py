@@ -26,7 +26,12 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 @click.option(
     "--force", is_flag=True, help="Also from a hooks folder that other repositories share."
 )
-def command(*, force: bool) -> int:
+@click.option(
+    "--pre-commit",
+    is_flag=True,
+    help="Take our hooks out of .pre-commit-config.yaml instead, and nothing else.",
+)
+def command(*, force: bool, pre_commit: bool) -> int:
     """Take out the hooks that install-hooks put there, and give back those that were before.
 
     Hooks that are not ours stay as they are. No configuration is needed.
@@ -34,6 +39,11 @@ def command(*, force: bool) -> int:
     Exit status 0: none of ours is left here. 73: a hook cannot be written.
     """
     roots, git = here()
+    if pre_commit:
+        from gitgates.cli import framework_hooks  # loads yaml
+
+        framework_hooks.uninstall(roots, git)
+        return errors.OK
     uninstall(roots, git, force=force)
     return errors.OK
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from gitgates import environ
 from gitgates.errors import UsageError
@@ -51,10 +50,11 @@ def run(args: list[str]) -> int:
 
 def _persons_env(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that the person called the framework in, as far as it can be told."""
-    own_bin_abs = os.path.dirname(os.path.abspath(sys.executable))
-    venv_abs = os.path.dirname(host.persons_first_folder(env, own_bin_abs))
-    has_venv = bool(venv_abs) and os.path.isfile(os.path.join(venv_abs, "pyvenv.cfg"))
-    return host.undo_venv(env, own_bin_abs, has_venv=has_venv)
+    venv_abs = env.get("VIRTUAL_ENV", "")
+    if not any(os.path.isfile(f"{venv_abs}/{mark}") for mark in host.ENVIRONMENT_MARKS):
+        return dict(env)
+    theirs_abs = os.path.dirname(host.persons_first_folder(env))
+    return host.undo_venv(env, has_venv=os.path.isfile(f"{theirs_abs}/pyvenv.cfg"))
 
 
 def _pushed_id(git: Git) -> str:

@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Only in an environment that a framework made: the person's own may hold gitgates, too.
+ENVIRONMENT_MARKS = (".install_state_v2", ".prek-hook.json")
 TO_REF = "PRE_COMMIT_TO_REF"
 _ZEROS = "0" * 40
 # What git gave the hook as arguments, in the framework's variables, in git's order.
@@ -64,30 +66,28 @@ def encode(decision: Decision, text: bytes) -> Outcome:
     return Outcome(exit_status=1 if decision.verdict >= BLOCK else 0, stdout=text)
 
 
-def undo_venv(env: Mapping[str, str], own_bin_abs: str, *, has_venv: bool) -> dict[str, str]:
+def undo_venv(env: Mapping[str, str], *, has_venv: bool) -> dict[str, str]:
     """Return the environment without the framework's own virtual environment in front.
 
     `has_venv` tells whether the person's first folder belongs to one: then that is theirs, whose
     VIRTUAL_ENV the framework has overwritten.
     """
-    clean = dict(env)
-    if posixpath.dirname(own_bin_abs) != env.get("VIRTUAL_ENV", ""):
-        return clean
-    clean["PATH"] = ":".join(_remaining(env, own_bin_abs))
-    del clean["VIRTUAL_ENV"]
+    clean = {name: value for name, value in env.items() if name != "VIRTUAL_ENV"}
+    clean["PATH"] = ":".join(_persons_folders(env))
     if has_venv:
-        clean["VIRTUAL_ENV"] = posixpath.dirname(persons_first_folder(env, own_bin_abs))
+        clean["VIRTUAL_ENV"] = posixpath.dirname(persons_first_folder(env))
     return clean
 
 
-def persons_first_folder(env: Mapping[str, str], own_bin_abs: str) -> str:
+def persons_first_folder(env: Mapping[str, str]) -> str:
     """Return the first folder of the PATH that neither the framework nor git put there."""
-    folders = _remaining(env, own_bin_abs)
+    folders = _persons_folders(env)
     return next((f for f in folders if posixpath.basename(f) != "git-core"), "")
 
 
-def _remaining(env: Mapping[str, str], own_bin_abs: str) -> list[str]:
-    return [folder for folder in env.get("PATH", "").split(":") if folder != own_bin_abs]
+def _persons_folders(env: Mapping[str, str]) -> list[str]:
+    frameworks = posixpath.join(env.get("VIRTUAL_ENV", ""), "bin")
+    return [folder for folder in env.get("PATH", "").split(":") if folder != frameworks]
 
 
 def _pushed_ref(env: Mapping[str, str]) -> RefUpdate:

@@ -79,13 +79,13 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
     if not folder.value or (os.path.lexists(path) and not os.path.isdir(path)):
         raise GitError(
             f"{setting(folder)}: that is no folder, so that git runs no hooks at all",
-            f"Unset it: {_unset(folder)}",
+            f"Unset it: {unset_command(folder)}",
         )
     if folder.is_shared and not force:
         raise GitError(
             f"{setting(folder)}: git looks for hooks there, for every repository that this setting "
             "reaches, and not in .git/hooks",
-            f"Unset it: {_unset(folder)}\n"
+            f"Unset it: {unset_command(folder)}\n"
             "  Or use .git/hooks for this repository: git config core.hooksPath "
             '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
             "  Or install into that folder all the same: gitgates install-hooks --force",
@@ -93,7 +93,7 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
     if not os.path.isdir(path):
         raise GitError(
             f"{setting(folder)}: there is no such folder, so that git runs no hooks at all",
-            f"Unset it: {_unset(folder)}\n  Or make it: mkdir -p {shlex.quote(path)}",
+            f"Unset it: {unset_command(folder)}\n  Or make it: mkdir -p {shlex.quote(path)}",
         )
 
 
@@ -119,7 +119,8 @@ def setting(folder: HooksFolder) -> str:
     return f"core.hooksPath is `{folder.value}` ({folder.scope} setting, {where})"
 
 
-def _unset(folder: HooksFolder) -> str:
+def unset_command(folder: HooksFolder) -> str:
+    """Return the command that takes the setting away."""
     if not folder.origin.startswith("file:"):
         return "leave out `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it"
     match folder.scope, os.path.basename(folder.origin.removeprefix("file:")):

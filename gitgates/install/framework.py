@@ -1,0 +1,92 @@
+"""Let the pre-commit framework run the gates: edit its configuration, and call `pre-commit`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitgates.errors import ConfigError, GitError, StateError, UsageError
+from gitgates.install import block
+from gitgates.lifecycle import HOOK_POINTS, STANDS_IN_FOR
+from gitgates.system.call import call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.types import Config
+
+_STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
+
+
+def stages(config: Config | None, named: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the stages of the framework that are configured, or those that are named.
+
+    Raises: UsageError for a name that is no stage; ConfigError where nothing is configured.
+    """
+    for name in named:
+        if name not in _STAGES:
+            raise UsageError(
+                f"`{name}` is no stage of the pre-commit framework", f"Known: {', '.join(_STAGES)}"
+            )
+    wanted = {hook.name for hook in config.hooks} if config else set(named)
+    wanted |= {by for by, of in STANDS_IN_FOR.items() if of in wanted}
+    found = tuple(stage for stage in _STAGES if stage in wanted)
+    if not found:
+        raise ConfigError(
+            "the configuration names no stage of the pre-commit framework",
+            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
+        )
+    return found
+
+
+def read(root_abs: str) -> str | None:
+    """Return the text of the framework's configuration; None where there is none.
+
+    Raises: ConfigError where it cannot be read.
+    """
+    try:
+        with open(os.path.join(root_abs, block.FILE), encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{block.FILE}: cannot be read: {error}") from error
+
+
+def write(root_abs: str, text: str | None) -> None:
+    """Replace the framework's configuration, its mode and a link to it kept; None: remove it.
+
+    Raises: StateError where it cannot be written.
+    """
+    path_abs = os.path.realpath(os.path.join(root_abs, block.FILE))
+    temporary = f"{path_abs}.{os.getpid()}"
+    try:
+        if text is None:
+            os.unlink(path_abs)
+            return
+        with open(temporary, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if os.path.exists(path_abs):
+            os.chmod(temporary, os.stat(path_abs).st_mode)
+        os.rename(temporary, path_abs)
+    except OSError as error:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise StateError(f"{path_abs}: {error.strerror}: nothing was changed") from error
+
+
+def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) -> str:
+    """Run `pre-commit install` or `uninstall` for hooks of git; return what it said.
+
+    Raises: GitError where it fails.
+    """
+    hooks = [name for name in names if HOOK_POINTS[name].host == "git"]
+    types = [word for name in hooks for word in ("--hook-type", name)]
+    if not types:
+        return ""
+    done = call((sys.executable, "-m", "pre_commit", verb, *types), env)
+    said = os.fsdecode(done.stdout + done.stderr).strip()
+    if done.exit_status:
+        raise GitError(f"pre-commit {verb} failed: {said}", "Try it by hand; the rest is done.")
+    return said
