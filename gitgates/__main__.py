@@ -25,6 +25,10 @@ def main() -> NoReturn:
             from gitgates.entry import precommit
 
             _leave(_guarded(precommit.run, rest))
+        case "rescue":
+            from gitgates.entry import rescue
+
+            _leave(_guarded(rescue.run, rest))
         case _:
             from gitgates.cli import run_cli
 

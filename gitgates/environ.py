@@ -46,6 +46,7 @@ NAMES: tuple[Name, ...] = (
     Name("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
     Name("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: where it came from"),
     Name("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
+    Name("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     Name("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
     Name("GITGATES_ACTIVE", "gitgates", "the hooks that are running already, against re-entry"),
 )

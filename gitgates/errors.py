@@ -33,6 +33,11 @@ class GitgatesError(Exception):
         self.message = message
         self.hint = hint
 
+    def with_notes(self, notes: list[str]) -> GitgatesError:
+        """Add what a person should know beside; return the error itself."""
+        self.hint = "\n  ".join(part for part in (self.hint, *notes) if part)
+        return self
+
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
@@ -65,3 +70,9 @@ class Interrupted(GitgatesError):
     """A signal asked us to end."""
 
     exit_status = 130
+
+
+class LockError(GitgatesError):
+    """Another run is in the way."""
+
+    exit_status = 75

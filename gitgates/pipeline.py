@@ -9,6 +9,7 @@ from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
 from gitgates.record import Record
 from gitgates.runner import World, run_plan
+from gitgates.shelter import Site, catch_up
 from gitgates.system.ledger import record
 from gitgates.system.scope import paths_of
 from gitgates.types import Config, Decision, Event, Plan
@@ -35,6 +36,7 @@ def handle(event: Event, world: World) -> Handled:
     """
     if is_active(world.env.get(ACTIVE, ""), event.name, world.roots.git_dir_abs):
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
+    catch_up(Site(world.roots, world.git, world.env, world.say))
     config = load(event.root_abs, f"{world.roots.state_abs}/config.marshal")
     if config is None:
         return Handled(note="no [tool.gitgates] here; nothing was checked (gitgates init adds it)")
@@ -74,4 +76,5 @@ def record_skips(plan: Plan, world: World) -> None:
 def inside(world: World, event: Event) -> World:
     """Return the world that gates of this event run in: one that knows that it is running."""
     active = enter(world.env.get(ACTIVE, ""), event.name, world.roots.git_dir_abs)
-    return world._replace(env={**world.env, ACTIVE: active})
+    is_nested = world.roots.git_dir_abs in world.env.get(ACTIVE, "")
+    return world._replace(env={**world.env, ACTIVE: active}, is_nested=is_nested)

@@ -9,14 +9,16 @@ from gitgates.engine.command import Setting, make_commands
 from gitgates.engine.decide import decide
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
-from gitgates.engine.walk import Due, advance
-from gitgates.errors import Interrupted, StateError
+from gitgates.engine.walk import BEFORE_A_COMMIT, Due, advance
+from gitgates.errors import GitgatesError, Interrupted, StateError
 from gitgates.record import Record
+from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
 from gitgates.system.changes import Contents, changed, contents
 from gitgates.system.index import PrivateIndex, named_index
 from gitgates.system.proc import Child, Group
+from gitgates.system.signals import SignalPipe
 from gitgates.system.spawn import argument_limit, find_runner
 from gitgates.types import STOP, Command, Config, Decision, Ending, Gate, GateResult, Plan
 
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
         def tick(self) -> None:
             """Be called now and then while something runs."""
 
+        def said(self, text: str) -> None:
+            """Hear something that a person should know at once."""
+
 
 class Silent:
     """The listener that wants to know nothing."""
@@ -53,6 +58,9 @@ class Silent:
     def tick(self) -> None:
         """Ignore it."""
 
+    def said(self, text: str) -> None:
+        """Ignore it."""
+
 
 class World(Record):
     """Where a plan runs."""
@@ -62,6 +70,11 @@ class World(Record):
     env: Mapping[str, str]  # what gates start from
     listener: Listener
     wants_ticks: bool = False
+    is_nested: bool = False  # another run here is waiting for this one
+
+    def say(self, text: str) -> None:
+        """Tell the person something at once."""
+        self.listener.said(text)
 
 
 class _Job:
@@ -84,23 +97,39 @@ def run_plan(plan: Plan, config: Config, world: World) -> Decision:
 
     Raises: Interrupted after a signal, when every process that was started is gone.
     """
-    run = _Run(plan, config, world)
-    try:
-        with Group(world.listener.tick if world.wants_ticks else None) as group:
-            return run.loop(group)
-    finally:
-        run.close()
+    site = Site(world.roots, world.git, world.env, world.say)
+    with SignalPipe() as signals:
+        shelter = Shelter(site, hides=_hides(plan), locks=not world.is_nested)
+        try:
+            with shelter:
+                run = _Run(plan, config, (world, shelter))
+                try:
+                    with Group(
+                        signals, world.listener.tick if world.wants_ticks else None
+                    ) as group:
+                        decision = run.loop(group)
+                finally:
+                    run.close()
+        except GitgatesError as error:
+            raise error.with_notes(shelter.notes) from error
+    return decision._replace(notes=(*decision.notes, *shelter.notes))
+
+
+def _hides(plan: Plan) -> bool:
+    """Tell whether gates see only what is being committed. Elsewhere nothing is being committed."""
+    before_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
+    return before_commit and plan.hook.unstaged != "keep"
 
 
 class _Run:
     """The state of one run."""
 
-    def __init__(self, plan: Plan, config: Config, world: World) -> None:
+    def __init__(self, plan: Plan, config: Config, place: tuple[World, Shelter]) -> None:
         self.plan = plan
-        self.world = world
+        self.world, self.shelter = place
         self.max_output = config.max_output_bytes
         self.slots = config.jobs or os.cpu_count() or 1
-        self.run_abs = runs.new_run(world.roots.state_abs)
+        self.run_abs = runs.new_run(self.world.roots.state_abs)
         self.results: dict[tuple[str, int], GateResult] = {}
         self.jobs: list[_Job] = []
         self.index = self._private_index()
@@ -151,6 +180,8 @@ class _Run:
             child = group.start(job.commands.pop(0), max(left_s, 0.0), job.capture)
             if not isinstance(child, str):
                 job.child = child
+                if self.shelter.rescue:
+                    self.shelter.rescue.note_group(child.pid)
                 return
             job.endings.append(Ending(not_started=child))
             job.commands.clear()

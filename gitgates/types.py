@@ -86,6 +86,7 @@ class Hook(Record):
     enabled_tools: tuple[str, ...] | None = None  # None: all; (): none
     enabled_agents: tuple[str, ...] | None = None
     max_retries: int = 3
+    unstaged: str = ""  # hide, keep; empty: hide before a commit, else keep
 
 
 class Config(Record):

@@ -33,6 +33,7 @@ LEAN = {
         "_stat",
         "abc",
         "errno",
+        "fcntl",  # the lock on the worktree
         "genericpath",
     ),
     *("marshal", "os", "posixpath", "select", "stat", "time"),

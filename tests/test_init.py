@@ -147,7 +147,6 @@ def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
 
 @pytest.mark.slow
 def test_only_what_is_missing_is_added(project: Project) -> None:
-    project.write("Makefile", MAKEFILE + "build:\n\tcc\n")
     old = """\
 # mine
 [tool.gitgates.gates.style]
@@ -164,6 +163,7 @@ gates = [
 
 [tool.other]
 """
+    project.write("Makefile", MAKEFILE + "build:\n\tcc\n")
     project.write("pyproject.toml", old)
     status, said, trouble = project.init()
     assert (status, trouble) == (0, "")
@@ -172,10 +172,7 @@ gates = [
         "added to pre-push: build\n"
         "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
     )
-    new = project.files()["pyproject.toml"].decode()
-    assert (
-        new
-        == """\
+    new = """\
 # mine
 [tool.gitgates.gates.style]
 command = "make lint" # under another name
@@ -206,7 +203,7 @@ gates = ["format"]
 
 [tool.other]
 """
-    )
+    assert project.files()["pyproject.toml"].decode() == new
 
 
 @pytest.mark.slow

@@ -15,14 +15,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
-LONGEST_FILE = 350
+LONGEST_FILE = {"gitgates": 350, "docs": 350, "tests": 600}  # a test file is a list
 LONGEST_FUNCTION = 60
 
 # part of the house → the parts that it may import. A package may import itself besides.
 _ROOT = ("__init__", "__version__")  # the version, which everybody may know
 _GROUND = ("record", "errors", "types", "environ", "lifecycle")
 _ROOMS = ("config", "hosts", "engine", "policies", "system")
-_JOINED = (*_GROUND, *_ROOMS, "runner")
+_JOINED = (*_GROUND, *_ROOMS, "shelter", "runner")
 _HOUSE = (*_JOINED, "pipeline", "report")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
@@ -31,7 +31,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "environ": ("record",),
     "lifecycle": ("record",),
     **dict.fromkeys(_ROOMS, _GROUND),
-    "runner": (*_GROUND, *_ROOMS),
+    "shelter": (*_GROUND, *_ROOMS),
+    "runner": (*_GROUND, *_ROOMS, "shelter"),
     "pipeline": _JOINED,
     "report": _JOINED,
     "install": _HOUSE,
@@ -64,7 +65,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "quit": (),
     "sys.exit": ("entry/", "cli/", "__main__.py"),
     # kept.py ends a process that it forked itself, which must not run our way out.
-    "os._exit": ("entry/", "cli/", "__main__.py", "system/kept.py"),
+    "os._exit": ("entry/", "cli/", "__main__.py", "system/kept_hook.py"),
     "sys.stdout": ("entry/", "cli/", "__main__.py"),
     "sys.stderr": ("entry/", "cli/", "__main__.py"),
     "sys.stdin": ("entry/", "cli/", "__main__.py"),
@@ -215,12 +216,13 @@ def test_is_used_only_where_it_belongs(name: str) -> None:
 
 
 def _own_files() -> list[Path]:
-    return [path for top in ("gitgates", "tests", "docs") for path in (ROOT / top).rglob("*.py")]
+    return [path for top in LONGEST_FILE for path in (ROOT / top).rglob("*.py")]
 
 
 def test_no_file_is_too_long() -> None:
-    lengths = {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in _own_files()}
-    assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+    lengths = {path.relative_to(ROOT): path.read_bytes().count(b"\n") for path in _own_files()}
+    too_long = {str(p): n for p, n in lengths.items() if n > LONGEST_FILE[p.parts[0]]}
+    assert too_long == {}
 
 
 def test_no_function_is_too_long() -> None:

@@ -32,8 +32,11 @@ def ask_git(repo: Path, lines: list[str], paths: list[str]) -> list[str]:
 
 SEGMENT = st.text(alphabet="ab.x", min_size=1, max_size=3).filter(lambda t: t not in (".", ".."))
 PATH = st.lists(SEGMENT, min_size=1, max_size=4).map("/".join)
-PIECE = st.sampled_from(["a", "b", "x", ".", "*", "?", "[ab]", "[!a]", "**", "\\*", "[a-x]", "a*b"])
-GLOB_SEGMENT = st.lists(PIECE, min_size=1, max_size=3).map("".join)
+PIECE = st.sampled_from(["a", "b", "x", ".", "*", "?", "[ab]", "[!a]", "\\*", "[a-x]", "a*b"])
+# A ** that is only part of a segment means different things to git, depending on what precedes it.
+GLOB_SEGMENT = st.just("**") | st.lists(PIECE, min_size=1, max_size=3).map("".join).filter(
+    lambda text: "**" not in text
+)
 PATTERN = st.builds(
     lambda neg, root, body, tail: neg + root + body + tail,
     st.sampled_from(["", "", "!"]),

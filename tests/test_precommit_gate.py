@@ -65,16 +65,16 @@ def log(repo: Repo) -> list[str]:
     return lines
 
 
-def test_hooks_run_on_what_is_committed_and_hide_nothing(repo: Repo, runner: str) -> None:
+def test_hooks_run_on_what_is_committed(repo: Repo, runner: str) -> None:
     configure(repo, runner, HOOK.format(id="one", stages=STAGES))
     done = repo.commit("c d", "BAD\n")
     assert done.returncode == 1
-    assert log(repo) == ["<one><c d>not staged"]
+    assert log(repo) == ["<one><c d>as committed"]
     assert "gitgates pre-commit: blocked: gate `g` failed (exit status 1)" in done.stderr
     assert "1:BAD" in done.stderr
     assert (repo.path / "unstaged").read_text() == "not staged\n"
     assert repo.commit("c d", "fine\n").returncode == 0
-    assert log(repo) == ["<one><c d>not staged", "<one><.git/COMMIT_EDITMSG>not staged"]
+    assert log(repo) == ["<one><c d>as committed", "<one><.git/COMMIT_EDITMSG>not staged"]
 
 
 def test_a_message(repo: Repo, runner: str) -> None:
@@ -112,7 +112,7 @@ def test_only_the_named_hooks_run(repo: Repo, runner: str) -> None:
     hooks = [HOOK.format(id=name, stages=STAGES) for name in ("one", "two", "three")]
     configure(repo, runner, *hooks, gate='["three", "one"]')
     assert repo.commit("c", "fine\n").returncode == 0
-    assert log(repo)[:2] == ["<three><c>not staged", "<one><c>not staged"]
+    assert log(repo)[:2] == ["<three><c>as committed", "<one><c>as committed"]
     repo.write("c", "BAD\n")
     repo.git("add", "c")
     assert repo.run("git", "commit", "-qm", "c").returncode == 1
@@ -137,7 +137,7 @@ def test_a_configuration_that_holds_our_own_hook(repo: Repo, runner: str) -> Non
     repo.git("add", "c")
     done = repo.run("git", "commit", "-qm", "c")
     assert done.returncode == 1
-    assert log(repo) == ["<one><c>not staged"]
+    assert log(repo) == ["<one><c>as committed"]
     assert "pre-commit is running here already; not run again inside itself" in done.stderr
     # The other way round: the framework runs us, and our gate runs the framework.
     done = repo.run(BIN / runner, "run", "--files", "c")

@@ -14,6 +14,7 @@ import pytest
 
 from gitgates.system import proc
 from gitgates.system.capture import Capture
+from gitgates.system.signals import SignalPipe
 from gitgates.types import Command, Ending
 
 LIMIT = 4096
@@ -27,7 +28,7 @@ def run(
     capture = Capture(limit, str(tmp_path / "logs/gate.log"))
     command = Command(argv=argv, cwd_abs=str(tmp_path), env=env, stdin_abs=stdin)
     started = time.monotonic()
-    with proc.Group() as group:
+    with SignalPipe() as signals, proc.Group(signals) as group:
         child = group.start(command, timeout_s, capture)
         if isinstance(child, str):
             return child, b"", 0.0
@@ -191,7 +192,7 @@ def test_a_file_in_the_path_that_may_not_run_is_told_apart(
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     env = tuple(os.environ.items())
     command = Command(argv=("true",), cwd_abs=str(tmp_path / "gone"), env=env)
-    with proc.Group() as group:
+    with SignalPipe() as signals, proc.Group(signals) as group:
         why = group.start(command, 5.0, Capture(LIMIT))
     assert why == f"working_dir does not exist: {tmp_path}/gone"
 
@@ -201,9 +202,10 @@ INTERRUPTED = textwrap.dedent(
     import os, sys
     from gitgates.system.capture import Capture
     from gitgates.system.proc import Group
+    from gitgates.system.signals import SignalPipe
     from gitgates.types import Command
     argv = ("/bin/sh", "-c", sys.argv[1])
-    with Group() as group:
+    with SignalPipe() as signals, Group(signals) as group:
         group.start(Command(argv, os.getcwd(), tuple(os.environ.items())), 60.0, Capture(99))
         child = group.wait()
         print(child.ending(), group.interrupted_by, flush=True)

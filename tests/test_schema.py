@@ -46,6 +46,7 @@ GOOD: dict[str, list[Any]] = {
     "git_env": ["auto", "commit", "clean"],
     "gates": [[], ["a", "b c"]],
     "strategy": ["sequence", "collect"],
+    "unstaged": ["hide", "keep"],
     "enabled_tools": [[], ["Edit"]],
     "enabled_agents": [[], ["rust-engineer"]],
     "max_retries": [0, 7],

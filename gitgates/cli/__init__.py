@@ -24,6 +24,7 @@ VERBS = {
     "convert": "Take over the gates of another tool.",
     "schema": "Print the JSON Schema of the configuration.",
     "completion": "Print the completion script of a shell.",
+    "recover": "Put back what a killed run had hidden.",
 }
 
 
@@ -33,6 +34,11 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Return the verbs in the order of their importance."""
         return list(VERBS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """List the verbs without loading any of their files."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
 
     def get_command(
         self,
@@ -44,7 +50,6 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"gitgates.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
-        command.short_help = VERBS[cmd_name]
         return command
 
     def resolve_command(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 
+import click
+
 from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError
+from gitgates.shelter import Site, catch_up
 from gitgates.system.git import Git
 from gitgates.system.roots import Roots, current_folder, find_roots
 
@@ -22,7 +25,9 @@ def here() -> tuple[Roots, Git]:
     """
     env = environ.read()
     roots = find_roots(current_folder(), env)
-    return roots, Git(cwd_abs=roots.root_abs, env=env)
+    git = Git(cwd_abs=roots.root_abs, env=env)
+    catch_up(Site(roots, git, env, lambda text: click.echo(f"gitgates: {text}", err=True)))
+    return roots, git
 
 
 def config_root(cwd_abs: str) -> str:

@@ -217,6 +217,16 @@ HOOK_KEYS: tuple[Key, ...] = (
         _enum("sequence", "collect"),
     ),
     Key(
+        "unstaged",
+        "unstaged",
+        values.one_of("hide", "keep"),
+        '"hide"',
+        "What gates see of changes that are not staged. `hide`: nothing; tracked files are as they "
+        "are being committed, untracked ones stay. `keep`: everything.",
+        _enum("hide", "keep"),
+        ("pre-commit", "pre-merge-commit"),
+    ),
+    Key(
         "enabled_tools",
         "enabled_tools",
         values.names,

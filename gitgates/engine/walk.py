@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Results = Mapping[tuple[str, int], GateResult]
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
-_BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
+BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 
 
 class Due(Record):
@@ -57,7 +57,7 @@ class _Walker:
 
     def __init__(self, plan: Plan, results: Results) -> None:
         self.steps = {step.gate.name: step for step in plan.steps}
-        self.is_commit = plan.hook.name in _BEFORE_A_COMMIT
+        self.is_commit = plan.hook.name in BEFORE_A_COMMIT
         self.results = results
         self.generation = 0
         self.due: list[Due] = []

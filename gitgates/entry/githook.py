@@ -15,7 +15,7 @@ from gitgates.report.console import Console
 from gitgates.report.text import Style
 from gitgates.runner import World
 from gitgates.system.git import Git
-from gitgates.system.kept import SUFFIX, KeptHook
+from gitgates.system.kept_hook import SUFFIX, KeptHook
 from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.terminal import Terminal, open_terminal
 

@@ -14,6 +14,7 @@ from gitgates.report.text import Style
 from gitgates.runner import World
 from gitgates.system.git import Git
 from gitgates.system.roots import current_folder, find_roots
+from gitgates.system.scope import pushed_id
 from gitgates.system.terminal import open_terminal
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def run(args: list[str]) -> int:
     console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
     git = Git(cwd_abs=roots.root_abs, env=env)
     world = World(roots, git, _persons_env(env), console)
-    told = {**env, host.TO_REF: _pushed_id(git)} if stage == "pre-push" else env
+    told = {**env, host.TO_REF: pushed_id(git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (roots.root_abs, cwd_abs))
     handled = handle(event, world)
     if handled.note:
@@ -55,13 +56,3 @@ def _persons_env(env: Mapping[str, str]) -> dict[str, str]:
         return dict(env)
     theirs_abs = os.path.dirname(host.persons_first_folder(env))
     return host.undo_venv(env, has_venv=os.path.isfile(f"{theirs_abs}/pyvenv.cfg"))
-
-
-def _pushed_id(git: Git) -> str:
-    """Return the id that is pushed; of a first push the framework names only the branch."""
-    named = git.env.get(host.TO_REF, "")
-    branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
-    if named or not branch:
-        return named
-    asked = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", branch)
-    return os.fsdecode(asked.stdout).strip()

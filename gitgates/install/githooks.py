@@ -11,7 +11,7 @@ import os
 from gitgates.errors import StateError
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
-from gitgates.system.kept import SUFFIX
+from gitgates.system.kept_hook import SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -35,6 +35,12 @@ class Console:
         if self._live:
             self._live.tick()
 
+    def said(self, text: str) -> None:
+        """Print it."""
+        if self._live:
+            self._live.clear()
+        self._terminal.write(f"gitgates: {text}\n".encode("utf-8", "surrogateescape"))
+
     def closing(self, decision: Decision, plan: Plan) -> bytes:
         """Return what is to be printed when the run is over."""
         return closing_text(decision, plan, self._style)

@@ -37,6 +37,10 @@ class JsonLines:
     def tick(self) -> None:
         """Do nothing: time that passes is no event."""
 
+    def said(self, text: str) -> None:
+        """Write it."""
+        self.write("note", {"text": text})
+
     def closing(self, decision: Decision, plan: Plan) -> None:
         """Write what was decided."""
         document = run_document(decision, plan)

@@ -29,6 +29,7 @@ SETTLE_S = 0.2  # of it, before it is asked: `> >(tee log)` outlives its shell b
 _DRAIN_S = 0.2  # after a KILL
 _LINGER_S = 0.02  # descendants send us no SIGCHLD: look again
 _TICK_S = 0.1  # for the live display
+_PARENT_S = 0.25  # to see that who started us is gone
 
 
 class Child:
@@ -76,8 +77,9 @@ class Child:
 class Group:
     """Processes that are waited for together, in one loop. Use it as a context."""
 
-    def __init__(self, on_tick: Callable[[], None] | None = None) -> None:
-        self._signals = SignalPipe()
+    def __init__(self, signals: SignalPipe, on_tick: Callable[[], None] | None = None) -> None:
+        self._signals = signals
+        self._parent = os.getppid()
         self._children: list[Child] = []
         self._on_tick = on_tick
         self._poll = select.poll()
@@ -89,17 +91,13 @@ class Group:
         return self._signals.received[0] if self._signals.received else 0
 
     def __enter__(self) -> Group:
-        self._signals.__enter__()
         self._poll.register(self._signals.fd, select.POLLIN)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        try:
-            self.end_all()
-            while self._children:
-                self.wait()
-        finally:
-            self._signals.__exit__(None, None, None)
+        self.end_all()
+        while self._children:
+            self.wait()
 
     def start(self, command: Command, timeout_s: float, capture: Capture) -> Child | str:
         """Start a process. Return it, or why it could not be started."""
@@ -137,6 +135,7 @@ class Group:
 
     def _poll_once(self) -> None:
         nearest = min(child.deadline for child in self._children) - time.monotonic()
+        nearest = min(nearest, _PARENT_S)
         if any(child.is_gone for child in self._children):
             nearest = min(nearest, _LINGER_S)
         if self._on_tick:
@@ -148,6 +147,11 @@ class Group:
                 self._read(next(child for child in self._children if child.fd == fd))
         if self._on_tick:
             self._on_tick()
+        if os.getppid() != self._parent:
+            # Who started us is gone, and nobody waits for our answer: as if we had been told to go.
+            self._parent = os.getppid()
+            self._signals.received.append(int(_signal.SIGHUP))
+            self.end_all()
 
     def _heed_signals(self) -> None:
         before = len(self._signals.received)
@@ -179,7 +183,7 @@ class Group:
     def _advance(self, child: Child) -> None:
         """Move one process on: notice its end, what it left behind, its deadlines."""
         child.reap()
-        if child.is_gone and not _group_lives(child.pid):
+        if child.is_gone and not group_lives(child.pid):
             self._finish(child)  # an open pipe is now held by somebody who left the group
             return
         late = time.monotonic() >= child.deadline
@@ -211,7 +215,7 @@ class Group:
         child.phase = "over"
 
 
-def _group_lives(pid: int) -> bool:
+def group_lives(pid: int) -> bool:
     """Tell whether the group of a process that is gone has a member that still runs."""
     try:
         os.killpg(pid, 0)

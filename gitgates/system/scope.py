@@ -44,3 +44,13 @@ def _checkout_paths(event: Event, git: Git) -> tuple[str, ...] | None:
     if flag != _BRANCH_CHECKOUT or not old.strip("0"):
         return None
     return facts.range_paths(git, old, new)
+
+
+def pushed_id(git: Git) -> str:
+    """Return the id that is pushed; of a first push the framework names only the branch."""
+    named = git.env.get("PRE_COMMIT_TO_REF", "")
+    branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
+    if named or not branch:
+        return named
+    asked = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", branch)
+    return os.fsdecode(asked.stdout).strip()

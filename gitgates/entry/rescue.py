@@ -1,0 +1,39 @@
+"""`gitgates rescue ROOT GIT_DIR PID [LOCK INODE]…`: what the guardian of a killed run starts."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates import environ
+from gitgates.shelter import Site, describe, recover
+from gitgates.system import gitlocks
+from gitgates.system.git import Git
+from gitgates.system.roots import find_roots
+
+# The kernel may tell us of the death of a run before it frees the run's lock.
+_WAIT_S = 10.0
+
+
+def run(args: list[str]) -> int:
+    """Put back what the killed run had hidden, and leave a word for the next command."""
+    root_abs, git_dir_abs, git_pid, *locks = args
+    os.chdir(root_abs)
+    env = dict(environ.read())
+    roots = find_roots(root_abs, env)
+    if roots.git_dir_abs != git_dir_abs:
+        # Only GIT_DIR led to the repository, and git took that name along when it died.
+        env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
+        roots = find_roots(root_abs, env)
+    site = Site(roots, Git(cwd_abs=root_abs, env=env), env, lambda _text: None)
+    restored = recover(site, wait_s=_WAIT_S)
+    # Killed before there was a journal, a run has only git's own lock files to be tidied up.
+    held = tuple((path, int(inode)) for path, inode in zip(locks[0::2], locks[1::2], strict=True))
+    lines = (*(describe(restored) if restored else ()), *gitlocks.clear((held, int(git_pid))))
+    if lines:
+        _leave_word(f"{roots.state_abs}/recovered", lines)
+    return 0
+
+
+def _leave_word(path_abs: str, lines: tuple[str, ...]) -> None:
+    with open(path_abs, "a", encoding="utf-8", errors="surrogateescape") as file:
+        file.write("".join(f"{line}\n" for line in lines))

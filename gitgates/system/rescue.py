@@ -1,0 +1,134 @@
+"""The rescue folder: what was moved out of the working tree, and the journal that puts it back.
+
+    rescue/journal     every path, what it was and what was put in its place; synced before any move
+    rescue/saved/N     what the person had there, as it was
+    rescue/shown/…     what is being committed, until it is put in place
+    rescue/out/N       what was found in place when the person's was put back
+    rescue/groups      the process groups of the gates that were started
+
+The journal is there exactly as long as something may have to be put back.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import StateError
+from gitgates.record import Record
+from gitgates.system.moves import sync_folder
+
+VERSION = 1
+
+
+class Entry(Record):
+    """One path of the working tree that is hidden."""
+
+    path: str
+    saved: str = ""  # the number in saved/; empty: nothing was there
+    blob: str = ""  # what is shown in its place; empty: nothing
+    # Of what is shown: inode, size, mtime_ns, mode. Where all are the same, nobody touched it.
+    mark: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+
+class Journal(Record):
+    """What a hiding run does, written before it does it."""
+
+    root_abs: str
+    pid: int
+    started: str  # for people
+    entries: tuple[Entry, ...]
+    made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
+    git_locks: tuple[tuple[str, int], ...] = ()  # git's own lock files and their inodes
+    git_pid: int = 0
+
+
+class Rescue(Record):
+    """A rescue folder."""
+
+    folder_abs: str
+
+    def at(self, *parts: str) -> str:
+        """Return a path in it."""
+        return "/".join((self.folder_abs, *parts))
+
+    def is_in_use(self) -> bool:
+        """Tell whether there is a journal: something is hidden, or was and not put back."""
+        return os.path.exists(self.at("journal"))
+
+    def write(self, journal: Journal) -> None:
+        """Write the journal so that it survives a loss of power.
+
+        Raises: StateError where that is not possible.
+        """
+        try:
+            os.makedirs(self.at("saved"), mode=0o700, exist_ok=True)
+            os.makedirs(self.at("out"), mode=0o700, exist_ok=True)
+            fields = journal._asdict()
+            fields["entries"] = [tuple(entry) for entry in journal.entries]
+            text = repr({"v": VERSION, **fields})
+            with open(self.at("journal.new"), "wb") as file:
+                file.write(text.encode("ascii", "backslashreplace"))
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(self.at("journal.new"), self.at("journal"))
+            sync_folder(self.folder_abs)
+        except OSError as error:
+            raise StateError(
+                f"{self.folder_abs}: the journal cannot be written: {error.strerror}",
+                "Nothing was moved. Make room there, or commit with nothing unstaged.",
+            ) from error
+
+    def read(self) -> Journal:
+        """Read the journal. Cold: only a run that did not end loads `ast`.
+
+        Raises: StateError where it cannot be understood; nothing has been touched then.
+        """
+        import ast
+
+        try:
+            with open(self.at("journal"), encoding="ascii") as file:
+                fields = ast.literal_eval(file.read())
+            del fields["v"]  # 1, the only one so far
+            fields["entries"] = tuple(Entry(*plain) for plain in fields["entries"])
+            return Journal(**fields)
+        except (OSError, ValueError, SyntaxError, TypeError, KeyError, AttributeError) as error:
+            raise StateError(
+                f"{self.at('journal')}: cannot be read: {error}",
+                f"What was moved is in {self.at('saved')}; nothing there is touched.",
+            ) from error
+
+    def forget(self) -> None:
+        """Take the journal away: everything is back. What is left of the folder goes too."""
+        os.unlink(self.at("journal"))
+        remove_tree(self.folder_abs)
+
+    def discard(self) -> None:
+        """Remove what was laid out for a journal that was never written."""
+        if os.path.isdir(self.folder_abs):
+            remove_tree(self.folder_abs)
+
+    def note_group(self, pid: int) -> None:
+        """Write down a process group, for whoever has to end it when we cannot."""
+        fd = os.open(self.at("groups"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(fd, b"%d\n" % pid)
+        finally:
+            os.close(fd)
+
+    def groups(self) -> list[int]:
+        """Return the process groups that were written down."""
+        try:
+            with open(self.at("groups"), "rb") as file:
+                return [int(line) for line in file.read().split(b"\n")[:-1]]
+        except (OSError, ValueError):
+            return []
+
+
+def remove_tree(folder_abs: str) -> None:
+    """Remove a folder and all in it."""
+    for entry in list(os.scandir(folder_abs)):
+        if entry.is_dir(follow_symlinks=False):
+            remove_tree(entry.path)
+        else:
+            os.unlink(entry.path)
+    os.rmdir(folder_abs)

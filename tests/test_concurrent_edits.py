@@ -1,0 +1,291 @@
+"""Whatever others write while work is hidden: every byte is on disk or in a place that is named."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from worktree_state import files
+
+LINES = "".join(f"line {n}\n" for n in range(20))
+MINE = LINES.replace("line 2\n", "mine\n")
+
+
+@pytest.fixture
+def armed(repo: Repo) -> Repo:
+    """A repository with `a` changed and not staged, and `c` staged."""
+    for name in ("a", "b", "c"):
+        repo.write(name, LINES)
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base")
+    repo.shim("pre-commit")
+    repo.write("a", MINE)
+    repo.write("c", "staged\n")
+    repo.git("add", "c")
+    return repo
+
+
+def commit_while(repo: Repo, command: str) -> str:
+    """Commit while a gate does something to the files; return what was said."""
+    repo.write(".git/info/exclude", "pyproject.toml\n")
+    repo.config(f"[gates.g]\ncommand = '''{command}'''\n[hooks.pre-commit]\ngates = ['g']\n")
+    done = repo.commit()
+    assert done.returncode == 0, done.stderr
+    assert repo.git("stash", "list") == ""
+    return done.stderr.decode()
+
+
+def kept(repo: Repo, said: str) -> str:
+    """Return the text that the output names, the same from the file and from the ref."""
+    named = re.search(r"the other text is in (\S+) and (\S+)", said)
+    assert named, said
+    text = Path(named[1]).read_text()
+    assert repo.git("cat-file", "blob", named[2]) + "\n" == text
+    return text
+
+
+def test_a_change_elsewhere_in_the_file_is_merged(armed: Repo) -> None:
+    said = commit_while(armed, "sed -i s/line\\ 15/theirs/ a")
+    assert (armed.path / "a").read_text() == MINE.replace("line 15", "theirs")
+    assert "`a`: changed meanwhile; the change is merged into yours" in said
+
+
+def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
+    said = commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
+    assert (armed.path / "a").read_text() == MINE
+    assert kept(armed, said) == LINES.replace("line 2\n", "theirs\n")
+    assert "`a`: your text and the change contradict each other" in said
+
+
+def test_binary_changes_are_kept_beside(armed: Repo) -> None:
+    armed.write("a", b"\0mine")
+    said = commit_while(armed, "printf '\\0theirs\\n' > a")
+    assert (armed.path / "a").read_bytes() == b"\0mine"
+    assert kept(armed, said) == "\0theirs\n"
+
+
+def test_a_file_written_anew_under_its_name_is_looked_at(armed: Repo) -> None:
+    said = commit_while(armed, "sed s/line\\ 15/theirs/ a > t && mv t a")
+    assert (armed.path / "a").read_text() == MINE.replace("line 15", "theirs")
+    assert "merged" in said
+
+
+def test_a_rewrite_with_the_same_bytes_is_no_change(armed: Repo) -> None:
+    said = commit_while(armed, "cp a t && mv t a")
+    assert (armed.path / "a").read_text() == MINE
+    assert "`a`" not in said
+
+
+def test_other_files_are_never_touched(armed: Repo) -> None:
+    commit_while(armed, "echo theirs > b; echo new > new; mkdir d; echo deep > d/e; rm c")
+    assert (armed.path / "b").read_text() == "theirs\n"
+    assert (armed.path / "new").read_text() == "new\n"
+    assert (armed.path / "d/e").read_text() == "deep\n"
+    assert not (armed.path / "c").exists()
+    assert (armed.path / "a").read_text() == MINE
+
+
+def test_a_deleted_file_comes_back_with_our_text(armed: Repo) -> None:
+    commit_while(armed, "rm a")
+    assert (armed.path / "a").read_text() == MINE
+
+
+def test_a_folder_in_its_place_is_kept_beside(armed: Repo) -> None:
+    said = commit_while(armed, "rm a; mkdir a; echo inside > a/x")
+    assert (armed.path / "a").read_text() == MINE
+    named = re.search(r"the other text is in (\S+)", said)
+    assert named
+    assert (Path(named[1]) / "x").read_text() == "inside\n"
+
+
+def test_a_file_that_we_deleted_and_a_gate_changes(armed: Repo) -> None:
+    (armed.path / "b").unlink()
+    said = commit_while(armed, "echo theirs > b")
+    assert not (armed.path / "b").exists()
+    assert kept(armed, said) == "theirs\n"
+
+
+def test_the_folder_of_a_hidden_file_is_made_again(repo: Repo) -> None:
+    repo.write("d/a", LINES)
+    repo.write("c", "x")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base")
+    repo.shim("pre-commit")
+    repo.write("d/a", MINE)
+    repo.write("c", "y")
+    repo.git("add", "c")
+    commit_while(repo, "rm -r d")
+    assert (repo.path / "d/a").read_text() == MINE
+
+
+def paused(repo: Repo, step: str, folder: Path, *args: str) -> subprocess.Popen[bytes]:
+    """Start a commit and return when it waits at a step."""
+    folder.mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        ["git", "commit", "-qm", "paused", *args],
+        cwd=repo.path,
+        env={**os.environ, "GITGATES_PAUSE_AT": f"{step} {folder}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    end = time.monotonic() + 20
+    while not (folder / "reached").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.002)
+    return process
+
+
+def arm(repo: Repo, command: str = "true") -> None:
+    repo.write(".git/info/exclude", "pyproject.toml\n")
+    repo.config(f"[gates.g]\ncommand = '''{command}'''\n[hooks.pre-commit]\ngates = ['g']\n")
+
+
+@pytest.mark.parametrize("step", ["put-back 1", "take-out 1", "forget 1", "hidden 1"])
+def test_a_writer_at_every_step_loses_nothing(armed: Repo, tmp_path: Path, step: str) -> None:
+    arm(armed)
+    process = paused(armed, step, tmp_path / "p")
+    armed.write("a", "written in between\n")
+    armed.write("b", "other file\n")
+    (tmp_path / "p/go").touch()
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 0, said
+    assert (armed.path / "b").read_text() == "other file\n"
+    texts = [(armed.path / "a").read_text()]
+    texts += [path.read_text() for path in (armed.path / ".git/gitgates/kept").rglob("a*")]
+    if step == "forget 1":
+        assert texts == ["written in between\n"]  # everything was back before
+    else:
+        assert sorted(texts) == sorted([MINE, "written in between\n"])
+        assert b"the other text is in" in said
+
+
+def test_a_second_commit_waits_for_the_first(armed: Repo, tmp_path: Path) -> None:
+    arm(armed)
+    first = paused(armed, "hidden 1", tmp_path / "p")
+    before = {**files(armed)}
+    second = subprocess.Popen(
+        [sys.executable, "-m", "gitgates", "run", "pre-commit"],
+        cwd=armed.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert second.stdout
+    # It says who it waits for, after a moment; nothing has moved meanwhile.
+    line = second.stdout.readline().decode()
+    assert re.fullmatch(r"gitgates: waiting for gitgates \(process \d+\) since .*\n", line)
+    assert files(armed) == before
+    (tmp_path / "p/go").touch()
+    first.communicate(timeout=30)
+    assert first.returncode == 0
+    rest, _ = second.communicate(timeout=30)
+    assert second.returncode == 0, rest
+    assert (armed.path / "a").read_text() == MINE
+
+
+def test_two_linked_worktrees_at_once(armed: Repo, tmp_path: Path) -> None:
+    arm(armed)
+    armed.git("worktree", "add", "-q", "../linked")
+    linked = Repo(armed.path.parent / "linked")
+    linked.config("[gates.g]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['g']\n")
+    linked.write("a", "linked, unstaged\n")
+    linked.write("c", "linked, staged\n")
+    linked.git("add", "c")
+    processes = [
+        paused(place, "hidden 1", tmp_path / name)
+        for place, name in ((armed, "one"), (linked, "two"))
+    ]
+    assert (armed.path / "a").read_text() == (linked.path / "a").read_text() == LINES
+    for name in ("one", "two"):
+        (tmp_path / name / "go").touch()
+    for process in processes:
+        process.communicate(timeout=30)
+    assert [process.returncode for process in processes] == [0, 0]
+    assert (armed.path / "a").read_text() == MINE
+    assert (linked.path / "a").read_text() == "linked, unstaged\n"
+
+
+def kill_everything(process: subprocess.Popen[bytes], repo: Repo) -> None:
+    """Kill git, our hook and its guardian, as a loss of power does."""
+    needle = str(repo.path / ".git").encode()
+    victims = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                command = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"gitgates-guardian" in command and needle in command:
+                victims.append(int(name))
+    assert victims
+    for pid in victims:
+        os.kill(pid, 9)
+    os.killpg(process.pid, 9)
+    process.communicate()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes through /proc")
+@pytest.mark.parametrize("step", ["move-aside 1", "show 1", "hidden 1", "put-back 1", "forget 1"])
+@pytest.mark.parametrize("how", ["check-nothing", "run", "commit", "recover"])
+def test_after_a_loss_of_power_any_command_recovers(
+    armed: Repo, tmp_path: Path, step: str, how: str
+) -> None:
+    arm(armed)
+    before = files(armed)
+    process = paused(armed, step, tmp_path / "p")
+    kill_everything(process, armed)
+    if how == "commit":
+        done = armed.commit("next")
+    else:
+        args = {"check-nothing": ["run", "--gate", "g"], "recover": ["recover"]}
+        done = armed.gitgates(*args.get(how, [how]))
+    assert done.returncode == 0, done.stderr
+    assert files(armed) == before
+    if step in ("show 1", "hidden 1", "put-back 1"):
+        said = (done.stdout + done.stderr).decode()
+        assert "put back 1 file: a" in said
+
+
+def test_recover_lists_and_shows_without_touching(armed: Repo, tmp_path: Path) -> None:
+    arm(armed)
+    process = paused(armed, "hidden 1", tmp_path / "p")
+    kill_everything(process, armed)
+    before = files(armed)
+    listed = armed.gitgates("recover", "--list")
+    assert listed.returncode == 0
+    assert "a  hidden" in listed.stdout.decode()
+    shown = armed.gitgates("recover", "--show", "a")
+    assert shown.stdout.decode() == MINE
+    assert files(armed) == before
+    applied = armed.gitgates("recover", "--apply")
+    assert "put back 1 file: a" in applied.stdout.decode()
+    assert (armed.path / "a").read_text() == MINE
+    again = armed.gitgates("recover")
+    assert again.stdout.decode() == "nothing to recover\n"
+
+
+def test_a_text_that_was_kept_can_be_found_later(armed: Repo) -> None:
+    commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
+    listed = armed.gitgates("recover", "--list").stdout.decode()
+    assert re.search(r"^a +kept +\S*Z-\d+ ", listed, re.MULTILINE)
+    shown = armed.gitgates("recover", "--show", "a").stdout.decode()
+    assert shown == LINES.replace("line 2\n", "theirs\n")
+
+
+def test_a_journal_that_cannot_be_read_is_left_alone(armed: Repo, tmp_path: Path) -> None:
+    arm(armed)
+    process = paused(armed, "hidden 1", tmp_path / "p")
+    kill_everything(process, armed)
+    armed.write(".git/gitgates/rescue/journal", b"torn {")
+    done = armed.gitgates("run")
+    assert done.returncode == 73
+    assert b"rescue/journal: cannot be read" in done.stderr
+    assert b"What was moved is in" in done.stderr
+    assert (armed.path / ".git/gitgates/rescue/saved").is_dir()

@@ -1,0 +1,147 @@
+"""Whatever signal comes, to whomever and when: nothing is lost, nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from worktree_state import whole
+
+GATE = 'echo $$ > "$OUT/new"; mv "$OUT/new" "$OUT/gate"; [ -e "$OUT/quick" ] || sleep 60'
+HIDING = ["guardian 1", "lay-out 1", "journal 1", "move-aside 1", "move-aside 2", "show 1"]
+HIDING += ["show 2", "hidden 1"]
+RESTORING = ["take-out 1", "put-back 1", "take-out 2", "put-back 2", "forget 1"]
+KINDS = {
+    "plain": ([], [*HIDING, "gate", *RESTORING]),
+    "all": (["-a"], ["guardian 1", "journal 1", "hidden 1", "gate", "forget 1"]),
+    "paths": (["--", "c"], [*HIDING, "gate", *RESTORING]),
+}
+SIGNALS = {
+    "int": [signal.SIGINT],
+    "int-twice": [signal.SIGINT, signal.SIGINT],
+    "term": [signal.SIGTERM],
+    "hup": [signal.SIGHUP],
+    "kill": [signal.SIGKILL],
+}
+
+
+@pytest.fixture
+def armed(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository with a staged, an unstaged, a deleted and a partly staged file."""
+    monkeypatch.setenv("OUT", str(tmp_path))
+    repo.config(f"[gates.slow]\ncommand = '''{GATE}'''\n[hooks.pre-commit]\ngates = ['slow']\n")
+    for name in ("a", "b", "c"):
+        repo.write(name, f"{name} committed\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base")
+    repo.shim("pre-commit")
+    repo.write("c", "c staged\n")
+    repo.git("add", "c")
+    repo.write("a", b"a \xff unstaged\r\n")
+    (repo.path / "a").chmod(0o700)
+    repo.write("b", "b unstaged\n")
+    return repo
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes], limit_s: float = 20.0) -> None:
+    end = time.monotonic() + limit_s
+    while not path.exists():
+        assert process.poll() is None, (path, process.communicate())
+        assert time.monotonic() < end, path
+        time.sleep(0.002)
+
+
+def hook_of(git: int) -> int:
+    """Return the process of our hook, which is the only child of git."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        children = Path(f"/proc/{git}/task/{git}/children").read_text().split()
+        if children:
+            return int(children[0])
+    raise AssertionError("git has started nothing")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def strike(repo: Repo, tmp: Path, args: list[str], step: str, target: str, blow: str) -> None:
+    """Commit, wait for the step, send the signals, and wait until all has settled."""
+    for name in ("reached", "go", "gate", "quick"):
+        (tmp / name).unlink(missing_ok=True)
+    env = dict(os.environ)
+    if step != "gate":
+        env["GITGATES_PAUSE_AT"] = f"{step} {tmp}"
+        (tmp / "quick").touch()
+    process = subprocess.Popen(
+        ["git", "commit", "-qm", "x", *args],
+        cwd=repo.path,
+        env=env,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_for(tmp / ("gate" if step == "gate" else "reached"), process)
+    hook = hook_of(process.pid)
+    for number in SIGNALS[blow]:
+        try:
+            if target == "group":
+                os.killpg(process.pid, number)
+            else:
+                os.kill(hook if target == "us" else process.pid, number)
+        except ProcessLookupError:
+            pass
+        if len(SIGNALS[blow]) > 1:
+            time.sleep(0.02)
+    (tmp / "go").touch()
+    process.communicate(timeout=30)
+    settle(repo, hook)
+
+
+def settle(repo: Repo, hook: int) -> None:
+    end = time.monotonic() + 15
+    while is_running(hook) or (repo.path / ".git/gitgates/rescue").exists():
+        assert time.monotonic() < end, "not settled"
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="finds processes through /proc")
+@pytest.mark.parametrize("blow", SIGNALS)
+@pytest.mark.parametrize("target", ["us", "group", "git"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_lost(armed: Repo, tmp_path: Path, kind: str, target: str, blow: str) -> None:
+    args, steps = KINDS[kind]
+    before = whole(armed)
+    head = armed.head()
+    for step in steps:
+        strike(armed, tmp_path, args, step, target, blow)
+        where = (kind, target, blow, step)
+        if (tmp_path / "gate").exists():
+            assert not is_running(int((tmp_path / "gate").read_text())), where
+        if armed.head() != head:  # git had gone past the point at which it can be held up
+            armed.git("reset", "-q", "--soft", head)
+            continue
+        lock = armed.path / ".git/index.lock"
+        end = time.monotonic() + 2
+        while step != "guardian 1" and lock.exists() and time.monotonic() < end:
+            time.sleep(0.005)
+        if (target, blow, step) == ("group", "kill", "guardian 1") and kind != "plain":
+            # Nobody of ours was there yet, or lived: git's lock is git's to explain, and it does.
+            assert b"remove the file manually" in armed.commit().stderr
+            lock.unlink()
+        assert not lock.exists(), where
+        assert whole(armed) == before, where
+    (tmp_path / "quick").touch()
+    done = armed.commit("next", *args)
+    assert done.returncode == 0, done.stderr
+    assert armed.git("fsck", "--strict") == ""
