@@ -1,0 +1,79 @@
+"""`gitgates recover`: put back what a killed run had hidden; find texts that were kept aside."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from gitgates import environ, errors
+from gitgates.shelter import Site, describe, recover
+from gitgates.system.git import Git
+from gitgates.system.rescue import Rescue
+from gitgates.system.roots import Roots, current_folder, find_roots
+
+
+@click.command("recover")
+@click.option("--list", "wish", flag_value="list", help="List what is hidden or kept; no change.")
+@click.option("--apply", "wish", flag_value="apply", default=True, help="Put back what is hidden.")
+@click.option("--show", "path", metavar="PATH", help="Print the text that is hidden or kept.")
+def command(wish: str, path: str | None) -> int:
+    """Put back the unstaged work that a killed run had hidden.
+
+    Every gitgates command does this by itself before anything else; this one also lists and shows.
+    Texts that could not be merged are kept for 30 days.
+    """
+    env = environ.read()
+    roots = find_roots(current_folder(), env)
+    if path:
+        return _show(roots, path)
+    if wish == "list":
+        return _list(roots)
+    git = Git(cwd_abs=roots.root_abs, env=env)
+    site = Site(roots, git, env, lambda text: click.echo(f"gitgates: {text}", err=True))
+    restored = recover(site)
+    for line in describe(restored) if restored else ("nothing to recover",):
+        click.echo(line)
+    return errors.OK
+
+
+def _list(roots: Roots) -> int:
+    found = [(path, "hidden", where) for path, where in _hidden(roots)]
+    found += [(path, "kept", f"{stamp} {where}") for path, stamp, where in _kept(roots)]
+    for path, what, where in found:
+        click.echo(f"{path}  {what}  {where}")
+    if not found:
+        click.echo("nothing is hidden or kept")
+    return errors.OK
+
+
+def _show(roots: Roots, path: str) -> int:
+    places = [where for name, where in _hidden(roots) if name == path]
+    places += [where for name, _stamp, where in reversed(_kept(roots)) if name == path]
+    if not places:
+        raise errors.UsageError(f"nothing of `{path}` is hidden or kept", "See: recover --list")
+    with open(places[0], "rb") as file:
+        sys.stdout.buffer.write(file.read())
+    return errors.OK
+
+
+def _hidden(roots: Roots) -> list[tuple[str, str]]:
+    """Return path and place of each text in the rescue folder."""
+    rescue = Rescue(f"{roots.state_abs}/rescue")
+    if not rescue.is_in_use():
+        return []
+    saved = [(entry.path, rescue.at("saved", entry.saved)) for entry in rescue.read().entries]
+    return [(path, where) for path, where in saved if os.path.isfile(where)]
+
+
+def _kept(roots: Roots) -> list[tuple[str, str, str]]:
+    """Return path, time and place of each text kept aside, oldest first."""
+    kept_abs = f"{roots.state_abs}/kept"
+    found = []
+    for folder, _folders, names in os.walk(kept_abs):
+        for name in names:
+            where = os.path.join(folder, name)
+            stamp, _, path = os.path.relpath(where, kept_abs).partition("/")
+            found.append((path, stamp, where))
+    return sorted(found, key=lambda item: item[1])
