@@ -33,9 +33,9 @@ def read(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
     try:
         with open(path_abs, "rb", buffering=0) as file:
             key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
-    except (OSError, EOFError, ValueError, TypeError):
-        return None
-    return _thaw(frozen) if key == _KEY and known == raw else None
+        return _thaw(frozen) if key == _KEY and known == raw else None
+    except (OSError, EOFError, ValueError, TypeError, MemoryError):
+        return None  # not there, torn, or not ours: what marshal says of garbage
 
 
 def write(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gitgates.config.values import show
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ class Document(Record):
     def where(self, *path: str) -> str:
         """Name a place in this file, such as `pyproject.toml: tool.gitgates.gates.lint`."""
         keys = (*self.prefix, *path)
-        dotted = ".".join(key if _BARE_KEY.fullmatch(key) else f'"{key}"' for key in keys)
+        dotted = ".".join(key if _BARE_KEY.fullmatch(key) else show(key) for key in keys)
         return f"{self.source}: {dotted}" if dotted else self.source
 
 

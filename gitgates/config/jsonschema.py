@@ -97,8 +97,9 @@ def _gate_name() -> Schema:
     reserved = "|".join(
         "".join(f"[{char.upper()}{char.lower()}]" for char in word) for word in RESERVED_GATE_NAMES
     )
+    control = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
     return {
         "description": "free text on one line, without commas; no action and no built-in policy",
         "type": "string",
-        "pattern": rf"^(?!(?:{reserved})$)(?!\s)(?!.*\s$)[^,\u0000\n\r\t\u001b]+$",
+        "pattern": rf"^(?!(?:{reserved})$)(?!\s)(?!.*\s$)[^,{control}]+$",
     }

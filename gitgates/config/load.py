@@ -52,9 +52,9 @@ def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
 
 
 def describe(problems: list[Problem]) -> str:
-    """Return one paragraph a problem: the place, what is wrong, what to do."""
+    """Return one line a problem: the place, what is wrong, what to do."""
     return "\n".join(
-        f"{problem.where}: {problem.message}" + (f"\n  {problem.hint}" if problem.hint else "")
+        f"{problem.where}: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
         for problem in problems
     )
 
@@ -71,9 +71,10 @@ def _read(path_abs: str, name: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError(
-            f"{name}: cannot be read: {error.strerror}", f"Look at it with: ls -ld {path_abs}"
-        ) from error
+        from shlex import quote  # cold: only trouble needs it
+
+        hint = f"Look at it with: ls -ld {quote(path_abs)}"
+        raise ConfigError(f"{name}: cannot be read: {error.strerror}", hint) from error
 
 
 def _mentions_us(raw: tuple[bytes | None, ...]) -> bool:
@@ -123,12 +124,19 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
     if content is None:
         return None
     try:
-        return tomllib.loads(content.decode("utf-8").replace("\r\n", "\n"))
+        text = content.decode("utf-8")
+        if text.startswith("\ufeff"):
+            # Accepting it would hide a file that no other reader of pyproject.toml takes.
+            raise ConfigError(
+                f"{name}: starts with a byte order mark, which TOML does not have",
+                "Save the file as UTF-8 without a byte order mark (BOM).",
+            )
+        return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{name}: byte {error.start + 1} is not UTF-8, which TOML requires",
             "Save the file as UTF-8.",
         ) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: a number of 5,000 digits, too
         hint = "Mend the TOML at that place; gitgates reads nothing of a file it cannot parse."
         raise ConfigError(f"{name}: is no valid TOML: {error}", hint) from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gitgates.config.document import Document, Settings
+from gitgates.config.document import Settings
 from gitgates.config.schema import GATE_KEYS
+from gitgates.lifecycle import STANDS_IN_FOR
 from gitgates.types import ACTIONS, Config, Gate, Hook, Problem
 
 TYPE_CHECKING = False
@@ -55,17 +56,51 @@ def check_required(layers: list[Settings], config: Config, problems: list[Proble
     gates = {name: Gate(name=name, **table) for name, table in shared.gates.items()}
     merged = {gate.name: gate for gate in config.gates}
     for hook in config.hooks:
-        before = reachable(Hook(name=hook.name, **shared.hooks.get(hook.name, {})).gates, gates)
+        before = _shared_hook(hook.name, shared)
+        reached = reachable(before.gates, gates)
+        required = [name for name in reached if gates[name].required]
         after = reachable(hook.gates, merged)
-        for name in before:
-            if gates[name].required and name not in after:
-                where = _last(layers, hook.name).where("hooks", hook.name, "gates")
-                message = f"takes the required gate `{name}` away"
-                problems.append(Problem(where, message, f"Put `{name}` back into the list."))
+        gone = [name for name in required if name not in after]
+        problems.extend(_taken_away(name, hook, before, layers) for name in gone)
+        if required:
+            problems += _narrowed(hook.name, required[0], layers)
 
 
-def _last(layers: list[Settings], hook: str) -> Document:
-    return next((s.document for s in reversed(layers) if hook in s.hooks), layers[-1].document)
+def _shared_hook(name: str, shared: Settings) -> Hook:
+    """Return what would run without the local settings: another hook's gates, maybe."""
+    source = name if name in shared.hooks else STANDS_IN_FOR.get(name, name)
+    return Hook(name=name, **shared.hooks.get(source, {}))
+
+
+def _taken_away(name: str, hook: Hook, before: Hook, layers: list[Settings]) -> Problem:
+    if hook.gates != before.gates:
+        where = layers[-1].document.where("hooks", hook.name, "gates")
+        message = f"takes the required gate `{name}` away"
+        return Problem(where, message, f"Put `{name}` back into the list.")
+    cut = {
+        layers[-1].document.where("gates", gate, action): gate
+        for gate, table in layers[-1].gates.items()
+        for action in ("on_pass", "on_fail")
+        if action in table and layers[0].gates.get(gate, {}).get(action) != table[action]
+    }
+    where = next(iter(cut), layers[-1].document.source)
+    message = f"cuts the chain of {hook.name} to the required gate `{name}`"
+    return Problem(where, message, f"Leave it as {layers[0].document.source} has it.")
+
+
+def _narrowed(hook: str, gate: str, layers: list[Settings]) -> list[Problem]:
+    """Find local settings that keep a hook with a required gate from answering."""
+    before = layers[0].hooks.get(hook, {})
+    return [
+        Problem(
+            layer.document.where("hooks", hook, field),
+            f"cannot be changed locally: the required gate `{gate}` runs at {hook}",
+            f"Change it in {layers[0].document.source}, where everybody sees it.",
+        )
+        for layer in layers[1:]
+        for field in ("enabled_tools", "enabled_agents", "max_retries")
+        if field in layer.hooks.get(hook, {}) and layer.hooks[hook][field] != before.get(field)
+    ]
 
 
 def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:

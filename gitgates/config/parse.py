@@ -18,7 +18,7 @@ from gitgates.config.schema import (
     Key,
     hook_keys,
 )
-from gitgates.config.values import BadValue, did_you_mean, show
+from gitgates.config.values import BadValue, did_you_mean, plain, show
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Gate, Hook, Problem
 
@@ -67,7 +67,8 @@ def _read_section(
     for name, table in tables.items():
         where = document.where(section, name)
         if not isinstance(table, dict):
-            problems.append(Problem(where, f"got {show(table)}, expected a table"))
+            hint = _table_hint(section, table)
+            problems.append(Problem(where, f"got {show(table)}, expected a table", hint))
             continue
         check = _check_gate_name if section == "gates" else _check_hook_name
         if not check(name, where, problems):
@@ -78,6 +79,15 @@ def _read_section(
         _refuse_unknown(place, table, known, problems)
         found[name] = _read_keys(place, table, usable, problems)
     return found
+
+
+def _table_hint(section: str, value: object) -> str:
+    """Guess which key was meant where a value stands in place of its table."""
+    if section == "gates" and isinstance(value, str):
+        return f"Try {{ command = {show(value)} }}."
+    if section == "hooks" and isinstance(value, list):
+        return f"Try {{ gates = {show(value)} }}."
+    return ""
 
 
 def _read_keys(
@@ -119,13 +129,20 @@ def _check_gate_name(name: str, where: str, problems: list[Problem]) -> bool:
     if name.casefold() in reserved:
         message = f"`{name}` is the name of an action or of a built-in policy"
         problems.append(Problem(where, message, "Choose another name for the gate."))
-    elif not name.strip() or name != name.strip() or any(c in ",\0\n\r\t\x1b" for c in name):
-        message = f"got {show(name)}, expected a name on one line without a comma"
-        hint = "Commas separate names in GITGATES_SKIP."
-        problems.append(Problem(where, message, hint))
+    elif "," in name:
+        message = f"got {show(name)}, expected a name without a comma"
+        problems.append(Problem(where, message, "Commas separate names in GITGATES_SKIP."))
+    elif not name or name != name.strip() or any(_is_control(char) for char in name):
+        message = f"got {show(name)}, expected a name on one line, without spaces at its ends"
+        problems.append(Problem(where, message))
     else:
         return True
     return False
+
+
+def _is_control(char: str) -> bool:
+    # What could break a line of output, or command a terminal. The JSON Schema says the same.
+    return char < " " or "\x7f" <= char <= "\x9f" or char in "\u2028\u2029"
 
 
 def _check_hook_name(name: str, where: str, problems: list[Problem]) -> bool:
@@ -134,7 +151,7 @@ def _check_hook_name(name: str, where: str, problems: list[Problem]) -> bool:
     hint = did_you_mean(name, tuple(HOOK_POINTS)) or (
         "Known are the hooks of githooks(5), an agent's events such as Stop, headless and manual."
     )
-    problems.append(Problem(where, f"unknown hook `{name}`", hint))
+    problems.append(Problem(where, f"unknown hook `{plain(name)}`", hint))
     return False
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gitgates.config.document import Settings
+from gitgates.config.document import Document, Settings
+from gitgates.config.overrides import reachable
 from gitgates.config.schema import POLICY_NAMES
-from gitgates.config.values import did_you_mean
+from gitgates.config.values import did_you_mean, plain
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import ACTIONS, Config, Gate, Problem
-
-_PRE_COMMIT_SCOPES = ("staged", "message", "pushed", "caller")
 
 
 def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
@@ -27,10 +26,10 @@ def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
                 problems.append(_undefined(where, target, (*ACTIONS, *gates)))
     for hook in config.hooks:
         where = merged.where("hooks", hook.name, "gates")
-        for name in hook.gates:
-            if name not in gates:
-                problems.append(_undefined(where, name, tuple(gates)))
-            elif gates[name].pre_commit is not None:
+        undefined = (name for name in hook.gates if name not in gates)
+        problems.extend(_undefined(where, name, tuple(gates)) for name in undefined)
+        for name in reachable(hook.gates, gates):
+            if gates[name].pre_commit is not None:
                 _check_pre_commit_place(hook.name, name, where, problems)
     for circle in _circles(gates):
         where = merged.where("gates", circle[0])
@@ -40,9 +39,8 @@ def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
 
 
 def _check_command(gate: Gate, merged: Settings, problems: list[Problem]) -> None:
-    bad = merged.where("gates", gate.name, "command")
     if gate.command is None and gate.pre_commit is None:
-        if any(problem.where == bad for problem in problems):
+        if _has_bad_command(gate.name, problems):
             return  # there is one, and it is reported already
         where = merged.where("gates", gate.name)
         hint = f'Add command = "…" to `{gate.name}`.'
@@ -53,9 +51,17 @@ def _check_command(gate: Gate, merged: Settings, problems: list[Problem]) -> Non
         problems.append(Problem(where, "stands beside `command`; a gate has one of them", hint))
 
 
+def _has_bad_command(gate: str, problems: list[Problem]) -> bool:
+    nowhere = Document(source="", prefix=(), table={})
+    ends = tuple(
+        nowhere.where("gates", gate, key).removeprefix(": ") for key in ("command", "pre-commit")
+    )
+    return any(problem.where.endswith(ends) for problem in problems)
+
+
 def _check_pre_commit_place(hook: str, gate: str, where: str, problems: list[Problem]) -> None:
     point = HOOK_POINTS[hook]
-    if point.host == "git" and point.scope not in _PRE_COMMIT_SCOPES:
+    if point.host == "git" and point.scope == "none":
         message = f"gate `{gate}` runs pre-commit hooks on paths, and {hook} is not about paths"
         problems.append(Problem(where, message, "Use a gate with a command here."))
 
@@ -63,9 +69,11 @@ def _check_pre_commit_place(hook: str, gate: str, where: str, problems: list[Pro
 def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
     if name in POLICY_NAMES:
         hint = f"`{name}` is kept for a built-in policy that this version does not have."
+    elif name in ACTIONS:
+        hint = f"`{name}` is an action; a hook lists gates."
     else:
-        hint = did_you_mean(name, known) or f"Define it: [tool.gitgates.gates.{name}]."
-    return Problem(where, f"gate `{name}` is not defined", hint, deferred=True)
+        hint = did_you_mean(name, known) or "Define it, with a command, or take the name out."
+    return Problem(where, f"gate `{plain(name)}` is not defined", hint, deferred=True)
 
 
 def _circles(gates: dict[str, Gate]) -> list[tuple[str, ...]]:

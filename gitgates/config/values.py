@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 
 TYPE_CHECKING = False
@@ -21,29 +20,58 @@ class BadValue(Exception):
 
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
-_SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|KB|MB|k|M)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|KB|MB|k|M)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2, "kb": 1000}
 _UNITS["mb"] = 1000**2
 _LONGEST_SHOWN = 60
+# A wait of more than 24 days is more than poll(2) can count in milliseconds.
+_LONGEST_S = 7 * 24 * 3600.0
 
 
 def show(value: object) -> str:
     """Return `value` as a person would write it in TOML, shortened."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = _toml(value)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool() | str():
+            return plain(json.dumps(value, ensure_ascii=False))
+        case list():
+            return f"[{', '.join(_toml(item) for item in value)}]"
+        case dict():
+            pairs = ", ".join(f"{plain(key)} = {_toml(item)}" for key, item in value.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case _:  # numbers and times: Python says them as TOML does
+            return _number(value)
+
+
+def _number(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python does not write out whole numbers of thousands of digits
+        return "a number of thousands of digits"
+
+
+def plain(text: str) -> str:
+    """Return text without what would break a line or command a terminal: that is escaped."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 def duration(value: object) -> float:
     """Parse a positive time: a number of seconds, or text such as `30s`, `2m`, `1h30m`."""
-    seconds = 0.0
+    hint = 'Try timeout = "30s".'
     if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
+        seconds = min(value, _LONGEST_S + 1)
     elif isinstance(value, str) and (match := _DURATION.fullmatch(value.replace(" ", ""))):
         hours, minutes, rest = (float(part or 0) for part in match.groups())
         seconds = hours * 3600 + minutes * 60 + rest
-    if not (seconds > 0 and math.isfinite(seconds)):
-        raise BadValue('seconds above zero, or "30s", "2m", "1h30m"', 'Try timeout = "30s".')
-    return seconds
+    else:
+        raise BadValue('seconds or "30s"', hint)
+    if not 0 < seconds <= _LONGEST_S:  # nan is neither
+        raise BadValue("a time above zero, and at most a week", hint)
+    return float(seconds)
 
 
 def size(value: object) -> int:
@@ -139,9 +167,11 @@ def environment(value: object) -> tuple[tuple[str, str], ...]:
         raise BadValue("a table of names and texts", 'Try env = { NAME = "value" }.')
     for name, content in value.items():
         if not name or "=" in name or "\0" in name:
-            raise BadValue("environment names without `=`", f"`{name}` cannot be one.")
+            raise BadValue("environment names without `=`", f"{show(name)} cannot be one.")
         if not isinstance(content, str) or "\0" in content:
-            raise BadValue("texts as values", f'Try {name} = "{content}".')
+            simple = isinstance(content, int | float)
+            text = show(content) if simple else "value"
+            raise BadValue("texts as values", f'Try {plain(name)} = "{text}".')
     return tuple(value.items())
 
 
