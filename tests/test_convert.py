@@ -148,12 +148,11 @@ def test_undefined_gates_are_converted_and_told(
             "next: gitgates check\n"
         ),
         (
-            "gitgates.toml: gates.check.on_fail: gate `nowhere` is not defined\n"
-            "  Define it: [tool.gitgates.gates.nowhere].\n"
-            "gitgates.toml: gates.empty: has no `command`\n"
-            '  Add command = "…" to `empty`.\n'
-            "gitgates.toml: hooks.SubagentStop.gates: gate `missing` is not defined\n"
-            "  Define it: [tool.gitgates.gates.missing].\n"
+            "gitgates.toml: gates.check.on_fail: gate `nowhere` is not defined. "
+            "Define it, with a command, or take the name out.\n"
+            'gitgates.toml: gates.empty: has no `command`. Add command = "…" to `empty`.\n'
+            "gitgates.toml: hooks.SubagentStop.gates: gate `missing` is not defined. "
+            "Define it, with a command, or take the name out.\n"
         ),
     )
 
@@ -358,9 +357,9 @@ def test_quality_gates_in_json(root: Path) -> None:
                 "a.yml: quality_gates[0]: expected a gate with `name` and `command`\n"
                 'a.yml: quality_gates[1].name: expected a text; add one such as name: "Lint"\n'
                 "a.yml: headless: expected a mapping such as max_retries: 3\n"
-                'a.yml: gates.b.env: got "3", expected a table of names and texts\n'
-                '  Try env = { NAME = "value" }.\n'
-                'a.yml: gates.b.timeout: got "fast", expected seconds above zero'
+                'a.yml: gates.b.env: got "3", expected a table of names and texts. '
+                'Try env = { NAME = "value" }.\n'
+                'a.yml: gates.b.timeout: got "fast", expected seconds or "30s"'
             ),
         ),
         (
