@@ -21,6 +21,7 @@ VERBS = {
     "check": "Check the configuration.",
     "install-hooks": "Let git run the gates.",
     "uninstall-hooks": "Take the hooks out again.",
+    "doctor": "Find out why gates do not run.",
     "convert": "Take over the gates of another tool.",
     "schema": "Print the JSON Schema of the configuration.",
     "completion": "Print the completion script of a shell.",

@@ -1,0 +1,78 @@
+"""`gitgates doctor`: look at everything that must be right for the gates to run."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gitgates import environ, errors
+from gitgates.doctor.examine import examine
+from gitgates.system.roots import current_folder, find_roots
+from gitgates.system.terminal import open_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.doctor.finding import Finding
+
+_VERSION = 1
+_COLOURS = {"ok": "32", "problem": "31", "note": "33"}
+
+
+@click.command("doctor")
+@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+def command(fmt: str) -> int:
+    """Look at the configuration, and at the hooks in every worktree; say what mends the rest.
+
+    Nothing is changed. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
+    """
+    env = environ.read()
+    terminal = open_terminal(1, env)
+    findings = examine(find_roots(current_folder(), env), env)
+    problems = sum(finding.severity == "problem" for finding in findings)
+    if fmt == "json":
+        text = _json(findings, ok=not problems)
+    else:
+        text = _text(findings, colour=terminal.colour)
+    terminal.write(text.encode("utf-8", "surrogateescape"))
+    return errors.BLOCKED if problems else errors.OK
+
+
+def _json(findings: list[Finding], *, ok: bool) -> str:
+    document = {
+        "version": _VERSION,
+        "ok": ok,
+        "findings": [
+            {key: _utf8(value) for key, value in finding._asdict().items()} for finding in findings
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _text(findings: list[Finding], *, colour: bool) -> str:
+    lines: list[str] = []
+    for finding in findings:
+        word = f"{finding.severity:<8}"
+        if colour:
+            word = f"\x1b[{_COLOURS[finding.severity]}m{word}\x1b[0m"
+        lines.append(f"{word} {finding.where}: {finding.what}")
+        if finding.mend:
+            lines += [f"         {line.strip()}" for line in finding.mend.splitlines()]
+    return "\n".join([*lines, _summary(findings)]) + "\n"
+
+
+def _summary(findings: list[Finding]) -> str:
+    problems = sum(finding.severity == "problem" for finding in findings)
+    notes = sum(finding.severity == "note" for finding in findings)
+    parts = [_count(problems, "problem")] if problems else ["nothing is wrong"]
+    parts += [_count(notes, "note")] if notes else []
+    return f"gitgates doctor: {', '.join(parts)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _utf8(text: str) -> str:
+    # A name that is not UTF-8 has surrogates, which no JSON reader takes.
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,55 @@
+"""Whether a shim can still start us: its interpreter runs, and finds our package."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from gitgates import __version__
+from gitgates.doctor.finding import Finding
+from gitgates.system.call import call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.doctor.hookfile import HookFile
+
+_ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
+_MEND = "gitgates install-hooks"
+
+
+def check_shim(file: HookFile, where: str, env: Mapping[str, str]) -> Finding:
+    """Return what there is to say of one shim of ours. A shim that falls back is not alive."""
+    fine = Finding(severity="ok", check="shim", where=where, what="installed, and alive")
+    wrong = fine._replace(severity="problem", mend=_MEND)
+    if not file.executable:
+        return wrong._replace(
+            what="is not executable, so that git does not run it",
+            mend=f"chmod +x {shlex.quote(file.path_abs)}",
+        )
+    if not os.access(file.python, os.X_OK):
+        return wrong._replace(what=f"its interpreter is gone: {file.python or 'none is named'}")
+    if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
+        return wrong._replace(what=f"gitgates is gone from {file.home or 'its home'}")
+    version, trouble = _ask_version(file, env)
+    if trouble:
+        return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
+    noted = wrong._replace(severity="note")
+    if version != __version__:
+        return noted._replace(what=f"runs gitgates {version} of {file.home}; this is {__version__}")
+    if not file.current:
+        return noted._replace(what="is not as this version of gitgates writes it")
+    return fine
+
+
+def _ask_version(file: HookFile, env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the version that a shim would run, or why it would not."""
+    try:
+        done = call((file.python, "-I", "-S", "-c", _ASK, file.home), env)
+    except OSError as error:
+        return "", error.strerror or str(error)
+    said = os.fsdecode(done.stderr).strip().rpartition("\n")[2]
+    if done.exit_status:
+        return "", said or f"exit status {done.exit_status}"
+    return os.fsdecode(done.stdout).strip(), ""

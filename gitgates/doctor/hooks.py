@@ -1,0 +1,134 @@
+"""Whether git runs the gates of each configured hook, once, in every worktree."""
+
+from __future__ import annotations
+
+import os
+from shlex import quote
+
+from gitgates.doctor.alive import check_shim
+from gitgates.doctor.finding import Finding, in_folder
+from gitgates.doctor.framework import FILE
+from gitgates.doctor.hookfile import HookFile, kept_by_manager, kept_by_us, look
+from gitgates.doctor.managers import FRAMEWORK
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.doctor.framework import Framework
+    from gitgates.doctor.place import Place
+
+_INSTALL = "gitgates install-hooks"
+_NOT_EXECUTABLE = "is not executable, so that git does not run it"
+
+
+class Look(Record):
+    """One hook in one hooks folder, and what is known around it."""
+
+    hook: str
+    file: HookFile
+    place: Place  # the worktree, or the first of those that share the folder
+    framework: Framework  # of that worktree
+    here_abs: str  # the root that commands are called from
+    env: Mapping[str, str]
+
+    @property
+    def where(self) -> str:
+        """Name the hook by its file, as short as it can be."""
+        path = os.path.relpath(self.file.path_abs, self.here_abs)
+        return self.file.path_abs if path.startswith("..") else path
+
+    def finding(self, what: str, mend: str = _INSTALL) -> Finding:
+        """Return a problem with this hook."""
+        mend = in_folder(self.place.roots.root_abs, mend, self.here_abs)
+        return Finding(severity="problem", check="hook", where=self.where, what=what, mend=mend)
+
+    def note(self, what: str, mend: str = "") -> Finding:
+        """Return something to know of this hook."""
+        return self.finding(what, mend)._replace(severity="note", mend=mend)
+
+
+def check_hook(look_: Look) -> list[Finding]:
+    """Return what is found of one hook: at least one finding."""
+    match look_.file.kind:
+        case "none":
+            return [look_.finding(f"{look_.hook} is not installed: git runs none of its gates")]
+        case "shim":
+            alive = check_shim(look_.file, look_.where, look_.env)
+            if alive.mend.startswith("gitgates"):
+                alive = alive._replace(mend=look_.finding("", alive.mend).mend)
+            return [alive, *_twice(look_, kept_by_us(look_.file))]
+        case "manager":
+            return _manager(look_)
+        case "custom":
+            said = look_.note("is a hook of your own that speaks of gitgates: not looked into")
+            wrong = look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(look_.file.path_abs)}")
+            return [said if look_.file.executable else wrong]
+        case "other":
+            return [look_.finding("is a hook that is not ours: git runs none of the gates")]
+
+
+def _manager(look_: Look) -> list[Finding]:
+    """Look at a hook that another manager has installed."""
+    file, manager = look_.file, look_.file.manager
+    if manager is None:
+        return []
+    serves = manager.name in FRAMEWORK and look_.hook in look_.framework.our_stages
+    beside = kept_by_manager(file)
+    if serves and not file.executable:
+        return [look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(file.path_abs)}")]
+    if beside.kind == "shim" and manager.runs_kept:
+        alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env)
+        told = look_.note(f"is {manager.name}'s, which runs our {look_.hook}{manager.kept} first")
+        return [told, alive, *(_double(look_, manager.name) if serves else [])]
+    if serves:
+        what = f"{manager.name} runs the gates, as {FILE} says"
+        return [look_.note(what)._replace(severity="ok")]
+    if _names_us(look_, manager.settings):
+        return [look_.note(f"is {manager.name}'s, whose settings speak of gitgates")]
+    lost = " instead of ours" if beside.kind == "shim" else ""
+    return [
+        look_.finding(
+            f"is {manager.name}'s{lost}: git runs none of the gates (installing ours keeps that "
+            "hook, and runs it first)",
+        )
+    ]
+
+
+def _twice(look_: Look, kept: HookFile) -> list[Finding]:
+    """Find the same gates behind the hook that our shim runs first."""
+    if kept.kind != "manager" or kept.manager is None or not kept.executable:
+        return []
+    if kept.manager.name in FRAMEWORK:
+        both = look_.hook in look_.framework.our_stages
+    else:
+        both = _names_us(look_, kept.manager.settings)
+    return _double(look_, kept.manager.name) if both else []
+
+
+def _double(look_: Look, manager: str) -> list[Finding]:
+    if manager in FRAMEWORK:
+        mend = f"take gitgates-{look_.hook} out of {FILE}, or: gitgates uninstall-hooks"
+    else:
+        mend = f"take gitgates out of {manager}'s settings, or: gitgates uninstall-hooks"
+    what = f"two managers fire: our shim and {manager} both run the gates of {look_.hook}"
+    return [look_.finding(what)._replace(check="twice", mend=mend)]
+
+
+def _names_us(look_: Look, settings: tuple[str, ...]) -> bool:
+    """Tell whether another manager's settings speak of us."""
+    root_abs = look_.place.roots.root_abs
+    for name in settings:
+        try:
+            with open(os.path.join(root_abs, name), "rb") as file:
+                if b"gitgates" in file.read():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def look_at(folder_abs: str, hook: str) -> HookFile:
+    """Look at a hook in a folder."""
+    return look(os.path.join(folder_abs, hook))

@@ -1,0 +1,77 @@
+"""Every worktree of the repository, and the folder that git takes hooks from there."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.engine.environment import GIT_LOCAL
+from gitgates.errors import GitError
+from gitgates.install.hookspath import HooksFolder, hooks_folder
+from gitgates.record import Record
+from gitgates.system.git import Git
+from gitgates.system.roots import Roots, find_roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What git's own variables say of this worktree is wrong in another one; settings stay.
+_ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
+
+
+class Place(Record):
+    """One worktree."""
+
+    roots: Roots
+    git: Git
+    folder: HooksFolder
+    linked: bool  # not the one that the others were made from
+
+
+def places(roots: Roots, env: Mapping[str, str]) -> tuple[list[Place], list[str]]:
+    """Return every worktree, and the folders of those that are gone.
+
+    The current one comes first. Raises: GitError where git cannot be asked.
+    """
+    git = Git(cwd_abs=roots.root_abs, env=env)
+    found = [_place(roots, git)]
+    gone = []
+    clean = {name: value for name, value in env.items() if name not in _ELSEWHERE_WRONG}
+    for folder_abs in _listed(git):
+        if os.path.realpath(folder_abs) == os.path.realpath(roots.root_abs):
+            continue
+        other = _roots(folder_abs, clean)
+        if other is None:
+            gone.append(folder_abs)
+        else:
+            found.append(_place(other, Git(cwd_abs=folder_abs, env=clean)))
+    return found, gone
+
+
+def _roots(folder_abs: str, env: Mapping[str, str]) -> Roots | None:
+    """Return the worktree in a folder; None where it is gone, or the folder has another use."""
+    try:
+        found = find_roots(folder_abs, env)
+    except GitError:
+        return None
+    return found if os.path.realpath(found.root_abs) == os.path.realpath(folder_abs) else None
+
+
+def _place(roots: Roots, git: Git) -> Place:
+    linked = os.path.realpath(roots.git_dir_abs) != os.path.realpath(roots.common_dir_abs)
+    return Place(roots, git, hooks_folder(git, roots), linked)
+
+
+def _listed(git: Git) -> list[str]:
+    """Return the folders of `git worktree list`, but not that of a bare repository."""
+    asked = git.ask("worktree", "list", "--porcelain", "-z")
+    end = "\0"
+    if asked.exit_status:  # git before 2.36 knows no -z
+        asked, end = git.ask("worktree", "list", "--porcelain"), "\n"
+    entries = os.fsdecode(asked.stdout).split(end * 2)
+    found = []
+    for entry in entries:
+        first, *rest = entry.split(end)
+        if first.startswith("worktree ") and "bare" not in rest:
+            found.append(first.removeprefix("worktree "))
+    return found

@@ -1,0 +1,45 @@
+"""Ask the doctor, and speak of its findings briefly."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from conftest import Repo
+
+CONFIG = """
+[gates.g]
+command = "true"
+[hooks.pre-commit]
+gates = ["g"]
+[hooks.pre-push]
+gates = ["g"]
+"""
+HOOKS = ("pre-commit", "pre-merge-commit", "pre-push")
+
+
+class Said(NamedTuple):
+    severity: str
+    check: str
+    where: str
+    what: str
+    mend: str
+
+
+def examine(repo: Repo, **env: str) -> list[Said]:
+    """Return what the doctor finds, but not what is ok; its exit status has to fit."""
+    done = repo.gitgates("doctor", "--format", "json", env=env)
+    assert done.stderr == b""
+    document = json.loads(done.stdout)
+    found = [Said(**finding) for finding in document["findings"]]
+    wrong = any(one.severity == "problem" for one in found)
+    assert (document["version"], document["ok"], done.returncode) == (1, not wrong, int(wrong))
+    return [one for one in found if one.severity != "ok"]
+
+
+def healthy(repo: Repo) -> Repo:
+    """Configure and install; nothing is wrong then."""
+    repo.config(CONFIG)
+    done = repo.gitgates("install-hooks")
+    assert done.returncode == 0, done.stderr
+    return repo
