@@ -43,3 +43,9 @@ def healthy(repo: Repo) -> Repo:
     done = repo.gitgates("install-hooks")
     assert done.returncode == 0, done.stderr
     return repo
+
+
+def committed(repo: Repo) -> Repo:
+    repo.git("add", "-A")
+    repo.git("commit", "--no-verify", "-q", "-m", "start")
+    return repo

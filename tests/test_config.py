@@ -11,42 +11,42 @@ from gitgates.config.schema import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TO
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Gate, Hook
 
+WHOLE = """
+jobs = 3
+max_output = "1 MiB"
+[gates.all]
+description = "everything"
+command = ["a", "b"]
+working_dir = "./sub/dir/"
+env = { A = "b" }
+timeout = "1h30m5s"
+on_pass = "STOP"
+on_fail = "other"
+files = ["*.py"]
+exclude = ["vendor/"]
+pass_files = true
+pass_hook_input = true
+priority = "low"
+writes = true
+required = true
+git_env = "commit"
+[gates.other]
+pre-commit = ["ruff"]
+runner = "prek"
+[gates.every]
+pre-commit = true
+[hooks.PreToolUse]
+gates = ["all"]
+strategy = "collect"
+enabled_tools = []
+enabled_agents = ["a"]
+[hooks.Stop]
+max_retries = 1
+"""
+
 
 def test_whole_configuration() -> None:
-    config, said, deferred = read(
-        """
-        jobs = 3
-        max_output = "1 MiB"
-        [gates.all]
-        description = "everything"
-        command = ["a", "b"]
-        working_dir = "./sub/dir/"
-        env = { A = "b" }
-        timeout = "1h30m5s"
-        on_pass = "STOP"
-        on_fail = "other"
-        files = ["*.py"]
-        exclude = ["vendor/"]
-        pass_files = true
-        pass_hook_input = true
-        priority = "low"
-        writes = true
-        required = true
-        git_env = "commit"
-        [gates.other]
-        pre-commit = ["ruff"]
-        runner = "prek"
-        [gates.every]
-        pre-commit = true
-        [hooks.PreToolUse]
-        gates = ["all"]
-        strategy = "collect"
-        enabled_tools = []
-        enabled_agents = ["a"]
-        [hooks.Stop]
-        max_retries = 1
-        """
-    )
+    config, said, deferred = read(WHOLE)
     assert (said, deferred) == ("", "")
     assert config._replace(digest="") == Config(
         jobs=3,
@@ -165,6 +165,7 @@ BAD: list[tuple[str, str, str]] = [
     ("git_env", '"x"', 'got "x", expected one of auto, commit, clean'),
     ("gates", '"lint"', 'got "lint", expected an array of texts. Try ["lint"].'),
     ("gates", "[1]", "got [1], expected an array of texts"),
+    ("unstaged", '"x"', 'got "x", expected one of hide, keep'),
     ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
     ("strategy", "1", "got 1, expected one of sequence, collect"),
     ("enabled_tools", '"Edit"', 'got "Edit", expected an array of texts. Try ["Edit"].'),

@@ -72,6 +72,13 @@ LEAVE = "Leave it as gitgates.toml has it."
             ),
         ),
         (
+            '[hooks.pre-commit]\nunstaged = "keep"',
+            (
+                "hooks.pre-commit.unstaged: cannot be changed locally: the required gate `lint` "
+                f"runs at pre-commit. {SEEN}"
+            ),
+        ),
+        (
             "[hooks.PreToolUse]\nenabled_tools = []\nenabled_agents = []",
             (
                 "hooks.PreToolUse.enabled_tools: cannot be changed locally: the required gate "
@@ -97,6 +104,7 @@ def test_required_gate_cannot_be_taken_away(local: str, said: str) -> None:
         '[hooks.pre-commit]\ngates = ["test", "lint"]\nstrategy = "collect"',
         '[gates.extra]\ncommand = "x"\n[hooks.pre-commit]\ngates = ["extra", "lint"]',
         '[hooks.PreToolUse]\nenabled_tools = ["Edit"]',
+        '[hooks.pre-commit]\nunstaged = "hide"',
         '[gates.mine]\ncommand = "x"\n[hooks.pre-merge-commit]\ngates = ["mine", "lint"]',
     ],
 )

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 # What a person may still adapt in a required gate: nothing that changes what it checks.
 _FREE_FIELDS = ("description", "timeout_s", "env")
+# And in a hook that runs one. Which gates it runs is looked at by itself.
+_FREE_HOOK_FIELDS = ("gates", "strategy")
+_STRICT = ("unstaged", "hide")  # gates see what is being committed: nobody is fooled by that
 
 
 def merge(layers: list[Settings], problems: list[Problem]) -> Settings:
@@ -63,7 +66,7 @@ def check_required(layers: list[Settings], config: Config, problems: list[Proble
         gone = [name for name in required if name not in after]
         problems.extend(_taken_away(name, hook, before, layers) for name in gone)
         if required:
-            problems += _narrowed(hook.name, required[0], layers)
+            problems += _narrowed(before, required[0], layers)
 
 
 def _shared_hook(name: str, shared: Settings) -> Hook:
@@ -88,18 +91,19 @@ def _taken_away(name: str, hook: Hook, before: Hook, layers: list[Settings]) -> 
     return Problem(where, message, f"Leave it as {layers[0].document.source} has it.")
 
 
-def _narrowed(hook: str, gate: str, layers: list[Settings]) -> list[Problem]:
-    """Find local settings that keep a hook with a required gate from answering."""
-    before = layers[0].hooks.get(hook, {})
+def _narrowed(before: Hook, gate: str, layers: list[Settings]) -> list[Problem]:
+    """Find local settings that change when, or on what, the required gate of a hook runs."""
     return [
         Problem(
-            layer.document.where("hooks", hook, field),
-            f"cannot be changed locally: the required gate `{gate}` runs at {hook}",
+            layer.document.where("hooks", before.name, field),
+            f"cannot be changed locally: the required gate `{gate}` runs at {before.name}",
             f"Change it in {layers[0].document.source}, where everybody sees it.",
         )
         for layer in layers[1:]
-        for field in ("enabled_tools", "enabled_agents", "max_retries")
-        if field in layer.hooks.get(hook, {}) and layer.hooks[hook][field] != before.get(field)
+        for field, value in layer.hooks.get(before.name, {}).items()
+        if field not in _FREE_HOOK_FIELDS
+        and (field, value) != _STRICT
+        and value != getattr(before, field)
     ]
 
 

@@ -51,7 +51,8 @@ def read(root_abs: str) -> Framework:
 
 
 def _hooks(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for repo in document.get("repos") or ():
+    repos = document.get("repos")
+    for repo in repos if isinstance(repos, list) else ():
         if isinstance(repo, dict) and isinstance(repo.get("hooks"), list):
             yield from (hook for hook in repo["hooks"] if isinstance(hook, dict))
 

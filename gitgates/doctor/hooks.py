@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gitgates.doctor.place import Place
 
 _INSTALL = "gitgates install-hooks"
+_INSTALL_IN_FRAMEWORK = "gitgates install-hooks --pre-commit"
 _NOT_EXECUTABLE = "is not executable, so that git does not run it"
 
 
@@ -39,9 +40,14 @@ class Look(Record):
         path = os.path.relpath(self.file.path_abs, self.here_abs)
         return self.file.path_abs if path.startswith("..") else path
 
-    def finding(self, what: str, mend: str = _INSTALL) -> Finding:
-        """Return a problem with this hook."""
-        mend = in_folder(self.place.roots.root_abs, mend, self.here_abs)
+    def finding(self, what: str, mend: str = "") -> Finding:
+        """Return a problem with this hook; what mends it, if nothing else, is to install it.
+
+        Where the framework runs our gates, that is done through it: a shim of ours beside it would
+        run them twice.
+        """
+        install = _INSTALL_IN_FRAMEWORK if self.framework.our_stages else _INSTALL
+        mend = in_folder(self.place.roots.root_abs, mend or install, self.here_abs)
         return Finding(severity="problem", check="hook", where=self.where, what=what, mend=mend)
 
     def note(self, what: str, mend: str = "") -> Finding:
@@ -85,15 +91,15 @@ def _manager(look_: Look) -> list[Finding]:
     if serves:
         what = f"{manager.name} runs the gates, as {FILE} says"
         return [look_.note(what)._replace(severity="ok")]
-    if _names_us(look_, manager.settings):
+    if manager.name not in FRAMEWORK and _names_us(look_, manager.settings):
         return [look_.note(f"is {manager.name}'s, whose settings speak of gitgates")]
     lost = " instead of ours" if beside.kind == "shim" else ""
-    return [
-        look_.finding(
-            f"is {manager.name}'s{lost}: git runs none of the gates (installing ours keeps that "
-            "hook, and runs it first)",
-        )
-    ]
+    how = (
+        ""
+        if look_.framework.our_stages
+        else " (installing ours keeps that hook, and runs it first)"
+    )
+    return [look_.finding(f"is {manager.name}'s{lost}: git runs none of the gates{how}")]
 
 
 def _twice(look_: Look, kept: HookFile) -> list[Finding]:
