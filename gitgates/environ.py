@@ -31,6 +31,9 @@ NAMES: tuple[Name, ...] = (
     Name("GIT_DIR", "git", "the repository, where the folder alone does not tell"),
     Name("GIT_WORK_TREE", "git", "the root, where the folder alone does not tell"),
     Name("GIT_INDEX_FILE", "git", "the index being committed"),
+    Name("GIT_CONFIG_COUNT", "git", "settings for one command, to which our git calls add some"),
+    Name("HOME", "you", "where git's usual files of your own are"),
+    Name("XDG_CONFIG_HOME", "you", "the same, where it is set"),
     Name("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
     Name("PRE_COMMIT", "pre-commit", "tells that the pre-commit framework runs us"),
     Name("PRE_COMMIT_FROM_REF", "pre-commit", "the old end of a pushed or checked-out range"),
@@ -48,6 +51,7 @@ NAMES: tuple[Name, ...] = (
     Name("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
     Name("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     Name("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
+    Name("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),
     Name("GITGATES_ACTIVE", "gitgates", "the hooks that are running already, against re-entry"),
 )
 
