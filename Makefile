@@ -8,13 +8,13 @@ RUN = .venv/run
 DEV = .venv/dev
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test fast lint format bench docs lock clean
+.PHONY: help demo test fast lint format bench compare-safety docs lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
 	@echo
-	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  \1  \2/p' Makefile | awk '{ \
-	    name = $$1; $$1 = ""; printf "  %-8s%s\n", name, $$0 }'
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1  \2/p' Makefile | awk '{ \
+	    name = $$1; $$1 = ""; printf "  %-16s%s\n", name, $$0 }'
 
 demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repository
 	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" sh docs/demo.sh
@@ -37,6 +37,11 @@ format: $(DEV)/ready ## Format the code, and mend what ruff can mend
 
 bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook managers
 	@$(DEV)/bin/python tests/bench/hooks.py
+	@echo
+	@$(DEV)/bin/python tests/bench/partial.py
+
+compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by manager, into the docs
+	@$(DEV)/bin/python tests/compare/safety.py
 
 docs: $(DEV)/ready ## Write docs/reference/ anew from the code
 	@$(DEV)/bin/python docs/generate.py

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from gitgates.config.load import load
-from gitgates.engine.environment import enter, is_active
+import os
+
+from gitgates.config.load import FILES, checked, load, read_files
+from gitgates.engine.environment import active_pids, enter, without_git
+from gitgates.engine.parts import by_tip, describe_refs, join
 from gitgates.engine.plan import find_hook, make_plan, wants_paths
+from gitgates.engine.view import choose_view
+from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
 from gitgates.record import Record
 from gitgates.runner import World, run_plan
 from gitgates.shelter import Site, catch_up
+from gitgates.system.git import Git
+from gitgates.system.gitlocks import is_alive
+from gitgates.system.index import named_index
 from gitgates.system.ledger import record
-from gitgates.system.scope import paths_of
-from gitgates.types import Config, Decision, Event, Plan
+from gitgates.system.scope import is_as_committed, paths_of
+from gitgates.types import BLOCK, Config, Decision, Event, Hook, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Hook
+    from collections.abc import Mapping
 
 ACTIVE = "GITGATES_ACTIVE"
 
@@ -34,20 +42,106 @@ def handle(event: Event, world: World) -> Handled:
 
     Raises: GitgatesError for each expected failure, configuration problems among them.
     """
-    if is_active(world.env.get(ACTIVE, ""), event.name, world.roots.git_dir_abs):
+    if is_running_here(world.env, world.roots.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
     catch_up(Site(world.roots, world.git, world.env, world.say))
-    config = load(event.root_abs, f"{world.roots.state_abs}/config.marshal")
+    config = load(event.root_abs, _cache(world))
+    hook = find_hook(config, event.name) if config else None
+    if event.host == "git" and event.name in BEFORE_A_COMMIT and not (hook and hook.gates):
+        # Taken away in an edit that is not part of the commit, gates are still asked for by it.
+        config = committed_config(world.git) or config
+        hook = find_hook(config, event.name) if config else None
     if config is None:
         return Handled(note="no [tool.gitgates] here; nothing was checked (gitgates init adds it)")
-    hook = find_hook(config, event.name)
     if hook is None or not hook.gates:
         return Handled()
     if event.name == "pre-push" and not event.refs:
         return Handled()  # nothing is pushed
+    if choose_view(event, hook) != "checkout":
+        return _handle_here(config, hook, event, world)
+    if event.name == "pre-push":
+        return _handle_push(config, hook, event, world)
+    return _handle_in_checkout(config, hook, event, (world, ""))
+
+
+def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
+    """Tell whether a run further up, which still lives, runs this hook (empty: any) here."""
+    return any(is_alive(pid) for pid in active_pids(env.get(ACTIVE, ""), git_dir_abs, hook))
+
+
+def _handle_here(config: Config, hook: Hook, event: Event, world: World) -> Handled:
     plan = plan_event(config, hook, event, world)
     record_skips(plan, world)
-    return Handled(plan=plan, decision=run_plan(plan, config, inside(world, event)))
+
+    def as_committed() -> tuple[Plan, Config]:
+        shown = load(event.root_abs, _cache(world)) or Config()
+        named = find_hook(shown, event.name) or Hook(name=event.name)
+        note = "the configuration has changes that are not part of the commit; they do not count"
+        told = event._replace(note=note)
+        return plan_event(shown, named, told, world), shown
+
+    return Handled(plan=plan, decision=run_plan(plan, config, inside(world, event), as_committed))
+
+
+def committed_config(git: Git) -> Config | None:
+    """Return the configuration that is being committed, where it is not the working tree's.
+
+    Raises: ConfigError where that has problems.
+    """
+    changed = git.names("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--", *FILES)
+    if not changed:
+        return None
+    read = read_files(git.cwd_abs)
+    staged = [git.ask("cat-file", "blob", f":{name}") for name in FILES]
+    raw = tuple(
+        done.stdout if name in changed and not done.exit_status else content
+        for name, done, content in zip(FILES, staged, read, strict=True)
+    )
+    return checked(raw)
+
+
+def _cache(world: World) -> str:
+    return f"{world.roots.state_abs}/config.marshal"
+
+
+def _handle_push(config: Config, hook: Hook, event: Event, world: World) -> Handled:
+    """Check each commit that is pushed: where the working tree is just that, there; else apart."""
+    handled: list[Handled] = []
+    for tip, part in by_tip(event):
+        if not tip or is_as_committed(world.git, tip):
+            handled.append(_handle_here(config, hook, part, world))
+        else:
+            world.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
+            handled.append(_handle_in_checkout(config, hook, part, (world, tip)))
+        decision = handled[-1].decision
+        if decision and decision.verdict >= BLOCK and hook.strategy == "sequence":
+            break
+    decisions = tuple(one.decision for one in handled if one.decision)
+    return handled[-1]._replace(decision=join(decisions))
+
+
+def _handle_in_checkout(
+    config: Config, hook: Hook, event: Event, place: tuple[World, str]
+) -> Handled:
+    """Check a commit, or the index being committed, in a private checkout."""
+    # Cold: only where the working tree is not what is to be checked.
+    from gitgates.system.checkout import lay_out, lay_out_index
+
+    world, tip = place
+    plan = plan_event(config, hook, event, world)
+    record_skips(plan, world)
+    index_abs, _is_other = named_index(world.roots, world.env)
+    laid_out = (
+        lay_out(world.roots, world.git, tip, link=config.link)
+        if tip
+        else lay_out_index(world.roots, world.git, index_abs, link=config.link)
+    )
+    with laid_out as checkout:
+        for note in checkout.notes:
+            world.say(note)
+        there = Git(cwd_abs=checkout.root_abs, env=without_git(world.env))
+        inner = inside(world, event)._replace(git=there, in_checkout=True)
+        return Handled(plan=plan, decision=run_plan(plan, config, inner))
 
 
 def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
@@ -75,6 +169,7 @@ def record_skips(plan: Plan, world: World) -> None:
 
 def inside(world: World, event: Event) -> World:
     """Return the world that gates of this event run in: one that knows that it is running."""
-    active = enter(world.env.get(ACTIVE, ""), event.name, world.roots.git_dir_abs)
-    is_nested = world.roots.git_dir_abs in world.env.get(ACTIVE, "")
+    git_dir_abs = world.roots.git_dir_abs
+    active = enter(world.env.get(ACTIVE, ""), event.name, git_dir_abs, os.getpid())
+    is_nested = is_running_here(world.env, git_dir_abs)
     return world._replace(env={**world.env, ACTIVE: active}, is_nested=is_nested)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.config.load import FILES
 from gitgates.engine.command import Setting, make_commands
 from gitgates.engine.decide import decide
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
+from gitgates.engine.view import choose_view
 from gitgates.engine.walk import BEFORE_A_COMMIT, Due, advance
 from gitgates.errors import GitgatesError, Interrupted, StateError
 from gitgates.record import Record
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
-from gitgates.system.changes import Contents, changed, contents
-from gitgates.system.index import PrivateIndex, named_index
+from gitgates.system.changes import Contents, changed, contents, restage, unstaged_names
+from gitgates.system.index import CommittedIndex, named_index
 from gitgates.system.proc import Child, Group
 from gitgates.system.signals import SignalPipe
 from gitgates.system.spawn import argument_limit, find_runner
@@ -24,11 +26,13 @@ from gitgates.types import STOP, Command, Config, Decision, Ending, Gate, GateRe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Protocol
 
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
+
+    Planner = Callable[[], tuple[Plan, Config]]
 
     class Listener(Protocol):
         """Who wants to know how a run goes on."""
@@ -44,6 +48,9 @@ if TYPE_CHECKING:
 
         def said(self, text: str) -> None:
             """Hear something that a person should know at once."""
+
+
+_SHOWN = 3  # paths, on one line
 
 
 class Silent:
@@ -71,6 +78,7 @@ class World(Record):
     listener: Listener
     wants_ticks: bool = False
     is_nested: bool = False  # another run here is waiting for this one
+    in_checkout: bool = False  # `git` works in a private checkout, with a repository of its own
 
     def say(self, text: str) -> None:
         """Tell the person something at once."""
@@ -87,21 +95,37 @@ class _Job:
         self.capture = capture
         self.endings: list[Ending] = []
         self.started = time.monotonic()
+        self.unstaged: frozenset[str] = frozenset()
         self.before: Contents = {}
         self.child: Child | None = None
         self.shell = commands[0].shell
 
 
-def run_plan(plan: Plan, config: Config, world: World) -> Decision:
+def run_plan(
+    plan: Plan, config: Config, world: World, as_committed: Planner | None = None
+) -> Decision:
     """Run the gates of a plan and return what they mean.
+
+    `as_committed` makes the plan anew where the configuration itself was among what is hidden: what
+    is committed is checked as it says itself, not as an edit that is not part of it says.
 
     Raises: Interrupted after a signal, when every process that was started is gone.
     """
-    site = Site(world.roots, world.git, world.env, world.say)
+    hides = choose_view(plan.event, plan.hook) == "hide"
+    locks = not (world.is_nested or world.in_checkout)
     with SignalPipe() as signals:
-        shelter = Shelter(site, hides=_hides(plan), locks=not world.is_nested)
+
+        def look() -> None:
+            signals.drain()
+            if signals.received:
+                raise Interrupted(f"interrupted by signal {signals.received[0]} while waiting")
+
+        site = Site(world.roots, world.git._replace(apart=True), world.env, world.say, look)
+        shelter = Shelter(site, hides=hides and locks, locks=locks)
         try:
             with shelter:
+                if as_committed and shelter.hidden_paths() & set(FILES):
+                    plan, config = as_committed()
                 run = _Run(plan, config, (world, shelter))
                 try:
                     with Group(
@@ -115,12 +139,6 @@ def run_plan(plan: Plan, config: Config, world: World) -> Decision:
     return decision._replace(notes=(*decision.notes, *shelter.notes))
 
 
-def _hides(plan: Plan) -> bool:
-    """Tell whether gates see only what is being committed. Elsewhere nothing is being committed."""
-    before_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
-    return before_commit and plan.hook.unstaged != "keep"
-
-
 class _Run:
     """The state of one run."""
 
@@ -132,7 +150,8 @@ class _Run:
         self.run_abs = runs.new_run(self.world.roots.state_abs)
         self.results: dict[tuple[str, int], GateResult] = {}
         self.jobs: list[_Job] = []
-        self.index = self._private_index()
+        self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
+        self.index = self._committed_index()
         self.stdin_abs = self._keep_stdin()
 
     def loop(self, group: Group) -> Decision:
@@ -168,7 +187,8 @@ class _Run:
         log_abs = runs.log_abs(self.run_abs, gate.name, due.generation)
         job = _Job(due, commands, Capture(self.max_output, log_abs))
         if gate.writes:
-            job.before = contents(self.world.git, due.step.paths)
+            job.unstaged = unstaged_names(self.world.git)
+            job.before = contents(self.world.git, due.step.paths, job.unstaged)
         self.world.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -205,48 +225,78 @@ class _Run:
             dropped_bytes=dropped,
             log_abs=job.capture.log_abs,
         )
+        staged = self._staged_by(job.gate)
         if job.gate.writes:
-            after = contents(self.world.git, job.due.step.paths)
-            result = result._replace(changed_paths=changed(job.before, after))
-        result = self._look_at_index(job.gate, result)
+            result = self._look_at_files(job, result)
+        result = self._judge_staging(job.gate, result, staged)
         self.results[job.gate.name, job.due.generation] = result
         self.world.listener.ended(result, self.plan)
 
-    def _look_at_index(self, gate: Gate, result: GateResult) -> GateResult:
-        if not self.index or not self.index.is_changed():
+    def _look_at_files(self, job: _Job, result: GateResult) -> GateResult:
+        """See what a gate changed, and put it into the commit where that is wished and right."""
+        git = self.world.git
+        after = contents(git, job.due.step.paths, unstaged_names(git))
+        found = changed(job.before, after)
+        result = result._replace(changed_paths=found)
+        if not (job.gate.restage and self.is_commit and result.status == "passed"):
             return result
-        if gate.writes:
+        hidden = self.shelter.hidden_paths()
+        whole = tuple(path for path in found if path not in job.unstaged and path not in hidden)
+        restaged = restage(git, self.world.roots.git_dir_abs, whole)
+        if self.index and restaged:
+            self.index.take()
+        return result._replace(restaged_paths=restaged)
+
+    def _staged_by(self, gate: Gate) -> tuple[str, ...]:
+        """Return what a gate itself changed in the index being committed."""
+        if not self.index or not self.is_commit:
+            return ()
+        staged = self.index.changed_paths()
+        if staged and gate.writes:
             self.index.carry_back()
+        elif staged:
+            self.index.take()
+        return staged
+
+    def _judge_staging(self, gate: Gate, result: GateResult, staged: tuple[str, ...]) -> GateResult:
+        """Let only a gate that restages change what is being committed."""
+        if not staged:
             return result
-        self.index.copy()
-        reason = "it changed the index being committed; a gate that may has writes = true"
-        return result._replace(status="failed", reason=reason)
+        result = result._replace(changed_paths=tuple(sorted({*result.changed_paths, *staged})))
+        if gate.writes and gate.restage:
+            return result._replace(restaged_paths=tuple(sorted({*result.restaged_paths, *staged})))
+        if result.status != "passed":
+            return result
+        shown = ", ".join(staged[:_SHOWN]) + (", …" if len(staged) > _SHOWN else "")
+        reason = f"it changed the index being committed: {shown}"
+        return result._replace(status="failed", exit_status=None, reason=reason)
 
     def _setting(self, gate: Gate) -> Setting:
         roots = self.world.roots
+        by_folder = roots.found_by_folder or self.world.in_checkout
         view = GitView(
             index_file=self.index.value if self.index else "",
-            git_dir_abs="" if roots.found_by_folder else roots.git_dir_abs,
+            git_dir_abs="" if by_folder else roots.git_dir_abs,
             root_abs=roots.root_abs,
         )
         env = gate_env(self.world.env, self.plan.event, gate, view)
+        env = (*env, ("GITGATES_RUN", self.shelter.token))
         runner = () if gate.pre_commit is None else find_runner(gate.runner, dict(env))
         return Setting(
-            root_abs=roots.root_abs,
+            root_abs=self.world.git.cwd_abs,
             env=env,
             stdin_abs=self.stdin_abs,
             runner=runner,
             limit=argument_limit(dict(env)),
         )
 
-    def _private_index(self) -> PrivateIndex | None:
-        named_abs, is_other = named_index(self.world.roots, self.world.git.env)
-        wanted = any(step.gate.git_env == "commit" for step in self.plan.steps)
-        if not (is_other or wanted) or not os.path.exists(named_abs):
-            return None
-        index = PrivateIndex(self.world.roots, named_abs, self.world.git)
-        index.copy()
-        return index
+    def _committed_index(self) -> CommittedIndex | None:
+        """Return the index that gates may look at, where it is not simply the worktree's own."""
+        copies = any(step.gate.git_env == "commit" for step in self.plan.steps)
+        _named_abs, is_other = named_index(self.world.roots, self.world.git.env)
+        if self.world.in_checkout or not (self.is_commit or copies or is_other):
+            return None  # a checkout has an index of its own
+        return CommittedIndex(self.world.roots, self.world.git, copies=copies)
 
     def _keep_stdin(self) -> str:
         """Keep the hook's input in a file, from which each gate that asks reads it anew."""

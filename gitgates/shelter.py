@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.errors import StateError
+from gitgates.errors import LockError, StateError
 from gitgates.record import Record
 from gitgates.system import gitlocks
 from gitgates.system.faults import pause_point
-from gitgates.system.locks import WAIT_S, Lock
+from gitgates.system.locks import WAIT_S, Lock, Wait
 from gitgates.system.unstaged import find_unstaged
 
 # Most commits have nothing unstaged: what hides and puts back is loaded only where it is needed.
@@ -36,6 +36,7 @@ class Site(Record):
     git: Git
     env: Mapping[str, str]
     say: Callable[[str], None]
+    look: Callable[[], None] = lambda: None  # called while waiting; may raise
 
 
 class Shelter:
@@ -50,38 +51,57 @@ class Shelter:
         self._lock = Lock(site.roots.state_abs)
         self._step = pause_point(site.env)
         self._journal: Journal | None = None
+        self._shown: dict[str, int] = {}
+        self.token = f"{os.getpid()}.{time.time_ns()}"
         self._guardian: Guardian | None = None
 
     def __enter__(self) -> Shelter:
-        git_locks = gitlocks.held_by_git(self._site.roots.git_dir_abs, self._site.env)
-        needed = self._hides and bool(git_locks[0] or find_unstaged(self._site.git))
         if self._locks:
-            self._take_lock(alone=needed)
-        if needed:
-            try:
-                # Asked again: only now nobody else moves anything.
-                self._hide(find_unstaged(self._site.git), git_locks)
-            except BaseException:
-                self.__exit__()
-                raise
+            self._take_lock(alone=False)
+        if not self._hides:
+            return self
+        git_locks = gitlocks.held_by_git(self._site.roots.git_dir_abs, self._site.env)
+        unstaged = find_unstaged(self._site.git)
+        if not (git_locks[0] or unstaged):
+            return self
+        try:
+            if not self._lock.acquire(Wait(0.0, self._site.say), alone=True):
+                # Others look at the files: what is unstaged may be another thing afterwards.
+                self._lock.release()
+                self._take_lock(alone=True)
+                unstaged = find_unstaged(self._site.git)
+            self._hide(unstaged, git_locks)
+        except OSError as error:
+            self.__exit__()
+            raise _cannot_write(self._site, error) from error
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
         try:
             if self._journal and self.rescue:
-                from gitgates.system.restore import Place, restore
-
-                place = Place(self.rescue, _kept_folder(self._site.roots), self._step)
-                self.notes += restore(self._site.git, self._journal, place).notes
+                self.notes += self._restore(self.rescue, self._journal).notes
                 self.notes += gitlocks.clear((self._journal.git_locks, self._journal.git_pid))
-        finally:
+        except BaseException:
+            if self._guardian:
+                self._guardian.wake()  # it tries again as soon as the lock is free
+            raise
+        else:
             if self._guardian:
                 self._guardian.let_go()
+        finally:
             self._lock.release()
 
+    def hidden_paths(self) -> frozenset[str]:
+        """Return the paths of which only a part is being committed."""
+        return frozenset(e.path for e in self._journal.entries) if self._journal else frozenset()
+
     def _hide(self, unstaged: Unstaged, git_locks: gitlocks.Held) -> None:
+        from gitgates.system import worktree_lock
         from gitgates.system.guardian import Guardian
-        from gitgates.system.hide import hide
+        from gitgates.system.hide import Around, hide
         from gitgates.system.rescue import Rescue
 
         site = self._site
@@ -90,27 +110,48 @@ class Shelter:
         self._step("guardian")
         self._guardian = Guardian(site.roots, git_locks, site.env)
         self.rescue = Rescue(f"{site.roots.state_abs}/rescue")
+        around = Around(git_locks, self._step, self.token)
         try:
-            self._journal = hide(site.git, self.rescue, unstaged, (git_locks, self._step))
+            worktree_lock.hold(site.roots.git_dir_abs)
+            self._journal, self._shown = hide(site.git, self.rescue, unstaged, around)
         except BaseException:
-            if self.rescue.is_in_use():
-                self._journal = self.rescue.read()
-            else:
+            if not self.rescue.is_in_use():
                 self.rescue.discard()
+                worktree_lock.let_go(site.roots.git_dir_abs)
+            else:
+                self._journal = self.rescue.read()
             raise
+
+    def _restore(self, rescue: Rescue, journal: Journal) -> Restored:
+        from gitgates.system import worktree_lock
+        from gitgates.system.kept import Keeper, prune_kept
+        from gitgates.system.restore import Place, restore
+
+        site = self._site
+        if not rescue.is_in_use():
+            lost = ", ".join(f"`{entry.path}`" for entry in journal.entries if entry.saved)
+            raise StateError(
+                f"a gate removed {rescue.folder_abs}, where unstaged work was: {lost}",
+                "What is in the working tree is what was being committed.",
+            )
+        keeper = Keeper(site.git, site.roots.state_abs)
+        place = Place(rescue, keeper, self._step, self._shown)
+        restored = restore(site.git, journal, place)
+        worktree_lock.let_go(site.roots.git_dir_abs)
+        if restored.notes:
+            prune_kept(site.git, site.roots.state_abs)
+        return restored
 
     def _take_lock(self, *, alone: bool) -> None:
         """Take the lock, and first put back what its last holder may have left."""
+        wait = Wait(WAIT_S, self._site.say, self._site.look)
         while True:
             try:
-                got = self._lock.acquire(alone=alone, wait_s=WAIT_S, say=self._site.say)
+                got = self._lock.acquire(wait, alone=alone)
             except OSError as error:
                 if not alone:
                     return  # where no lock can be, nobody can hide anything either
-                raise StateError(
-                    f"{self._site.roots.state_abs}: cannot be written: {error.strerror}",
-                    "Nothing was moved. Commit with nothing unstaged, or make the folder writable.",
-                ) from error
+                raise _cannot_write(self._site, error) from error
             if not got:
                 raise self._lock.busy_error()
             if not os.path.isdir(f"{self._site.roots.state_abs}/rescue"):
@@ -119,33 +160,37 @@ class Shelter:
             catch_up(self._site)
 
 
-def recover(site: Site, wait_s: float = 0.0) -> Restored | None:
-    """Put back what a run that was killed has left hidden; None where there is nothing to do.
+def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restored | None:
+    """Put back what a run that was killed has left hidden; None where there is nothing.
 
-    Nothing is to be done either where that run is alive, still after `wait_s`.
+    `at_once`: that run has died this moment, and its gates may still run.
 
-    Raises: what `restore` raises; then everything that is not in its place is still kept.
+    Raises: LockError where that run is alive, still after `wait_s`; what `restore` raises, and then
+    everything that is not in its place is still kept.
     """
     if not os.path.isdir(f"{site.roots.state_abs}/rescue"):
         return None
-    from gitgates.system import groups
-    from gitgates.system.kept import prune_kept
+    from gitgates.system import groups, worktree_lock
+    from gitgates.system.kept import Keeper, prune_kept
     from gitgates.system.rescue import Rescue
     from gitgates.system.restore import Place, restore
 
     rescue = Rescue(f"{site.roots.state_abs}/rescue")
     lock = Lock(site.roots.state_abs)
     try:
-        if not lock.acquire(alone=True, wait_s=wait_s, say=site.say):
-            return None  # its run is alive
+        if not lock.acquire(Wait(wait_s, site.say), alone=True):
+            raise lock.busy_error()
         if not rescue.is_in_use():
             rescue.discard()
+            worktree_lock.let_go(site.roots.git_dir_abs)
             return None
         journal = rescue.read()
-        groups.end(rescue.groups())
-        place = Place(rescue, _kept_folder(site.roots), pause_point(site.env), recovering=True)
+        groups.end(rescue.groups(), journal.token, at_once=at_once)
+        keeper = Keeper(site.git, site.roots.state_abs)
+        place = Place(rescue, keeper, pause_point(site.env), recovering=True)
         restored = restore(site.git, journal, place)
-        prune_kept(site.git, f"{site.roots.state_abs}/kept")
+        worktree_lock.let_go(site.roots.git_dir_abs)
+        prune_kept(site.git, site.roots.state_abs)
         return restored
     finally:
         lock.release()
@@ -160,8 +205,11 @@ def catch_up(site: Site) -> None:
         os.unlink(path_abs)
     except OSError:
         lines = []
-    if restored := recover(site):
-        lines += describe(restored)
+    try:
+        if restored := recover(site):
+            lines += describe(restored)
+    except LockError:
+        pass  # that run is alive, and puts its things back itself
     for line in lines:
         site.say(line)
 
@@ -177,6 +225,8 @@ def describe(restored: Restored) -> tuple[str, ...]:
     return (head, *restored.notes)
 
 
-def _kept_folder(roots: Roots) -> str:
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    return f"{roots.state_abs}/kept/{stamp}-{os.getpid()}"
+def _cannot_write(site: Site, error: OSError) -> StateError:
+    return StateError(
+        f"{site.roots.state_abs}: cannot be written: {error.strerror}",
+        "Nothing was checked. Commit with nothing unstaged, or make the folder writable.",
+    )

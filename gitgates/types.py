@@ -73,6 +73,7 @@ class Gate(Record):
     pass_hook_input: bool = False
     priority: str = "normal"
     writes: bool = False
+    restage: bool = False
     required: bool = False
     git_env: str = "auto"  # auto, commit, clean: see engine/environment.py
 
@@ -86,7 +87,7 @@ class Hook(Record):
     enabled_tools: tuple[str, ...] | None = None  # None: all; (): none
     enabled_agents: tuple[str, ...] | None = None
     max_retries: int = 3
-    unstaged: str = ""  # hide, keep; empty: hide before a commit, else keep
+    unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/view.py
 
 
 class Config(Record):
@@ -94,6 +95,7 @@ class Config(Record):
 
     jobs: int = 0  # 0: one per CPU
     max_output_bytes: int = 65536
+    link: tuple[str, ...] = (".venv", "node_modules")
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes
@@ -150,6 +152,7 @@ class GateResult(Record):
     output: bytes = b""  # head and tail, the gap marked
     dropped_bytes: int = 0
     changed_paths: tuple[str, ...] = ()
+    restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
     reason: str = ""  # why, where the status alone does not say
     log_abs: str = ""  # all of the output; empty where there was none
 

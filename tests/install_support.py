@@ -41,7 +41,11 @@ class Repo(NamedTuple):
         return done.returncode, done.stdout, done.stderr
 
     def configure(self, *hooks: str, gate: str = GATE) -> None:
-        tables = [f'[tool.gitgates.hooks.{hook}]\ngates = ["g"]\n' for hook in hooks]
+        # These tests are about the working tree, also before a push.
+        keep = {"pre-push": 'unstaged = "keep"\n'}
+        tables = [
+            f'[tool.gitgates.hooks.{hook}]\ngates = ["g"]\n{keep.get(hook, "")}' for hook in hooks
+        ]
         (self.path / "pyproject.toml").write_text(gate + "".join(tables))
 
     def write(self, name: str, content: str | bytes, mode: int = 0o644) -> Path:

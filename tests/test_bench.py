@@ -21,3 +21,17 @@ def test_the_bench_measures_every_manager() -> None:
     first, _head, *rows = done.stdout.splitlines()
     assert first == "an installed pre-commit hook with three gates `true`; median of 2 runs"
     assert [row[:20].strip() for row in rows] == ROWS
+
+
+@pytest.mark.slow
+def test_the_bench_of_hiding_measures_every_manager() -> None:
+    done = subprocess.run(
+        [sys.executable, BENCH.with_name("partial.py"), "-n", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, _head, *rows = done.stdout.splitlines()
+    assert first.endswith("20 of 1,000 files partially staged; median of 1 runs")
+    assert [row.split()[0] for row in rows] == ["gitgates", "prek", "pre-commit", "lefthook"]

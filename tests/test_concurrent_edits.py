@@ -60,7 +60,7 @@ def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
     assert (armed.path / "a").read_text() == MINE
     assert kept(armed, said) == LINES.replace("line 2\n", "theirs\n")
-    assert "`a`: your text and the change contradict each other" in said
+    assert "`a`: changed meanwhile where you did; your text is in place" in said
 
 
 def test_binary_changes_are_kept_beside(armed: Repo) -> None:
@@ -92,7 +92,8 @@ def test_other_files_are_never_touched(armed: Repo) -> None:
 
 
 def test_a_deleted_file_comes_back_with_our_text(armed: Repo) -> None:
-    commit_while(armed, "rm a")
+    said = commit_while(armed, "rm a")
+    assert "`a`: was deleted meanwhile; yours is back" in said
     assert (armed.path / "a").read_text() == MINE
 
 

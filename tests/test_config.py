@@ -165,7 +165,7 @@ BAD: list[tuple[str, str, str]] = [
     ("git_env", '"x"', 'got "x", expected one of auto, commit, clean'),
     ("gates", '"lint"', 'got "lint", expected an array of texts. Try ["lint"].'),
     ("gates", "[1]", "got [1], expected an array of texts"),
-    ("unstaged", '"x"', 'got "x", expected one of hide, keep'),
+    ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
     ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
     ("strategy", "1", "got 1, expected one of sequence, collect"),
     ("enabled_tools", '"Edit"', 'got "Edit", expected an array of texts. Try ["Edit"].'),
@@ -224,7 +224,7 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
     [
         ("job = 1", "job: unknown key. Did you mean `jobs`?"),
         ("gate = {}", "gate: unknown key. Did you mean `gates`?"),
-        ("zzz = 1", "zzz: unknown key. Known here: jobs, max_output, gates, hooks."),
+        ("zzz = 1", "zzz: unknown key. Known here: jobs, max_output, link, gates, hooks."),
         (
             '[gates.g]\ncommand = "x"\ntimout = 1',
             "gates.g.timout: unknown key. Did you mean `timeout`?",
@@ -254,7 +254,7 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
         ),
         (
             '"odd\\nkey" = 1',
-            '"odd\\nkey": unknown key. Known here: jobs, max_output, gates, hooks.',
+            '"odd\\nkey": unknown key. Known here: jobs, max_output, link, gates, hooks.',
         ),
         ("gates = 1", "gates: got 1, expected a table for each name"),
         ("hooks = []", "hooks: got [], expected a table for each name"),

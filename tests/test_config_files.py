@@ -174,7 +174,7 @@ def test_load_lets_deferred_problems_pass_and_inspect_tells_them(tmp_path: Path)
 def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
     write(tmp_path, own="jobs = true\nfoo = 1\n[gates.g]\n")
     assert refusal(tmp_path) == (
-        "gitgates.toml: foo: unknown key. Known here: jobs, max_output, gates, hooks.\n"
+        "gitgates.toml: foo: unknown key. Known here: jobs, max_output, link, gates, hooks.\n"
         "gitgates.toml: jobs: got true, expected a whole number, 0 or more\n"
         "  Check it with: gitgates check"
     )
@@ -218,7 +218,7 @@ def test_check_of_a_right_configuration(tmp_path: Path) -> None:
     write(tmp_path, own=GATE, local="jobs = 2")
     assert check(tmp_path) == (
         0,
-        "gitgates.toml and gitgates.local.toml: 1 gates, 0 hooks, no problems\n",
+        "gitgates.toml and gitgates.local.toml: 1 gate, 0 hooks, no problems\n",
         "",
     )
 

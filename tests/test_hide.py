@@ -326,3 +326,40 @@ def test_ten_thousand_files(repo: Repo, out: Path) -> None:
     before = files(repo)
     assert repo.commit().returncode == 0
     assert files(repo) == before
+
+
+GATE = "[gates.g]\ncommand = '{}'\n[hooks.pre-commit]\ngates = ['g']\n"
+
+
+@pytest.mark.parametrize("edit", ["relaxed", "removed", "deleted"])
+def test_a_commit_is_checked_as_its_own_configuration_says(repo: Repo, edit: str) -> None:
+    repo.config(GATE.format("false"))
+    repo.write("a", "x")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base", "--no-verify")
+    repo.shim("pre-commit")
+    repo.write("a", "y")
+    repo.git("add", "a")
+    if edit == "relaxed":
+        repo.config(GATE.format("true"))
+    elif edit == "removed":
+        repo.write("pyproject.toml", "[project]\nname = 'x'\n")
+    else:
+        (repo.path / "pyproject.toml").unlink()
+    before = whole(repo)
+    done = repo.commit()
+    assert done.returncode == 1
+    assert b"gate `g` failed (exit status 1)" in done.stderr
+    assert whole(repo) == before
+
+
+def test_a_gate_that_is_not_committed_yet_does_not_count(repo: Repo) -> None:
+    repo.config(GATE.format("true"))
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base")
+    repo.shim("pre-commit")
+    repo.config(GATE.format("false"))
+    done = repo.commit("x", "--allow-empty")
+    assert done.returncode == 0
+    assert b"has changes that are not part of the commit; they do not count" in done.stderr
+    assert repo.commit("x", "-a").returncode == 1

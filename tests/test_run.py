@@ -200,6 +200,7 @@ def test_one_json_document(repo: Repo) -> None:
         "output": "<oops>\nx\x01y\ufffd",
         "dropped_bytes": 0,
         "changed_paths": [],
+        "restaged_paths": [],
         "verdict": "warn",
         "action": "CONTINUE",
         "called_by": "",

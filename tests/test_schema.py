@@ -43,10 +43,12 @@ GOOD: dict[str, list[Any]] = {
     "priority": ["critical", "high", "normal", "low"],
     "writes": [True, False],
     "required": [True, False],
+    "restage": [False],
     "git_env": ["auto", "commit", "clean"],
     "gates": [[], ["a", "b c"]],
     "strategy": ["sequence", "collect"],
-    "unstaged": ["hide", "keep"],
+    "unstaged": ["checkout", "keep"],
+    "link": [[], ["a", "b/c"]],
     "enabled_tools": [[], ["Edit"]],
     "enabled_agents": [[], ["rust-engineer"]],
     "max_retries": [0, 7],
@@ -175,7 +177,7 @@ def test_defaults_and_meanings_are_the_tables() -> None:
     assert gate["timeout"]["default"] == 300
     assert gate["env"]["default"] == {}
     assert "default" not in gate["files"]
-    assert gate["writes"]["description"] == GATE_KEYS[-3].meaning
+    assert gate["git_env"]["description"] == GATE_KEYS[-1].meaning
 
 
 def pyproject(settings_toml: str) -> str:

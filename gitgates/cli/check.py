@@ -42,5 +42,11 @@ def command(fmt: str) -> int:
         click.echo(f"gitgates: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
     else:
         files = " and ".join(config.sources)
-        click.echo(f"{files}: {len(config.gates)} gates, {len(config.hooks)} hooks, no problems")
+        click.echo(
+            f"{files}: {_count(config.gates, 'gate')}, {_count(config.hooks, 'hook')}, no problems"
+        )
     return errors.ConfigError.exit_status if problems else errors.OK
+
+
+def _count(items: tuple[object, ...], what: str) -> str:
+    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"

@@ -11,11 +11,10 @@ from gitgates.cli.params import complete_gates, complete_hooks
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
 from gitgates.config.values import did_you_mean
-from gitgates.engine.environment import is_active
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import ACTIVE, inside, record_skips
+from gitgates.pipeline import inside, is_running_here, record_skips
 from gitgates.record import Record
 from gitgates.report.console import Console
 from gitgates.report.document import error_document, run_document
@@ -93,7 +92,7 @@ def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
     event = manual.decode(
         hook.name, select_paths(selection, git, roots), (roots.root_abs, roots.git_dir_abs)
     )
-    if is_active(git.env.get(ACTIVE, ""), event.name, roots.git_dir_abs):
+    if is_running_here(git.env, roots.git_dir_abs, event.name):
         click.echo(f"gitgates: {event.name} is running here already; not run again", err=True)
         return errors.OK
     if not hook.gates:

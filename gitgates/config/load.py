@@ -34,12 +34,23 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
         return None
     if cache_abs and (cached := cache.read(cache_abs, raw)):
         return cached
+    config = checked(raw)
+    if config and cache_abs:
+        cache.write(cache_abs, raw, config)
+    return config
+
+
+def checked(raw: tuple[bytes | None, ...]) -> Config | None:
+    """Return the configuration in the bytes of `FILES`; None where they have none.
+
+    Raises: ConfigError with every problem that is not deferred.
+    """
+    if not _mentions_us(raw):
+        return None
     config, problems = parse_files(raw)
     fatal = [problem for problem in problems if not problem.deferred]
     if fatal:
         raise ConfigError(describe(fatal), "Check it with: gitgates check")
-    if config and cache_abs:
-        cache.write(cache_abs, raw, config)
     return config
 
 

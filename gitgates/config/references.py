@@ -19,12 +19,21 @@ def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
     gates = {gate.name: gate for gate in config.gates}
     for gate in config.gates:
         _check_command(gate, merged, problems)
+        if gate.restage and not gate.writes:
+            where = merged.where("gates", gate.name, "restage")
+            hint = "Add writes = true, so that its changes are looked for."
+            problems.append(Problem(where, "has a meaning only for a gate that writes", hint))
         for field in ("on_pass", "on_fail"):
             target = getattr(gate, field)
             if target not in ACTIONS and target not in gates:
                 where = merged.where("gates", gate.name, field)
                 problems.append(_undefined(where, target, (*ACTIONS, *gates)))
     for hook in config.hooks:
+        if hook.name == "pre-push" and hook.unstaged == "hide":
+            where = merged.where("hooks", hook.name, "unstaged")
+            hint = "Use `checkout`, which is the default, or `keep`."
+            message = "a push is of commits; hiding what is unstaged does not show them"
+            problems.append(Problem(where, message, hint))
         where = merged.where("hooks", hook.name, "gates")
         undefined = (name for name in hook.gates if name not in gates)
         problems.extend(_undefined(where, name, tuple(gates)) for name in undefined)

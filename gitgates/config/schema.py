@@ -58,6 +58,15 @@ TOP_KEYS: tuple[Key, ...] = (
         "The log file holds all of it.",
         {"anyOf": [{"type": "integer", "minimum": 1}, _FILLED]},
     ),
+    Key(
+        "link",
+        "link",
+        values.names,
+        '[".venv", "node_modules"]',
+        "What git ignores and gates need all the same: linked into every private checkout, where "
+        "the working tree has it.",
+        _TEXTS,
+    ),
 )
 
 GATE_KEYS: tuple[Key, ...] = (
@@ -182,6 +191,15 @@ GATE_KEYS: tuple[Key, ...] = (
         {"type": "boolean"},
     ),
     Key(
+        "restage",
+        "restage",
+        values.flag,
+        "false",
+        "With `writes`: before a commit, what the gate changed in files that are wholly staged "
+        "goes into the commit. A change of any other file still fails it.",
+        {"type": "boolean"},
+    ),
+    Key(
         "required",
         "required",
         values.flag,
@@ -219,12 +237,14 @@ HOOK_KEYS: tuple[Key, ...] = (
     Key(
         "unstaged",
         "unstaged",
-        values.one_of("hide", "keep"),
-        '"hide"',
-        "What gates see of changes that are not staged. `hide`: nothing; tracked files are as they "
-        "are being committed, untracked ones stay. `keep`: everything.",
-        _enum("hide", "keep"),
-        ("pre-commit", "pre-merge-commit"),
+        values.one_of("hide", "checkout", "keep"),
+        "",
+        "What gates see of what is not being committed or pushed. `hide` (the default before a "
+        "commit): nothing; tracked files are as they are being committed, untracked ones stay. "
+        "`checkout` (the default before a push): exactly what is being committed or pushed, in a "
+        "private checkout. `keep`: the working tree as it is.",
+        _enum("hide", "checkout", "keep"),
+        ("pre-commit", "pre-merge-commit", "pre-push"),
     ),
     Key(
         "enabled_tools",

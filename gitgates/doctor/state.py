@@ -9,7 +9,7 @@ import shlex
 from gitgates import environ
 from gitgates.doctor.finding import Finding, in_folder
 from gitgates.system.index import NAME as INDEX_NAME
-from gitgates.system.locks import Lock
+from gitgates.system.locks import Lock, Wait
 from gitgates.system.rescue import Rescue
 
 TYPE_CHECKING = False
@@ -50,8 +50,8 @@ def check_left_over(place: Place, here_abs: str) -> list[Finding]:
     """Return what a run that is over has left in a worktree."""
     roots = place.roots
     rescue = Rescue(f"{roots.state_abs}/rescue")
-    index_abs = os.path.join(roots.git_dir_abs, INDEX_NAME)
-    if not (rescue.is_in_use() or os.path.exists(index_abs)) or _is_running(roots):
+    indexes = [name for name in sorted(os.listdir(roots.git_dir_abs)) if INDEX_NAME in name]
+    if not (rescue.is_in_use() or indexes) or _is_running(roots):
         return []
     noted = Finding("note", "left over", roots.root_abs, "")
     found = []
@@ -59,7 +59,8 @@ def check_left_over(place: Place, here_abs: str) -> list[Finding]:
         what = "a run that was killed has hidden unstaged work, which is not back yet"
         mend = in_folder(roots.root_abs, "gitgates recover", here_abs)
         found.append(noted._replace(severity="problem", what=what, mend=mend))
-    if os.path.exists(index_abs):
+    for name in indexes:
+        index_abs = os.path.join(roots.git_dir_abs, name)
         what = f"a run that was killed has left {index_abs}"
         found.append(noted._replace(what=what, mend=f"rm {shlex.quote(index_abs)}"))
     return found
@@ -75,7 +76,7 @@ def _is_running(roots: Roots) -> bool:
     """Tell whether a run of ours holds the worktree now: then nothing is left over."""
     lock = Lock(roots.state_abs)
     try:
-        return not lock.acquire(alone=True, wait_s=0.0, say=lambda _text: None)
+        return not lock.acquire(Wait(0.0, lambda _text: None), alone=True)
     except OSError:
         return False
     finally:

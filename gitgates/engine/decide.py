@@ -29,7 +29,7 @@ def _decides(visit: Visit) -> bool:
     """Tell whether a visit has its verdict from itself, not from the gate that it led to."""
     if visit.verdict in (BLOCK, STOP):
         return visit.action in ("BLOCK", "STOP")
-    return visit.action == "CONTINUE" or bool(visit.rescued_by)
+    return visit.result.status != "passed" or bool(visit.result.changed_paths)
 
 
 def _reason(visit: Visit) -> str:
@@ -49,9 +49,11 @@ def _reason(visit: Visit) -> str:
 
 def describe(result: GateResult) -> str:
     """Return how a gate ended, in a few words: `failed (exit status 1)`."""
+    left_out = tuple(p for p in result.changed_paths if p not in result.restaged_paths)
     match result.status:
-        case "failed" if result.exit_status is not None:
-            return f"failed (exit status {result.exit_status})"
+        case "failed":
+            why = f"exit status {result.exit_status}" if result.exit_status else result.reason
+            return f"failed ({why})"
         case "killed":
             return f"was killed{_by_signal(result)}"
         case "timed-out":
@@ -60,8 +62,10 @@ def describe(result: GateResult) -> str:
             return f"could not be started ({result.reason})"
         case "skipped" | "not-run":
             return f"was not run ({result.reason})"
+        case "passed" if result.restaged_paths and not left_out:
+            return f"changed and restaged {_count(result.restaged_paths)}"
         case "passed" if result.changed_paths:
-            return f"changed {_count(result.changed_paths)}"
+            return f"changed {_count(left_out)}"
         case status:
             return status
 

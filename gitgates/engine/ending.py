@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.engine.walk import ENDED
 from gitgates.types import Ending, GateResult
 
 TYPE_CHECKING = False
@@ -34,7 +35,7 @@ def _judge_one(gate: str, end: Ending, *, shell: bool) -> GateResult:
     elif end.timed_out:
         status = "timed-out"
     elif end.ended_by_us:
-        status, reason = "killed", "the run was ended"
+        status, reason = "killed", ENDED
     elif end.signal:
         status = "killed"
     elif shell and end.exit_status in _SHELL_CANNOT:

@@ -54,7 +54,7 @@ def gate_env(
     base: Mapping[str, str], event: Event, gate: Gate, view: GitView
 ) -> tuple[tuple[str, str], ...]:
     """Return the environment of one gate."""
-    env = {name: value for name, value in base.items() if name not in GIT_LOCAL}
+    env = without_git(base)
     if view.git_dir_abs:
         env["GIT_DIR"] = view.git_dir_abs
         env["GIT_WORK_TREE"] = view.root_abs
@@ -65,11 +65,25 @@ def gate_env(
     return tuple(env.items())
 
 
-def enter(active: str, hook: str, git_dir_abs: str) -> str:
-    """Return GITGATES_ACTIVE with this hook of this repository added."""
-    return f"{active}\n{hook} {git_dir_abs}".lstrip("\n")
+def without_git(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what git sets for its own hooks."""
+    return {name: value for name, value in env.items() if name not in GIT_LOCAL}
 
 
-def is_active(active: str, hook: str, git_dir_abs: str) -> bool:
-    """Tell whether this hook of this repository is running already, further up."""
-    return f"{hook} {git_dir_abs}" in active.split("\n")
+def enter(active: str, hook: str, git_dir_abs: str, pid: int) -> str:
+    """Return GITGATES_ACTIVE with this hook of this repository, run by a process, added."""
+    return f"{active}\n{pid} {hook} {git_dir_abs}".lstrip("\n")
+
+
+def active_pids(active: str, git_dir_abs: str, hook: str = "") -> tuple[int, ...]:
+    """Return the processes further up that run this hook of this worktree (empty: any hook).
+
+    Whether they still live is not said: what a gate leaves running keeps the name for ever.
+    """
+    found = []
+    for line in active.split("\n"):
+        pid, _, rest = line.partition(" ")
+        name, _, where = rest.partition(" ")
+        if where == git_dir_abs and hook in ("", name) and pid.isdigit():
+            found.append(int(pid))
+    return tuple(found)

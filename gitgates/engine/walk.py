@@ -16,7 +16,6 @@ from gitgates.types import (
     BLOCK,
     STOP,
     WARN,
-    Gate,
     GateResult,
     Plan,
     Step,
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     Results = Mapping[tuple[str, int], GateResult]
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
+# The reason of a gate that was killed because the run was over.
+ENDED = "the run was ended"
+
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 
 
@@ -63,41 +65,65 @@ class _Walker:
         self.due: list[Due] = []
         self.visits: list[Visit] = []
 
-    def visit(self, name: str, called_by: str = "") -> Verdict | None:
-        """Return what a gate and its chain mean; None where one of them has not run yet."""
-        step = self.steps[name]
-        if step.fault:
-            return self._end_at(step, called_by)
-        if step.skip:
-            result = GateResult(gate=name, status="skipped", reason=step.skip)
-            self.visits.append(Visit(result, ALLOW, "CONTINUE", called_by))
-            return ALLOW
-        result_or_none = self.results.get((name, self.generation))
-        if result_or_none is None:
-            self.due.append(Due(step, self.generation))
-            return None
-        return self._follow(step.gate, result_or_none, called_by)
+    def visit(self, listed: str) -> Verdict | None:
+        """Return what a gate and its chain mean; None where one of them has not run yet.
 
-    def _follow(self, gate: Gate, result: GateResult, called_by: str) -> Verdict | None:
+        A loop, not a recursion: a chain may be longer than the interpreter's stack.
+        """
+        chain: list[tuple[int, bool]] = []  # the places of those that led on, and did they pass
+        name, called_by = listed, ""
+        while True:
+            step = self.steps[name]
+            result = self.results.get((name, self.generation))
+            if step.fault or step.skip:
+                self.visits.append(_unrun(step, called_by))
+                break
+            if result is None:
+                self.due.append(Due(step, self.generation))
+                return None
+            passed = self._passed(result)
+            if result.status == "killed" and result.reason == ENDED:
+                self.visits.append(Visit(result, BLOCK, "BLOCK", called_by))
+                break  # we ended it: that is nothing to act upon
+            action = step.gate.on_pass if passed else step.gate.on_fail
+            self.visits.append(Visit(result, _plain(action, passed=passed), action, called_by))
+            if action in ACTIONS:
+                break
+            chain.append((len(self.visits) - 1, passed))
+            name, called_by = action, name
+        return self._unwind(chain, self.visits[-1].verdict)
+
+    def note_ended(self, names: tuple[str, ...]) -> None:
+        """Take note of gates that were under way when another one stopped the run."""
+        for name in names:
+            result = self.results.get((name, self.generation))
+            if result and not any(visit.result is result for visit in self.visits):
+                self.visits.append(Visit(result, ALLOW, "CONTINUE"))
+
+    def _passed(self, result: GateResult) -> bool:
         self.generation += bool(result.changed_paths)
-        passed = result.status == "passed" and not (self.is_commit and result.changed_paths)
-        action = gate.on_pass if passed else gate.on_fail
-        place = len(self.visits)
-        self.visits.append(Visit(result, _plain(action, passed=passed), action, called_by))
-        if action in ACTIONS:
-            return self.visits[place].verdict
-        inner = self.visit(action, called_by=gate.name)
-        if inner is None:
-            return None
-        verdict = max(inner, ALLOW if passed else WARN)
-        rescued_by = action if not passed and verdict == WARN else ""
-        self.visits[place] = self.visits[place]._replace(verdict=verdict, rescued_by=rescued_by)
+        left_out = set(result.changed_paths) - set(result.restaged_paths)
+        return result.status == "passed" and not (self.is_commit and left_out)
+
+    def _unwind(self, chain: list[tuple[int, bool]], verdict: Verdict) -> Verdict:
+        """Let each gate of a chain take the verdict of what it led to."""
+        for place, passed in reversed(chain):
+            visit = self.visits[place]
+            rescued_by = visit.action if not passed and verdict == ALLOW else ""
+            verdict = max(verdict, ALLOW if passed else WARN)
+            self.visits[place] = visit._replace(verdict=verdict, rescued_by=rescued_by)
         return verdict
 
-    def _end_at(self, step: Step, called_by: str) -> Verdict:
-        result = GateResult(gate=step.gate.name, status="not-started", reason=step.fault)
-        self.visits.append(Visit(result, STOP, "STOP", called_by))
-        return STOP
+
+def _unrun(step: Step, called_by: str) -> Visit:
+    """Return the visit of a gate that is skipped, or that cannot be run at all."""
+    name = step.gate.name
+    if step.fault:
+        result = GateResult(gate=name, status="not-started", reason=step.fault)
+        return Visit(result, STOP, "STOP", called_by)
+    return Visit(
+        GateResult(gate=name, status="skipped", reason=step.skip), ALLOW, "CONTINUE", called_by
+    )
 
 
 def advance(plan: Plan, results: Results) -> Walk:
@@ -115,7 +141,8 @@ def advance(plan: Plan, results: Results) -> Walk:
         verdict = max(verdict, found)
         if verdict == STOP or (verdict == BLOCK and not collect):
             walker.due.clear()
-            return _walk(walker, verdict, plan.listed[place + 1 :])
+            walker.note_ended(plan.listed[place + 1 :])
+            return _walk(walker, verdict, plan.listed)
     return _walk(walker, verdict, ())
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from gitgates import environ
-from gitgates.engine.environment import enter, is_active
+from gitgates.engine.environment import enter
 from gitgates.entry.streams import read_stdin
 from gitgates.errors import UsageError
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import ACTIVE, handle
+from gitgates.pipeline import ACTIVE, handle, is_running_here
 from gitgates.report.console import Console
 from gitgates.report.text import Style
 from gitgates.runner import World
@@ -32,11 +32,11 @@ def run(args: list[str]) -> int:
     terminal = open_terminal(2, env)
     roots = find_roots(current_folder(), env)
     active = env.get(ACTIVE, "")
-    if is_active(active, hook, roots.git_dir_abs):
+    if is_running_here(env, roots.git_dir_abs, hook):
         terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
         return 0
     stdin = read_stdin() if point.reads_stdin else None
-    kept_env = {**env, ACTIVE: enter(active, hook, roots.git_dir_abs)}
+    kept_env = {**env, ACTIVE: enter(active, hook, roots.git_dir_abs, os.getpid())}
     kept = KeptHook(os.path.abspath(shim + SUFFIX), tuple(argv), stdin, kept_env)
     kept_status = _run_kept(kept, terminal)
     console = Console(terminal, Style(colour=terminal.colour))

@@ -25,7 +25,7 @@ def run(args: list[str]) -> int:
         env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
         roots = find_roots(root_abs, env)
     site = Site(roots, Git(cwd_abs=root_abs, env=env), env, lambda _text: None)
-    restored = recover(site, wait_s=_WAIT_S)
+    restored = recover(site, wait_s=_WAIT_S, at_once=True)
     # Killed before there was a journal, a run has only git's own lock files to be tidied up.
     held = tuple((path, int(inode)) for path, inode in zip(locks[0::2], locks[1::2], strict=True))
     lines = (*(describe(restored) if restored else ()), *gitlocks.clear((held, int(git_pid))))

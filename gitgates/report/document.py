@@ -48,6 +48,7 @@ def result_fields(result: GateResult) -> dict[str, Any]:
         "output": result.output.decode("utf-8", "replace"),
         "dropped_bytes": result.dropped_bytes,
         "changed_paths": [_text(path) for path in result.changed_paths],
+        "restaged_paths": [_text(path) for path in result.restaged_paths],
         "log": _text(result.log_abs),
     }
 

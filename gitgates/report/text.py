@@ -36,7 +36,8 @@ class Style(Record):
 def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
     """Return the line of a gate that has ended, and its output where that matters."""
     gate = next(step.gate for step in plan.steps if step.gate.name == result.gate)
-    fine = result.status == "passed" and not result.changed_paths
+    left_out = set(result.changed_paths) - set(result.restaged_paths)
+    fine = result.status == "passed" and not left_out
     if fine and style.quiet:
         return b""
     line = _line(result.gate, result.status, plan, style) + f"  {_time(result.duration_s):>8}"

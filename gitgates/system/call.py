@@ -27,10 +27,13 @@ class Called(Record):
     stderr: bytes
 
 
-def call(argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"") -> Called:
+def call(
+    argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"", *, apart: bool = False
+) -> Called:
     """Run a program in the current folder and return what it answered.
 
-    It stays in our process group, so that ^C reaches it as it reaches us.
+    It stays in our process group, so that ^C reaches it as it reaches us; unless it runs `apart`,
+    where half of a thing done would be worse than a moment more.
 
     Raises: OSError where it cannot be started; TimeoutError after two minutes.
     """
@@ -42,9 +45,7 @@ def call(argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"") -> C
             (os.POSIX_SPAWN_DUP2, out_write, 1),
             (os.POSIX_SPAWN_DUP2, err_write, 2),
         ]
-        pid = os.posix_spawn(
-            program, argv, env, file_actions=actions, setsigdef=[int(_signal.SIGPIPE)]
-        )
+        pid = _spawn(program, (argv, env), actions, apart=apart)
     except OSError:
         for fd in (in_write, out, err):
             os.close(fd)
@@ -53,6 +54,19 @@ def call(argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"") -> C
         for fd in (in_read, out_write, err_write):
             os.close(fd)
     return _converse(pid, in_write, {out: [], err: []}, stdin)
+
+
+def _spawn(
+    program: str,
+    call: tuple[tuple[str, ...], Mapping[str, str]],
+    actions: list[tuple[int, int, int]],
+    *,
+    apart: bool,
+) -> int:
+    reset = [int(_signal.SIGPIPE)]
+    if apart:
+        return os.posix_spawn(program, *call, file_actions=actions, setsigdef=reset, setpgroup=0)
+    return os.posix_spawn(program, *call, file_actions=actions, setsigdef=reset)
 
 
 def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: bytes) -> Called:

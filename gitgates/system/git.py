@@ -33,6 +33,7 @@ class Git(Record):
 
     cwd_abs: str
     env: Mapping[str, str]
+    apart: bool = False  # in a group of its own, which ^C on the terminal does not reach
 
     def ask(self, *args: str, stdin: bytes = b"") -> Called:
         """Run git and return whatever it answered.
@@ -53,7 +54,7 @@ class Git(Record):
     def _call(self, args: tuple[str, ...], stdin: bytes) -> Called:
         argv = ("git", "-C", self.cwd_abs, *args)
         try:
-            return call(argv, {**self.env, "LC_ALL": "C"}, stdin)
+            return call(argv, {**self.env, "LC_ALL": "C"}, stdin, apart=self.apart)
         except OSError as error:
             raise GitError(
                 f"git could not be run: {error.strerror or error}", "Is git in the PATH?"

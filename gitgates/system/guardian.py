@@ -53,6 +53,12 @@ class Guardian:
             os.close(null)
         os.waitpid(pid, 0)
 
+    def wake(self) -> None:
+        """Let the guardian start its work, as if we had died."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     def let_go(self) -> None:
         """Tell the guardian that all is well."""
         if self._fd >= 0:

@@ -13,6 +13,8 @@ import stat
 import time
 
 from gitgates.errors import GitError, StateError
+from gitgates.record import Record
+from gitgates.system.merging import fingerprint
 from gitgates.system.moves import move_aside, place
 from gitgates.system.rescue import Entry, Journal, Rescue
 
@@ -25,20 +27,28 @@ if TYPE_CHECKING:
     from gitgates.system.unstaged import Unstaged
 
 
-def hide(
-    git: Git, rescue: Rescue, unstaged: Unstaged, around: tuple[Held, Callable[[str], None]]
-) -> Journal:
-    """Hide what is unstaged; return the journal.
+class Around(Record):
+    """What there is around a hiding run."""
 
-    `around` is what git itself holds, and who is told each step before it is taken.
+    git_locks: Held  # what git itself holds
+    step: Callable[[str], None]  # told each step before it is taken
+    token: str  # what tells this run's gates from others
+
+
+def hide(
+    git: Git, rescue: Rescue, unstaged: Unstaged, around: Around
+) -> tuple[Journal, dict[str, int]]:
+    """Hide what is unstaged; return the journal, and the `fingerprint` of each path shown.
 
     Raises: GitError or StateError. Where a journal is left, `restore` puts everything back.
     """
     root_abs = git.cwd_abs
-    (git_locks, git_pid), step = around
+    git_locks, git_pid = around.git_locks
+    step = around.step
     step("lay-out")
     _lay_out(git, rescue, unstaged)
     entries, made = _plan(root_abs, rescue, unstaged)
+    shown = {path: fingerprint(rescue.at("shown", path)) for path in unstaged.shown}
     journal = Journal(
         root_abs=root_abs,
         pid=os.getpid(),
@@ -47,13 +57,14 @@ def hide(
         made_folders=made,
         git_locks=git_locks,
         git_pid=git_pid,
+        token=around.token,
     )
     step("journal")
     rescue.write(journal)
     for entry in entries:
         _hide_one(root_abs, rescue, entry, step)
     step("hidden")
-    return journal
+    return journal, shown
 
 
 def _lay_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:

@@ -1,4 +1,4 @@
-"""A private copy of the index being committed, for gates that look at it.
+"""The index being committed, and a private copy of it for gates that look at it.
 
 Under `commit -a` and `commit -- path` git commits from a temporary index that only GIT_INDEX_FILE
 names. A gate that was given that name could destroy the commit; one that was given none would look
@@ -19,46 +19,71 @@ if TYPE_CHECKING:
 NAME = "gitgates-index"
 
 
-class PrivateIndex:
-    """The copy, its original, and whether they still say the same."""
+class CommittedIndex:
+    """The index that git commits from: what gates see of it, and whether one of them changed it.
 
-    def __init__(self, roots: Roots, named_abs: str, git: Git) -> None:
-        self._named_abs = named_abs
-        self._copy_abs = os.path.join(roots.git_dir_abs, NAME)
+    Where it is the worktree's own, gates find it by themselves, and what it was is kept as another
+    name of the file (git writes an index anew under its name). Elsewhere they get a copy.
+    """
+
+    def __init__(self, roots: Roots, git: Git, *, copies: bool) -> None:
         self._git = git
-        self._stat: tuple[int, int, int] | None = None
+        self._named_abs, is_other = named_index(roots, git.env)
+        self._aside_abs = os.path.join(roots.git_dir_abs, f"{NAME}.{os.getpid()}")
+        self._copies = copies or is_other
+        self._known: tuple[int, int, int] | None = None
         # Relative where that is possible: in another repository it then means nothing real.
         plain = roots.git_dir_abs == os.path.join(roots.root_abs, ".git")
-        self.value = f".git/{NAME}" if plain else self._copy_abs
+        copy_name = f".git/{NAME}.{os.getpid()}" if plain else self._aside_abs
+        self.value = copy_name if self._copies else ""  # for gates, as GIT_INDEX_FILE
+        self.take()
 
-    def copy(self) -> None:
-        """Make the copy anew. Its times are the original's, or git would trust stale entries."""
-        _copy(self._named_abs, self._copy_abs)
-        self._stat = _stat(self._copy_abs)
+    def take(self) -> None:
+        """Take the index as it is now for what it is to be."""
+        _unlink(self._aside_abs)
+        if not os.path.exists(self._named_abs):
+            self._known = _stat(self._watched_abs)
+            return  # before anything was ever staged
+        if self._copies:
+            _copy(self._named_abs, self._aside_abs)
+        else:
+            _link_or_copy(self._named_abs, self._aside_abs)
+        self._known = _stat(self._watched_abs)
 
-    def is_changed(self) -> bool:
-        """Tell whether the copy lists other entries than the original. A refresh is no change."""
-        if _stat(self._copy_abs) == self._stat:
-            return False
-        return self._entries(self._copy_abs) != self._entries(self._named_abs)
+    def changed_paths(self) -> tuple[str, ...]:
+        """Return the paths whose entries a gate has changed. A refresh is no change."""
+        if _stat(self._watched_abs) == self._known:
+            return ()
+        before, after = self._entries(self._aside_abs), self._entries(self._named_abs)
+        if self._copies:
+            before, after = after, before
+        names = {os.fsdecode(entry.partition(b"\t")[2]) for entry in before ^ after}
+        if not names:
+            self._known = _stat(self._watched_abs)
+        return tuple(sorted(names))
 
     def carry_back(self) -> None:
-        """Let git commit from the copy as it is now."""
-        temporary = f"{self._named_abs}.gitgates"
-        _copy(self._copy_abs, temporary)
-        os.replace(temporary, self._named_abs)
-        self._stat = _stat(self._copy_abs)
+        """Let git commit from what gates have made of it."""
+        if self._copies:
+            temporary = f"{self._named_abs}.gitgates"
+            _copy(self._aside_abs, temporary)
+            os.replace(temporary, self._named_abs)
+        self.take()
 
     def remove(self) -> None:
-        """Remove the copy."""
-        try:
-            os.unlink(self._copy_abs)
-        except OSError:
-            return
+        """Remove what was put aside."""
+        _unlink(self._aside_abs)
 
-    def _entries(self, index_abs: str) -> bytes:
+    @property
+    def _watched_abs(self) -> str:
+        return self._aside_abs if self._copies else self._named_abs
+
+    def _entries(self, index_abs: str) -> set[bytes]:
+        if not os.path.exists(index_abs):
+            return set()
         env = {**self._git.env, "GIT_INDEX_FILE": index_abs}
-        return self._git._replace(env=env).out("ls-files", "--stage", "-z")
+        listed = self._git._replace(env=env).out("ls-files", "--stage", "-z")
+        return set(listed.split(b"\0")) - {b""}
 
 
 def named_index(roots: Roots, env: Mapping[str, str]) -> tuple[str, bool]:
@@ -69,6 +94,20 @@ def named_index(roots: Roots, env: Mapping[str, str]) -> tuple[str, bool]:
         return own, False
     named_abs = os.path.join(roots.root_abs, named)
     return named_abs, os.path.realpath(named_abs) != os.path.realpath(own)
+
+
+def _unlink(path_abs: str) -> None:
+    try:
+        os.unlink(path_abs)
+    except OSError:
+        return
+
+
+def _link_or_copy(source_abs: str, target_abs: str) -> None:
+    try:
+        os.link(source_abs, target_abs)
+    except OSError:
+        _copy(source_abs, target_abs)
 
 
 def _stat(path_abs: str) -> tuple[int, int, int] | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 
+from gitgates.system.moves import move_aside
 from gitgates.system.rescue import remove_tree
 
 TYPE_CHECKING = False
@@ -15,16 +17,46 @@ REFS = "refs/gitgates/kept"
 KEPT_S = 30 * 24 * 3600
 
 
-def prune_kept(git: Git, kept_abs: str) -> None:
-    """Remove what has been kept for a month, the refs with it."""
+class Keeper:
+    """Keeps texts of one run; `notes` says of each what it is and where."""
+
+    def __init__(self, git: Git, state_abs: str) -> None:
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        self.notes: list[str] = []
+        self._git = git
+        self._stamp = f"{stamp}-{os.getpid()}"
+        self._folder_abs = f"{state_abs}/kept/{self._stamp}"
+
+    def keep(self, path: str, text_abs: str, why: str, what: str = "the other text") -> None:
+        """Move a file, link or folder to where it is kept, and note that."""
+        kept_abs = os.path.join(self._folder_abs, path)
+        while os.path.lexists(kept_abs):
+            kept_abs += "+"
+        os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
+        move_aside(text_abs, kept_abs)
+        self.notes.append(f"`{path}`: {why}; {what} is in {self._where(kept_abs)}")
+
+    def _where(self, kept_abs: str) -> str:
+        if not stat.S_ISREG(os.lstat(kept_abs).st_mode):
+            return kept_abs
+        stored = self._git.ask("hash-object", "-w", "--no-filters", "--", kept_abs)
+        blob = stored.stdout.decode().strip()
+        name = f"{REFS}/{self._stamp}/{blob[:12]}"
+        if stored.exit_status or self._git.ask("update-ref", name, blob).exit_status:
+            return kept_abs
+        return f"{kept_abs} and {name}"
+
+
+def prune_kept(git: Git, state_abs: str) -> None:
+    """Remove what has been kept for a month, the refs with it. What cannot be removed stays."""
+    kept_abs = f"{state_abs}/kept"
     try:
-        stamps = os.listdir(kept_abs)
+        for stamp in os.listdir(kept_abs):
+            folder_abs = f"{kept_abs}/{stamp}"
+            if time.time() - os.stat(folder_abs).st_mtime < KEPT_S:
+                continue
+            for name in git.lines("for-each-ref", "--format=%(refname)", f"{REFS}/{stamp}"):
+                git.ask("update-ref", "-d", name)
+            remove_tree(folder_abs)
     except OSError:
         return
-    for stamp in stamps:
-        folder_abs = f"{kept_abs}/{stamp}"
-        if time.time() - os.stat(folder_abs).st_mtime < KEPT_S:
-            continue
-        for name in git.lines("for-each-ref", "--format=%(refname)", f"{REFS}/{stamp}"):
-            git.ask("update-ref", "-d", name)
-        remove_tree(folder_abs)

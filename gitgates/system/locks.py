@@ -11,6 +11,7 @@ import os
 import time
 
 from gitgates.errors import LockError
+from gitgates.record import Record
 
 WAIT_S = 60.0
 _LOOK_AGAIN_S = 0.05
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+class Wait(Record):
+    """How to wait for somebody else."""
+
+    longest_s: float
+    say: Callable[[str], None]  # hears once who is in the way
+    look: Callable[[], None] = lambda: None  # called again and again; may raise
+
+
 class Lock:
     """A lock that is held until `release`, or until this process is gone."""
 
@@ -28,11 +37,12 @@ class Lock:
         self._path_abs = f"{state_abs}/lock"
         self._fd = -1
 
-    def acquire(self, *, alone: bool, wait_s: float, say: Callable[[str], None]) -> bool:
-        """Take the lock; tell whether that was possible within `wait_s`.
+    def acquire(self, wait: Wait, *, alone: bool) -> bool:
+        """Take the lock; tell whether that was possible within the time.
 
-        `alone`: nobody else may hold it; otherwise others may, too. `say` hears once who is in the
-        way. Raises: OSError where there can be no such file.
+        `alone`: nobody else may hold it; otherwise others may, too. One that is held already is
+        taken the other way. Raises: OSError where there can be no such file; what `wait.look`
+        raises.
         """
         self._open()
         mode = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
@@ -43,11 +53,12 @@ class Lock:
                 fcntl.flock(self._fd, mode | fcntl.LOCK_NB)
             except BlockingIOError:
                 waited = time.monotonic() - began
-                if waited >= wait_s:
+                if waited >= wait.longest_s:
                     return False
+                wait.look()
                 if waited >= _PATIENCE_S and not said:
                     said = True
-                    say(f"waiting for {self.holder()}")
+                    wait.say(f"waiting for {self.holder()}")
                 time.sleep(_LOOK_AGAIN_S)
             else:
                 self._sign()

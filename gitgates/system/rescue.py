@@ -12,6 +12,7 @@ The journal is there exactly as long as something may have to be put back.
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.errors import StateError
 from gitgates.record import Record
@@ -40,6 +41,7 @@ class Journal(Record):
     made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
     git_locks: tuple[tuple[str, int], ...] = ()  # git's own lock files and their inodes
     git_pid: int = 0
+    token: str = ""  # what gates of this run have as GITGATES_RUN
 
 
 class Rescue(Record):
@@ -98,30 +100,66 @@ class Rescue(Record):
             ) from error
 
     def forget(self) -> None:
-        """Take the journal away: everything is back. What is left of the folder goes too."""
+        """Take the journal away: everything is back.
+
+        Only what is ours goes with it. A text that is still in the folder, whatever the reason,
+        is not removed: its folder stays, under another name.
+        """
         os.unlink(self.at("journal"))
-        remove_tree(self.folder_abs)
+        self.discard()
 
     def discard(self) -> None:
-        """Remove what was laid out for a journal that was never written."""
-        if os.path.isdir(self.folder_abs):
-            remove_tree(self.folder_abs)
+        """Remove what was laid out, and keep the rest, if there is any."""
+        if not os.path.isdir(self.folder_abs):
+            return
+        for name in sorted(os.listdir(self.folder_abs)):
+            if name not in ("saved", "out"):
+                _remove(self.at(name))
+        try:
+            for name in ("saved", "out"):
+                if os.path.isdir(self.at(name)):
+                    os.rmdir(self.at(name))
+            os.rmdir(self.folder_abs)
+        except OSError:
+            os.rename(self.folder_abs, f"{self.folder_abs}-left-{os.getpid()}-{time.time_ns()}")
 
     def note_group(self, pid: int) -> None:
-        """Write down a process group, for whoever has to end it when we cannot."""
+        """Write down a process group, so that it can be told from another of the same number."""
         fd = os.open(self.at("groups"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(fd, b"%d\n" % pid)
+            os.write(fd, b"%d %s\n" % (pid, identity(pid)))
         finally:
             os.close(fd)
 
-    def groups(self) -> list[int]:
-        """Return the process groups that were written down."""
+    def groups(self) -> list[tuple[int, bytes]]:
+        """Return the process groups that were written down, with their identities."""
         try:
             with open(self.at("groups"), "rb") as file:
-                return [int(line) for line in file.read().split(b"\n")[:-1]]
+                lines = [line.partition(b" ") for line in file.read().split(b"\n")[:-1]]
+            return [(int(pid), who) for pid, _, who in lines]
         except (OSError, ValueError):
             return []
+
+
+def identity(pid: int) -> bytes:
+    """Return what tells a process from a later one of its number; empty where nothing does.
+
+    Source: proc(5): the start time since boot, field 22 of /proc/PID/stat, and the boot's own id.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            started = file.read().rpartition(b")")[2].split()[19]
+        with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
+            return started + b"@" + file.read().strip()
+    except (OSError, IndexError):
+        return b""
+
+
+def _remove(path_abs: str) -> None:
+    if os.path.isdir(path_abs) and not os.path.islink(path_abs):
+        remove_tree(path_abs)
+    else:
+        os.unlink(path_abs)
 
 
 def remove_tree(folder_abs: str) -> None:

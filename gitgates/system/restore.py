@@ -1,8 +1,11 @@
 """Put back what `hide` moved aside. Every step may be taken twice: a killed run leaves any of them.
 
-What stands in the place of a hidden file is moved out and looked at. Where it is what we showed, it
-has served; where somebody changed it, the change is merged into the person's text, and where that
-conflicts, the person's text is in place and the other is kept, under a ref and as a file.
+What stands in the place of a hidden file is moved out and looked at. Where it is what we showed,
+it has served; where somebody changed it, the change is merged into the person's text (and that kept
+as it was, too); where that conflicts, the person's text is in place and the other is kept. Nothing
+that may be somebody's is ever removed, only moved to `kept`, and named.
+
+One path that cannot be put back does not hold up the others.
 """
 
 from __future__ import annotations
@@ -10,22 +13,22 @@ from __future__ import annotations
 import os
 import stat
 
-from gitgates.errors import GitError
+from gitgates.errors import GitgatesError, StateError
 from gitgates.record import Record
 from gitgates.system import gitlocks
-from gitgates.system.hide import mark_of
-from gitgates.system.kept import REFS
-from gitgates.system.moves import move_aside
+from gitgates.system.merging import Contents, fingerprint, is_torn, merge
+from gitgates.system.moves import move_aside, part_of
 from gitgates.system.moves import place as put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gitgates.system.git import Git
+    from gitgates.system.kept import Keeper
     from gitgates.system.rescue import Entry, Journal, Rescue
 
-_ATTEMPTS = 100  # against a writer that writes the same path again and again
+_ATTEMPTS = 20  # against a writer that writes the same path again and again
 
 
 class Restored(Record):
@@ -39,8 +42,9 @@ class Place(Record):
     """Where things are put back from, and how."""
 
     rescue: Rescue
-    kept_abs: str  # the folder for texts that cannot be in their place
+    keeper: Keeper  # of texts that cannot be in their place
     step: Callable[[str], None]  # told each step before it is taken
+    shown: Mapping[str, int] = {}  # path → `fingerprint` of what this run showed; else unknown
     recovering: bool = False  # another run was killed, maybe long ago
 
 
@@ -50,160 +54,177 @@ class _Restorer:
         self.rescue = place.rescue
         self.place = place
         self.step = place.step
+        self.keep = place.keeper.keep
+        self.contents = Contents(git)
         self.paths: list[str] = []
-        self.notes: list[str] = []
-        self.number = 0
 
     def restore(self, entry: Entry, number: int) -> None:
-        self.number = number
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
+        _unlink(part_of(path_abs))
+        self._keep_leftovers(entry, number)
         if saved_abs and not os.path.lexists(saved_abs):
             return  # not moved yet, or back already
         if saved_abs and _is_same(saved_abs, path_abs):
             os.unlink(saved_abs)  # linked back already, when we were killed
             return
-        theirs = self._taken_out_before(entry) or self._take_out(entry, path_abs)
+        self._clear_way(entry.path)
+        if entry.blob and saved_abs and not self.place.recovering and _mode(path_abs) is None:
+            self.place.keeper.notes.append(f"`{entry.path}`: was deleted meanwhile; yours is back")
+        theirs_abs = self._take_out(entry, number, saved_abs)
         if not saved_abs:
-            if theirs:
-                self._deleted_by_the_person(entry, theirs, path_abs)
-        elif theirs and self._merge(entry, theirs, saved_abs, path_abs):
-            self.notes.append(f"`{entry.path}`: changed meanwhile; the change is merged into yours")
-        else:
-            self._put_back(entry, saved_abs, path_abs)
-            if theirs:
-                self._keep(entry, theirs, "your text and the change contradict each other")
+            self._person_had_deleted(entry, theirs_abs, path_abs)
+        elif not (theirs_abs and self._merge(entry, theirs_abs, saved_abs)):
+            if theirs_abs:
+                self.keep(
+                    entry.path, theirs_abs, "changed meanwhile where you did; your text is in place"
+                )
+            self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
 
-    def _deleted_by_the_person(self, entry: Entry, theirs: str, path_abs: str) -> None:
-        """Decide on a file that the person had deleted and somebody else has written since."""
-        if not self.place.recovering:
-            self._keep(entry, theirs, "you had deleted it, and it was changed meanwhile")
-            return
-        # Long after a crash it may as well be the person's own new file: it stays.
-        put(theirs, path_abs)
-        self.notes.append(f"`{entry.path}`: was deleted, and written since; it stays")
+    def _keep_leftovers(self, entry: Entry, number: int) -> None:
+        """Keep what a run that was killed had taken out of this place."""
+        for name in sorted(os.listdir(self.rescue.at("out"))):
+            if name.partition(".")[0] == str(number):
+                out_abs = self.rescue.at("out", name)
+                if not self._drop_ours(entry, out_abs):
+                    self.keep(entry.path, out_abs, "it was written while yours was put back")
 
-    def _taken_out_before(self, entry: Entry) -> str:
-        """Return what a run that was killed had taken out of this place, if it is somebody's."""
-        out_abs = self.rescue.at("out", str(self.number))
-        if not os.path.lexists(out_abs):
-            return ""
-        if os.path.lexists(os.path.join(self.git.cwd_abs, entry.path)):
-            return ""  # and somebody wrote there again; `_take_out` keeps both
-        return "" if self._drop_ours(entry, out_abs) else out_abs
+    def _clear_way(self, path: str) -> None:
+        """Keep what stands where this path needs a folder: a file, or a link to elsewhere."""
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            folder_abs = os.path.join(self.git.cwd_abs, folder)
+            mode = _mode(folder_abs)
+            if mode is not None and not stat.S_ISDIR(mode):
+                self.keep(folder, folder_abs, f"`{path}` needs a folder there")
+        os.makedirs(os.path.join(self.git.cwd_abs, *parts[:-1]), exist_ok=True)
 
-    def _take_out(self, entry: Entry, path_abs: str) -> str:
+    def _take_out(self, entry: Entry, number: int, saved_abs: str = "") -> str:
         """Move out what is in place; return where it is if it is somebody's, else nothing."""
-        out_abs = self.rescue.at("out", str(self.number))
-        if os.path.lexists(out_abs) and not self._drop_ours(entry, out_abs):
-            self._keep(entry, out_abs, "it was written while yours was put back")
+        path_abs = os.path.join(self.git.cwd_abs, entry.path)
+        out_abs = self.rescue.at("out", f"{number}.{len(os.listdir(self.rescue.at('out')))}")
+        self.step("take-out")
         try:
-            self.step("take-out")
             move_aside(path_abs, out_abs)
         except (FileNotFoundError, NotADirectoryError):
             return ""
-        return "" if self._drop_ours(entry, out_abs) else out_abs
+        if self._drop_ours(entry, out_abs):
+            return ""
+        if saved_abs and self.contents.are_same(out_abs, saved_abs):
+            os.unlink(out_abs)  # a copy of the person's own, from before it was moved
+            return ""
+        return out_abs
 
     def _drop_ours(self, entry: Entry, out_abs: str) -> bool:
         """Remove what was taken out, if it is what we showed; tell whether it was."""
         if not entry.blob or not self._is_ours(entry, out_abs):
             return False
+        self._carry_mode(entry, out_abs)
         os.unlink(out_abs)
         return True
 
     def _is_ours(self, entry: Entry, out_abs: str) -> bool:
-        if mark_of(out_abs) == entry.mark:
-            return True
-        mode = os.lstat(out_abs).st_mode
-        same_kind = stat.S_IFMT(mode) == stat.S_IFMT(entry.mark[3])
-        if not same_kind or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-            return False
-        return _content(out_abs) == self._base(entry)
+        if entry.path in self.place.shown:
+            return fingerprint(out_abs) == self.place.shown[entry.path]
+        return _has_mark(out_abs, entry) or self.contents.is_blob(out_abs, entry)
 
-    def _base(self, entry: Entry) -> bytes:
-        if stat.S_ISLNK(entry.mark[3]):
-            return self.git.out("cat-file", "blob", entry.blob)
-        return self.git.out("cat-file", "--filters", f"--path={entry.path}", entry.blob)
+    def _carry_mode(self, entry: Entry, out_abs: str) -> None:
+        """Carry an execute bit that somebody set or took over to the person's file."""
+        theirs, shown = os.lstat(out_abs).st_mode, entry.mark[3]
+        saved_abs = self.rescue.at("saved", entry.saved)
+        if not entry.saved or (theirs ^ shown) & 0o111 == 0 or not os.path.isfile(saved_abs):
+            return
+        os.chmod(saved_abs, stat.S_IMODE(os.lstat(saved_abs).st_mode) & ~0o111 | theirs & 0o111)
+        self.place.keeper.notes.append(f"`{entry.path}`: its execute bit was changed meanwhile")
 
-    def _put_back(self, entry: Entry, saved_abs: str, path_abs: str) -> None:
+    def _person_had_deleted(self, entry: Entry, theirs_abs: str, path_abs: str) -> None:
+        """Decide on a file that the person had deleted and somebody else has written since."""
+        if not theirs_abs:
+            return
+        if not self.place.recovering:
+            self.keep(entry.path, theirs_abs, "you had deleted it, and it was changed meanwhile")
+            return
+        # Long after a crash it may as well be the person's own new file: it stays.
+        put(theirs_abs, path_abs)
+        self.place.keeper.notes.append(f"`{entry.path}`: was deleted, and written since; it stays")
+
+    def _put_back(self, entry: Entry, saved_abs: str, number: int) -> None:
+        path_abs = os.path.join(self.git.cwd_abs, entry.path)
         for _attempt in range(_ATTEMPTS):
+            self.step("put-back")
             try:
-                os.makedirs(os.path.dirname(path_abs), exist_ok=True)
-                self.step("put-back")
                 put(saved_abs, path_abs)
-            except (FileExistsError, NotADirectoryError):
-                if again := self._take_out(entry, path_abs):
-                    self._keep(entry, again, "it was written while yours was put back")
+            except (FileExistsError, FileNotFoundError, NotADirectoryError):
+                self._clear_way(entry.path)
+                if again_abs := self._take_out(entry, number):
+                    self.keep(entry.path, again_abs, "it was written while yours was put back")
             else:
                 return
-        raise GitError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
+        raise StateError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
 
-    def _merge(self, entry: Entry, theirs_abs: str, saved_abs: str, path_abs: str) -> bool:
-        """Merge three ways; False where that is not possible without a conflict."""
-        modes = [os.lstat(path).st_mode for path in (theirs_abs, saved_abs)]
-        if not entry.blob or not all(stat.S_ISREG(mode) for mode in (*modes, entry.mark[3])):
+    def _merge(self, entry: Entry, theirs_abs: str, saved_abs: str) -> bool:
+        """Put both changes in place; False where that is not possible without a conflict."""
+        if not all(os.path.isfile(p) and not os.path.islink(p) for p in (theirs_abs, saved_abs)):
             return False
-        base_abs = self.rescue.at(f"base-{self.number}")
-        merged_abs = self.rescue.at(f"merged-{self.number}")
-        with open(base_abs, "wb") as file:
-            file.write(self._base(entry))
-        done = self.git.ask("merge-file", "-p", "-q", saved_abs, base_abs, theirs_abs)
-        if done.exit_status:
+        base = self.contents.blob(entry)
+        if base is None or is_torn(theirs_abs, base) or self.contents.is_head(theirs_abs, entry):
             return False
-        with open(merged_abs, "wb") as file:
-            file.write(done.stdout)
-            os.fchmod(file.fileno(), stat.S_IMODE(modes[1]))
-            file.flush()
-            os.fsync(file.fileno())
+        merged_abs = self.rescue.at("merged")
+        _unlink(merged_abs)
+        if not merge(self.git, (saved_abs, base, theirs_abs), merged_abs):
+            return False
+        self.step("put-merged")
         try:
-            self.step("put-merged")
-            put(merged_abs, path_abs)
-        except FileExistsError:
+            put(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
+        except OSError:
             return False
-        os.unlink(saved_abs)  # its text is in the merged file
+        why = "changed meanwhile; the change is merged into yours"
+        self.keep(entry.path, saved_abs, why, what="yours as it was")
+        os.unlink(theirs_abs)
         return True
-
-    def _keep(self, entry: Entry, theirs_abs: str, why: str) -> None:
-        """Keep somebody's text beside: as a file, and where git can under a ref; and say so."""
-        kept_abs = os.path.join(self.place.kept_abs, entry.path)
-        while os.path.lexists(kept_abs):
-            kept_abs += "+"
-        os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
-        move_aside(theirs_abs, kept_abs)
-        where = kept_abs
-        if stat.S_ISREG(os.lstat(kept_abs).st_mode):
-            stored = self.git.ask("hash-object", "-w", "--no-filters", "--", kept_abs)
-            blob = stored.stdout.decode().strip()
-            name = f"{REFS}/{os.path.basename(self.place.kept_abs)}/{blob[:12]}"
-            if not stored.exit_status and not self.git.ask("update-ref", name, blob).exit_status:
-                where += f" and {name}"
-        self.notes.append(f"`{entry.path}`: {why}; the other text is in {where}")
 
 
 def restore(git: Git, journal: Journal, place: Place) -> Restored:
     """Put everything back, and take the journal away when that is done.
 
-    Raises: OSError or GitError where something cannot be put back; what is left stays recoverable.
+    Raises: StateError that names what cannot be put back, and where it is; everything else is back.
     """
     restorer = _Restorer(git, place)
+    failed: list[str] = []
+    os.makedirs(place.rescue.at("out"), mode=0o700, exist_ok=True)
+    made = frozenset(journal.made_folders)
     for number, entry in reversed(list(enumerate(journal.entries))):
-        restorer.restore(entry, number)
-        _remove_made(journal, git.cwd_abs, entry)
-    restorer.notes += gitlocks.clear((journal.git_locks, journal.git_pid))
+        try:
+            restorer.restore(entry, number)
+        except (OSError, GitgatesError) as error:
+            where = f"; yours is in {place.rescue.at('saved', entry.saved)}" if entry.saved else ""
+            failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
+        _remove_made(git.cwd_abs, entry.path, made)
+    notes = (*place.keeper.notes, *gitlocks.clear((journal.git_locks, journal.git_pid)))
+    if failed:
+        hint = "Mend that, and run: gitgates recover"
+        raise StateError("\n".join(failed), hint).with_notes(list(notes))
     place.step("forget")
     place.rescue.forget()
-    return Restored(tuple(reversed(restorer.paths)), tuple(restorer.notes))
+    return Restored(tuple(reversed(restorer.paths)), notes)
 
 
-def _remove_made(journal: Journal, root_abs: str, entry: Entry) -> None:
+def _remove_made(root_abs: str, path: str, made: frozenset[str]) -> None:
     """Remove the folders that were only made to show something, as soon as they are empty."""
-    for folder in sorted(journal.made_folders, key=len, reverse=True):
-        if entry.path.startswith(f"{folder}/"):
-            try:
-                os.rmdir(os.path.join(root_abs, folder))
-            except OSError:
-                continue
+    folder = os.path.dirname(path)
+    while folder in made:
+        try:
+            os.rmdir(os.path.join(root_abs, folder))
+        except OSError:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _has_mark(path_abs: str, entry: Entry) -> bool:
+    found = os.lstat(path_abs)
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode) == entry.mark
 
 
 def _is_same(one_abs: str, other_abs: str) -> bool:
@@ -213,8 +234,15 @@ def _is_same(one_abs: str, other_abs: str) -> bool:
         return False
 
 
-def _content(path_abs: str) -> bytes:
-    if os.path.islink(path_abs):
-        return os.fsencode(os.readlink(path_abs))
-    with open(path_abs, "rb") as file:
-        return file.read()
+def _mode(path_abs: str) -> int | None:
+    try:
+        return os.lstat(path_abs).st_mode
+    except OSError:
+        return None
+
+
+def _unlink(path_abs: str) -> None:
+    try:
+        os.unlink(path_abs)
+    except OSError:
+        return

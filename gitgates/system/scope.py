@@ -54,3 +54,17 @@ def pushed_id(git: Git) -> str:
         return named
     asked = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", branch)
     return os.fsdecode(asked.stdout).strip()
+
+
+def is_as_committed(git: Git, tip: str) -> bool:
+    """Tell whether the working tree holds exactly the commit `tip`: nothing more, nothing less.
+
+    A tag of something that is no commit has no content of its own to check: True.
+    """
+    commit = git.ask("rev-parse", "--verify", "--quiet", f"{tip}^{{commit}}")
+    if commit.exit_status:
+        return True
+    head = git.ask("rev-parse", "--verify", "--quiet", "HEAD")
+    if head.stdout != commit.stdout:
+        return False
+    return not git.out("status", "--porcelain", "-z", "--untracked-files=normal")

@@ -106,12 +106,17 @@ class Bench:
                 found.append(Runner(name, (str(folder / ".git/hooks/pre-commit"),), folder))
         return found
 
-    def _repository(self, name: str, file: str, text: str) -> Path:
-        folder = self.folder / name
-        self._run("git", "init", "-q", str(folder), folder=self.folder)
-        (folder / file).write_text(text)
+    def fill(self, folder: Path) -> None:
+        """Write and stage what the hooks are about."""
         (folder / "a.py").write_text("a = 1\n")
         self._run("git", "add", ".", folder=folder)
+
+    def _repository(self, name: str, file: str, text: str) -> Path:
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        self._run("git", "init", "-q", folder=folder)
+        (folder / file).write_text(text)
+        self.fill(folder)
         return folder
 
     def _our_hook(self, folder: Path) -> tuple[str, ...]:

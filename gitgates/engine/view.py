@@ -1,0 +1,33 @@
+"""Which view of the files gates get: the working tree, without what is unstaged, or a checkout."""
+
+from __future__ import annotations
+
+from gitgates.engine.walk import BEFORE_A_COMMIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from gitgates.types import Event, Hook
+
+    View: TypeAlias = Literal["hide", "checkout", "keep"]
+
+
+def choose_view(event: Event, hook: Hook) -> View:
+    """Return what gates of this event see.
+
+    Only where git itself is about to commit or push is there anything else than the working tree:
+    under the pre-commit framework unstaged work is hidden already, and by hand nothing is
+    committed.
+    """
+    if event.host == "git" and event.name in BEFORE_A_COMMIT:
+        match hook.unstaged:
+            case "keep":
+                return "keep"
+            case "checkout":
+                return "checkout"
+            case _:
+                return "hide"
+    if event.name == "pre-push" and event.refs and hook.unstaged != "keep":
+        return "checkout"
+    return "keep"

@@ -1,0 +1,80 @@
+"""What a fixer changed goes into the commit only where it is asked for and nothing is mixed up."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo, timeless
+
+FIX = (
+    '[gates.fix]\ncommand = \'for f in "$@"; do sed -i s/bad/good/ "$f"; done\'\n'
+    "files = ['*.txt']\npass_files = true\nwrites = true\nrestage = true\n"
+    "[hooks.pre-commit]\ngates = ['fix']\n"
+)
+LINES = "".join(f"line {n}\n" for n in range(20))
+
+
+@pytest.fixture
+def armed(repo: Repo) -> Repo:
+    repo.config(FIX)
+    for name in ("a.txt", "b.txt"):
+        repo.write(name, LINES)
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base")
+    repo.shim("pre-commit")
+    return repo
+
+
+@pytest.mark.parametrize("args", [(), ("-a",), ("--", "a.txt")], ids=["plain", "all", "paths"])
+def test_a_wholly_staged_file_is_committed_as_fixed(armed: Repo, args: tuple[str, ...]) -> None:
+    armed.write("a.txt", "bad\n" + LINES)
+    armed.git("add", "a.txt")
+    done = armed.commit("x", *args)
+    assert done.returncode == 0, done.stderr
+    assert armed.git("show", "HEAD:a.txt") == ("good\n" + LINES).rstrip()
+    assert armed.git("status", "--porcelain") == ""
+    assert timeless(done.stderr) == (
+        "fix  passed         0.00 s  changed and restaged 1 file: a.txt\n"
+        "gitgates pre-commit: 1 gate passed\n"
+    )
+
+
+def test_a_new_file_is_committed_as_fixed(armed: Repo) -> None:
+    armed.write("new.txt", "bad\n")
+    armed.git("add", "new.txt")
+    assert armed.commit().returncode == 0
+    assert armed.git("show", "HEAD:new.txt") == "good"
+
+
+def test_a_partly_staged_file_fails_and_keeps_both(armed: Repo) -> None:
+    armed.write("a.txt", "bad\n" + LINES)
+    armed.write("b.txt", "bad\n" + LINES)
+    armed.git("add", ".")
+    armed.write("a.txt", "bad\n" + LINES + "unstaged\n")
+    done = armed.commit()
+    assert done.returncode == 1
+    assert b"gate `fix` changed 1 file: a.txt" in done.stderr
+    # The fix is merged into the person's text, and nothing of it is staged.
+    assert (armed.path / "a.txt").read_text() == "good\n" + LINES + "unstaged\n"
+    assert armed.git("show", ":a.txt") == ("bad\n" + LINES).rstrip()
+    assert armed.git("show", ":b.txt") == ("good\n" + LINES).rstrip()
+
+
+def test_a_file_that_is_not_in_the_index_is_never_added(repo: Repo) -> None:
+    repo.config(
+        "[gates.fix]\ncommand = 'echo x > made.txt'\nwrites = true\nrestage = true\n"
+        "[hooks.pre-commit]\ngates = ['fix']\n"
+    )
+    repo.shim("pre-commit")
+    repo.git("add", "pyproject.toml")
+    assert repo.commit().returncode == 0
+    assert repo.git("status", "--porcelain") == "?? made.txt"
+
+
+def test_restage_needs_writes(repo: Repo) -> None:
+    repo.config("[gates.fix]\ncommand = 'x'\nrestage = true\n")
+    done = repo.gitgates("check")
+    assert done.returncode == 78
+    assert done.stderr.decode().splitlines()[0] == (
+        "pyproject.toml: tool.gitgates.gates.fix.restage: has a meaning only for a gate that "
+        "writes. Add writes = true, so that its changes are looked for."
+    )
