@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from pathlib import Path
 
@@ -175,6 +176,8 @@ def _commands() -> str:
 def _help(command: click.Command, name: str) -> str:
     settings = {**command.context_settings, "help_option_names": ["-h", "--help"]}
     settings |= {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
+    command = copy.copy(command)
+    command._help_option = None  # noqa: SLF001 - click keeps the one of its first context
     with click.Context(command, info_name=name, **settings) as context:
         return f"```text\n{command.get_help(context)}\n```"
 

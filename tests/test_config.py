@@ -166,6 +166,8 @@ BAD: list[tuple[str, str, str]] = [
     ("gates", '"lint"', 'got "lint", expected an array of texts. Try ["lint"].'),
     ("gates", "[1]", "got [1], expected an array of texts"),
     ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
+    ("link", '".venv"', 'got ".venv", expected an array of texts. Try [".venv"].'),
+    ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
     ("strategy", "1", "got 1, expected one of sequence, collect"),
     ("enabled_tools", '"Edit"', 'got "Edit", expected an array of texts. Try ["Edit"].'),
