@@ -15,7 +15,7 @@ EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (64, "usage: an option, argument or file name that makes no sense"),
     (69, "unavailable: the hook's interpreter or installation is gone; nothing was checked"),
     (70, "a bug in gitgates; please report it"),
-    (73, "the state folder or a hook cannot be written"),
+    (73, "the state folder, a hook, or an output cannot be written"),
     (74, "git failed, or this is not a git repository"),
     (75, "another gitgates run holds the lock"),
     (78, "the configuration has problems, or there is none where one is needed"),

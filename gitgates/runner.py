@@ -225,6 +225,8 @@ class _Run:
             dropped_bytes=dropped,
             log_abs=job.capture.log_abs,
         )
+        if result.status == "timed-out":
+            result = result._replace(reason=f"limit {job.gate.timeout_s:g} s")
         staged = self._staged_by(job.gate)
         if job.gate.writes:
             result = self._look_at_files(job, result)

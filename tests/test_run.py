@@ -299,9 +299,9 @@ def test_a_timeout_is_no_failure(repo: Repo) -> None:
     done = repo.gitgates("run")
     assert done.returncode == 1
     assert timeless(done.stdout) == (
-        "slow  timed out      0.00 s\n"
+        "slow  timed out      0.00 s  limit 0.2 s\n"
         "  | before\n"
-        "gitgates manual: blocked: gate `slow` timed out after 0 s\n"
+        "gitgates manual: blocked: gate `slow` timed out (limit 0.2 s)\n"
     )
 
 
@@ -420,3 +420,49 @@ def test_a_reader_that_goes_away_is_no_failure(repo: Repo) -> None:
     run = f"{sys.executable} -m gitgates run -v --format json | head -c 10"
     done = repo.ask("/bin/sh", "-c", run)
     assert done.stderr == b""
+
+
+def test_a_hook_without_gates_is_not_green(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['a']\n")
+    done = repo.gitgates("run", "pre-push", "--all-files")
+    assert (done.returncode, done.stdout) == (78, b"")
+    assert done.stderr == (
+        b"gitgates: hook `pre-push` has no gates; nothing was checked\n"
+        b"  Hooks with gates: pre-commit.\n"
+    )
+
+
+def test_a_skip_that_names_no_gate_is_said(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
+    done = repo.gitgates("run", env={"GITGATES_SKIP": "b"})
+    assert b"gitgates: GITGATES_SKIP names no gate: `b`\n" in done.stdout
+
+
+def test_no_two_gates_share_a_log(repo: Repo) -> None:
+    names = [".", "..", "../x", "/../x", "a", "a.1", "x" * 260, "x" * 259 + "y", "ü" * 200]
+    gates = "".join(f'[gates."{name}"]\ncommand = "echo {n}"\n' for n, name in enumerate(names))
+    repo.config(gates + f"[hooks.manual]\ngates = {json.dumps(names)}\n")
+    document = json.loads(repo.gitgates("run", "--format", "json").stdout)
+    texts = [Path(gate["log"]).read_text() for gate in document["gates"]]
+    assert texts == [f"{n}\n" for n in range(len(names))]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has a device that is full")
+@pytest.mark.parametrize(
+    "args",
+    [["check"], ["--help"], ["run"], ["run", "--format", "json"], ["run", "--format", "jsonl"]],
+)
+def test_an_output_that_cannot_be_written_is_said(repo: Repo, args: list[str]) -> None:
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gitgates", *args],
+            cwd=repo.path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 73
+    assert done.stderr == (
+        b"gitgates: standard output cannot be written: No space left on device\n"
+    )

@@ -5,6 +5,7 @@ Usage errors exit 64, never click's own 2: to a coding agent, 2 means "block".
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -27,6 +28,10 @@ VERBS = {
     "completion": "Print the completion script of a shell.",
     "recover": "Put back what a killed run had hidden.",
 }
+
+
+# What writing to a full or broken device fails with; then no file is named.
+_OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO)
 
 
 class LazyGroup(click.Group):
@@ -76,6 +81,21 @@ def main() -> None:
 def run_cli() -> int:
     """Run the verb that the arguments name; return the exit status."""
     try:
+        status = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`gitgates explain | head`): that is its right.
+        _drop_output()
+        return errors.OK
+    except OSError as error:
+        _drop_output()
+        click.echo(f"gitgates: standard output cannot be written: {error.strerror}", err=True)
+        return errors.StateError.exit_status
+    return status
+
+
+def _run() -> int:
+    try:
         status = main(prog_name="gitgates", standalone_mode=False)
     except click.exceptions.Exit as done:
         status = done.exit_code
@@ -88,16 +108,19 @@ def run_cli() -> int:
     except errors.GitgatesError as error:
         click.echo(f"gitgates: {error}", err=True)
         status = error.exit_status
-    except BrokenPipeError:
-        # The reader went away (`gitgates explain | head`): that is its right.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = errors.OK
-    except Exception:  # noqa: BLE001 - the last door: what comes here is our bug
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
+            raise
         import traceback
 
         click.echo(traceback.format_exc() + "gitgates: a bug of ours, please report it", err=True)
         status = errors.GitgatesError.exit_status
     return int(status or 0)
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_usage(error: click.ClickException) -> None:

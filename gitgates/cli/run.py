@@ -96,7 +96,11 @@ def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
         click.echo(f"gitgates: {event.name} is running here already; not run again", err=True)
         return errors.OK
     if not hook.gates:
-        click.echo(f"gitgates: hook `{hook.name}` has no gates; nothing was checked", err=True)
+        # A line of CI that checks nothing must not be green.
+        named = ", ".join(found.name for found in config.hooks if found.gates) or "none"
+        raise errors.ConfigError(
+            f"hook `{hook.name}` has no gates; nothing was checked", f"Hooks with gates: {named}."
+        )
     plan = make_plan(config, hook, event, environ.skipped_gates(git.env))
     record_skips(plan, World(roots, git, git.env, Silent()))
     decision = _run_plan(plan, config, (wish, terminal), (roots, git))
@@ -117,12 +121,14 @@ def _run_plan(
     decision = run_plan(plan, config, inside(world, plan.event))
     match listener:
         case Console():
-            terminal.write(listener.closing(decision, plan))
+            failure = terminal.write(listener.closing(decision, plan))
         case JsonLines():
-            listener.closing(decision, plan)
+            failure = listener.closing(decision, plan)
         case _:
             document = json.dumps(run_document(decision, plan), indent=2)
-            terminal.write(document.encode() + b"\n")
+            failure = terminal.write(document.encode() + b"\n")
+    if failure:
+        raise errors.StateError(f"standard output cannot be written: {failure}")
     if wish.junit:
         _write_junit(wish.junit, decision, plan)
     return decision

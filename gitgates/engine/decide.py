@@ -57,7 +57,7 @@ def describe(result: GateResult) -> str:
         case "killed":
             return f"was killed{_by_signal(result)}"
         case "timed-out":
-            return f"timed out after {result.duration_s:.0f} s"
+            return f"timed out ({result.reason})" if result.reason else "timed out"
         case "not-started":
             return f"could not be started ({result.reason})"
         case "skipped" | "not-run":

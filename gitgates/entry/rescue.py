@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates import environ
+from gitgates.errors import UsageError
 from gitgates.shelter import Site, describe, recover
 from gitgates.system import gitlocks
 from gitgates.system.git import Git
@@ -12,10 +13,13 @@ from gitgates.system.roots import find_roots
 
 # The kernel may tell us of the death of a run before it frees the run's lock.
 _WAIT_S = 10.0
+_FIXED = 3
 
 
 def run(args: list[str]) -> int:
     """Put back what the killed run had hidden, and leave a word for the next command."""
+    if len(args) < _FIXED:
+        raise UsageError("`rescue` is for gitgates itself", "You may want: gitgates recover")
     root_abs, git_dir_abs, git_pid, *locks = args
     os.chdir(root_abs)
     env = dict(environ.read())

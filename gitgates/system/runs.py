@@ -6,6 +6,8 @@ import os
 import time
 
 KEPT_RUNS = 50
+_LONGEST_NAME = 200  # bytes; most file systems take 255
+_CUT = 60  # characters, of up to three bytes each
 
 
 def new_run(state_abs: str) -> str:
@@ -17,10 +19,15 @@ def new_run(state_abs: str) -> str:
 def log_abs(run_abs: str, gate: str, attempt: int) -> str:
     """Return the log file of one gate. Every gate name makes a file name, and no two the same."""
     safe = "".join(
-        char if char.isalnum() or char in "-_. " else f"%{ord(char):02X}" for char in gate
+        char if char.isalnum() or char in "-_ " else f"%{ord(char):02X}" for char in gate
     )
+    if len(os.fsencode(safe)) > _LONGEST_NAME:
+        import zlib  # seldom needed
+
+        # What is cut off is stood for by a number that only this name has, as good as always.
+        safe = f"{safe[:_CUT]}%{zlib.crc32(os.fsencode(gate)):08x}"
     again = f".{attempt}" if attempt else ""
-    return f"{run_abs}/logs/{safe.lstrip('.') or '%2E'}{again}.log"
+    return f"{run_abs}/logs/{safe}{again}.log"
 
 
 def prune(state_abs: str) -> None:

@@ -18,13 +18,19 @@ class Terminal(Record):
     colour: bool = False
     live: bool = False  # a line may be drawn and drawn over again
 
-    def write(self, data: bytes) -> None:
-        """Write all of `data`. A reader that is gone is no reason to fail."""
+    def write(self, data: bytes) -> str:
+        """Write all of `data`; return why that was not possible, or nothing.
+
+        A reader that is gone is no reason to fail: it has what it wanted.
+        """
         try:
             while data:
                 data = data[os.write(self.fd, data) :]
-        except OSError:
-            return
+        except BrokenPipeError:
+            return ""
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
 
 def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
