@@ -241,3 +241,58 @@ def test_a_process_that_got_the_number_of_a_gate_is_left_alone(armed: Repo, tmp_
     assert stranger.poll() is None
     stranger.kill()
     stranger.wait()
+
+
+@pytest.mark.parametrize("kind", ["merge", "cherry-pick"])
+def test_the_state_of_a_merge_stays(repo: Repo, kind: str) -> None:
+    repo.write("a", LINES)
+    repo.write("b", LINES)
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "base")
+    repo.git("checkout", "-qb", "side")
+    repo.write("a", LINES.replace("line 2", "side"))
+    repo.git("commit", "-qam", "side")
+    repo.git("checkout", "-q", "main")
+    repo.write("a", LINES.replace("line 2", "main"))
+    repo.git("commit", "-qam", "main")
+    assert repo.ask("git", kind, "side").returncode == 1
+    repo.write("a", MINE)
+    repo.git("add", "a")
+    repo.write("a", MINE + "unstaged\n")
+    repo.write("b", MINE)
+    repo.shim("pre-commit")
+    arm(repo, "false")
+    state = [name for name in os.listdir(repo.path / ".git") if name.isupper()]
+    kept = {name: (repo.path / ".git" / name).read_bytes() for name in state}
+    before = whole(repo)
+    assert repo.ask("git", "commit", "--no-edit").returncode == 1
+    assert whole(repo) == before
+    assert {name: (repo.path / ".git" / name).read_bytes() for name in state} == kept
+    arm(repo, "true")
+    assert repo.ask("git", "commit", "--no-edit").returncode == 0
+    parents = repo.git("rev-list", "--parents", "-1", "HEAD").split()[1:]
+    assert len(parents) == (2 if kind == "merge" else 1)
+    assert whole(repo)[0] == before[0] | {"pyproject.toml": whole(repo)[0]["pyproject.toml"]}
+
+
+def test_where_nothing_can_be_saved_nothing_moves(armed: Repo) -> None:
+    arm(armed)
+    armed.write(".git/gitgates", "a file in the place of our folder")
+    before = whole(armed)
+    done = armed.commit()
+    assert done.returncode == 1
+    assert b".git/gitgates: cannot be written" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert whole(armed) == before
+
+
+def test_what_was_kept_a_month_ago_is_removed(armed: Repo) -> None:
+    commit_while(armed, "echo THEIRS > a")
+    folder = next((armed.path / ".git/gitgates/kept").iterdir())
+    assert armed.git("for-each-ref", "refs/gitgates") != ""
+    os.utime(folder, (1, 1))
+    armed.write("c", "again\n")
+    armed.git("add", "c")
+    commit_while(armed, "echo OTHERS > a")
+    assert not folder.exists()
+    assert folder.name not in armed.git("for-each-ref", "refs/gitgates")

@@ -78,3 +78,17 @@ def test_restage_needs_writes(repo: Repo) -> None:
         "pyproject.toml: tool.gitgates.gates.fix.restage: has a meaning only for a gate that "
         "writes. Add writes = true, so that its changes are looked for."
     )
+
+
+def test_an_index_that_somebody_holds_is_waited_for_and_named(armed: Repo) -> None:
+    armed.config(FIX.replace("sed -i", "touch .git/index.lock; sed -i"))
+    armed.git("add", ".")
+    armed.git("commit", "-qm", "x", "--no-verify")
+    armed.write("a.txt", "bad\n")
+    armed.git("add", "a.txt")
+    done = armed.commit()
+    assert done.returncode == 1
+    assert b"what a gate changed cannot be staged" in done.stderr
+    assert b"index.lock" in done.stderr
+    (armed.path / ".git/index.lock").unlink()
+    assert (armed.path / "a.txt").read_text() == "good\n"
