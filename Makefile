@@ -30,6 +30,7 @@ lint: $(DEV)/ready ## Check formatting, lint, types and layers
 	@$(DEV)/bin/ruff check .
 	@$(DEV)/bin/mypy
 	@$(DEV)/bin/lint-imports --no-cache --no-logo
+	@$(DEV)/bin/gitgates check
 
 format: $(DEV)/ready ## Format the code, and mend what ruff can mend
 	@$(DEV)/bin/ruff check --fix-only --quiet .

@@ -143,11 +143,6 @@ def test_link_to_itself(tmp_path: Path) -> None:
     assert refusal(tmp_path).startswith("gitgates.toml: cannot be read: Too many levels of")
 
 
-def test_link_to_nothing_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "gitgates.toml").symlink_to("nowhere")
-    assert load(str(tmp_path)) is None
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_unreadable_file(tmp_path: Path) -> None:
     write(tmp_path, own=GATE)
@@ -230,3 +225,15 @@ def test_check_of_a_broken_file(tmp_path: Path) -> None:
     assert err.startswith("gitgates: gitgates.toml: is no valid TOML: ")
     status, said, err = check(tmp_path, "--format", "json")
     assert (status, err, json.loads(said)["ok"]) == (78, "", False)
+
+
+def test_a_pipe_in_the_place_of_a_file_holds_nothing_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    with pytest.raises(ConfigError, match="cannot be read: is no regular file"):
+        load(str(tmp_path))
+
+
+def test_a_link_to_nowhere_is_no_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "gitgates.toml").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match="is a link to a file that is not there"):
+        load(str(tmp_path))
