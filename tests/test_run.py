@@ -439,7 +439,8 @@ def test_a_skip_that_names_no_gate_is_said(repo: Repo) -> None:
 
 
 def test_no_two_gates_share_a_log(repo: Repo) -> None:
-    names = [".", "..", "../x", "/../x", "a", "a.1", "x" * 260, "x" * 259 + "y", "ü" * 200]
+    odd = [".", "..", "../x", "/../x", "\u2713", "'13"]
+    names = [*odd, "a", "a.1", "x" * 260, "x" * 259 + "y", "ü" * 200]
     gates = "".join(f'[gates."{name}"]\ncommand = "echo {n}"\n' for n, name in enumerate(names))
     repo.config(gates + f"[hooks.manual]\ngates = {json.dumps(names)}\n")
     document = json.loads(repo.gitgates("run", "--format", "json").stdout)

@@ -18,9 +18,7 @@ def new_run(state_abs: str) -> str:
 
 def log_abs(run_abs: str, gate: str, attempt: int) -> str:
     """Return the log file of one gate. Every gate name makes a file name, and no two the same."""
-    safe = "".join(
-        char if char.isalnum() or char in "-_ " else f"%{ord(char):02X}" for char in gate
-    )
+    safe = "".join(char if char.isalnum() or char in "-_ " else _escape(char) for char in gate)
     if len(os.fsencode(safe)) > _LONGEST_NAME:
         import zlib  # seldom needed
 
@@ -28,6 +26,11 @@ def log_abs(run_abs: str, gate: str, attempt: int) -> str:
         safe = f"{safe[:_CUT]}%{zlib.crc32(os.fsencode(gate)):08x}"
     again = f".{attempt}" if attempt else ""
     return f"{run_abs}/logs/{safe}{again}.log"
+
+
+def _escape(char: str) -> str:
+    # Of one length for each byte: "%2713" could be one sign, or another one before "13".
+    return "".join(f"%{byte:02X}" for byte in os.fsencode(char))
 
 
 def prune(state_abs: str) -> None:
