@@ -171,6 +171,7 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
     if not os.path.isdir(f"{site.roots.state_abs}/rescue"):
         return None
     from gitgates.system import groups, worktree_lock
+    from gitgates.system.index import forget_aside
     from gitgates.system.kept import Keeper, prune_kept
     from gitgates.system.rescue import Rescue
     from gitgates.system.restore import Place, restore
@@ -190,6 +191,7 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
         place = Place(rescue, keeper, pause_point(site.env), recovering=True)
         restored = restore(site.git, journal, place)
         worktree_lock.let_go(site.roots.git_dir_abs)
+        forget_aside(site.roots.git_dir_abs, journal.pid)
         prune_kept(site.git, site.roots.state_abs)
         return restored
     finally:

@@ -249,6 +249,7 @@ def test_after_a_loss_of_power_any_command_recovers(
         done = armed.gitgates(*args.get(how, [how]))
     assert done.returncode == 0, done.stderr
     assert files(armed) == before
+    assert list((armed.path / ".git").glob("gitgates-index*")) == []
     if step in ("show 1", "hidden 1", "put-back 1"):
         said = (done.stdout + done.stderr).decode()
         assert "put back 1 file: a" in said

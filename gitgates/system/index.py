@@ -86,6 +86,11 @@ class CommittedIndex:
         return set(listed.split(b"\0")) - {b""}
 
 
+def forget_aside(git_dir_abs: str, pid: int) -> None:
+    """Remove what a run that was killed had put aside."""
+    _unlink(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
+
+
 def named_index(roots: Roots, env: Mapping[str, str]) -> tuple[str, bool]:
     """Return the index that git commits from, and whether it is another than the worktree's."""
     own = os.path.join(roots.git_dir_abs, "index")
