@@ -157,7 +157,10 @@ def _line_end(text: str, offset: int) -> int:
 
 
 def _require_appended(before: str, after: str, stages: tuple[str, ...]) -> None:
-    wanted = yaml.safe_load(before)
+    try:
+        wanted = yaml.safe_load(before)
+    except yaml.YAMLError as error:  # well formed, and yet nothing that can be built
+        raise ConfigError(f"{FILE}: is no valid YAML: {error}") from error
     wanted["repos"] = [
         *(wanted["repos"] or ()),
         *yaml.safe_load(_HEAD + _block(stages, 0))["repos"],
