@@ -40,10 +40,47 @@ class RefUpdate(Record):
     remote_id: str
 
 
+class Task(Record):
+    """Something that an agent left running in the background."""
+
+    kind: str  # subagent, shell, …
+    status: str
+
+
+class Payload(Record):
+    """What an agent says of one of its events, decoded. Whatever it does not say is empty."""
+
+    event: str
+    session: str = ""
+    prompt_id: str = ""
+    cwd_abs: str = ""
+    agent_id: str = ""  # only inside of a sub-agent
+    agent_type: str = ""
+    mode: str = ""  # default, plan, acceptEdits, …
+    tool: str = ""
+    tool_use_id: str = ""
+    paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
+    command: str = ""  # of a shell tool
+    prompt: str = ""
+    source: str = ""  # SessionStart: startup, resume, …; UserPromptSubmit: who wrote the prompt
+    last_message: str = ""  # what the agent said last
+    transcript_abs: str = ""
+    again: bool = False  # this stop follows one that was blocked, by whomever
+    background: tuple[Task, ...] = ()
+
+
+class Answer(Record):
+    """What an agent's event is answered with, in no host's dialect."""
+
+    verdict: Verdict = ALLOW
+    to_agent: str = ""  # why, and what to do; or what it should know
+    to_person: str = ""
+
+
 class Event(Record):
     """One firing of a hook, in no host's dialect."""
 
-    host: str  # git, pre-commit, manual
+    host: str  # git, pre-commit, manual, claude
     name: str  # the hook, in the host's word
     root_abs: str
     paths: tuple[str, ...] | None = None  # None: this hook is not about paths
@@ -52,6 +89,7 @@ class Event(Record):
     stdin: bytes = b""
     message_file_abs: str = ""
     note: str = ""  # what the person should know about how the paths were chosen
+    payload: Payload | None = None  # of an agent's event
 
 
 class Gate(Record):
@@ -76,6 +114,10 @@ class Gate(Record):
     restage: bool = False
     required: bool = False
     git_env: str = "auto"  # auto, commit, clean: see engine/environment.py
+    pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
+    failures: str = ""  # how its output is told apart into failures: see engine/failures.py
+    observe: bool = False
+    baseline: bool = False
 
 
 class Hook(Record):
@@ -87,6 +129,8 @@ class Hook(Record):
     enabled_tools: tuple[str, ...] | None = None  # None: all; (): none
     enabled_agents: tuple[str, ...] | None = None
     max_retries: int = 3
+    on_exhausted: str = "allow"  # allow, stop
+    timeout_s: float = 0.0  # of all its gates together; 0: what theirs come to
     unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/view.py
 
 
@@ -96,6 +140,9 @@ class Config(Record):
     jobs: int = 0  # 0: one per CPU
     max_output_bytes: int = 65536
     link: tuple[str, ...] = (".venv", "node_modules")
+    breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
+    keep_runs: int = 50
+    artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes

@@ -95,6 +95,21 @@ def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
 
 # key, value in TOML, the message after the place
 BAD: list[tuple[str, str, str]] = [
+    ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
+    (
+        "breaker",
+        "{ turn = 1 }",
+        "got { turn = 1 }, expected only the keys `prompt` and `session`. Try",
+    ),
+    ("breaker", "{ prompt = 0 }", "got { prompt = 0 }, expected whole numbers, 1 or more. Try"),
+    ("keep_runs", "-1", "got -1, expected a whole number, 0 or more"),
+    ("artifacts_dir", '"/tmp"', 'got "/tmp", expected a folder inside the repository, relative'),
+    ("on_exhausted", '"block"', 'got "block", expected one of allow, stop'),
+    ("pass_env", '"HOME"', 'got "HOME", expected an array of texts. Try ["HOME"].'),
+    ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
+    ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
+    ("observe", "1", "got 1, expected true or false, without quotes"),
+    ("baseline", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("jobs", '"many"', 'got "many", expected a whole number, 0 or more'),
     ("jobs", "-1", "got -1, expected a whole number, 0 or more"),
     ("jobs", "true", "got true, expected a whole number, 0 or more"),
@@ -174,7 +189,14 @@ BAD: list[tuple[str, str, str]] = [
     ("enabled_agents", "{}", "got {}, expected an array of texts"),
     ("max_retries", "1.0", "got 1.0, expected a whole number, 0 or more"),
 ]
-REST = {"command": " and its arguments", "working_dir": " to its root", "runner": " `pre-commit`?"}
+REST = {
+    "artifacts_dir": " to its root",
+    "breaker": " breaker = { prompt = 10, session = 30 }.",
+    "command": " and its arguments",
+    "failures": " to repeat at position 0.",
+    "runner": " `pre-commit`?",
+    "working_dir": " to its root",
+}
 
 
 def test_bad_values_cover_every_key() -> None:
@@ -205,6 +227,7 @@ def test_bad_value(key: str, value: str, message: str) -> None:
 
 
 HUGE = "1" + "0" * 400
+KNOWN = "jobs, max_output, link, breaker, keep_runs, artifacts_dir, gates, hooks"
 
 
 @pytest.mark.parametrize("key", ["timeout", "jobs", "max_output"])
@@ -226,7 +249,10 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
     [
         ("job = 1", "job: unknown key. Did you mean `jobs`?"),
         ("gate = {}", "gate: unknown key. Did you mean `gates`?"),
-        ("zzz = 1", "zzz: unknown key. Known here: jobs, max_output, link, gates, hooks."),
+        (
+            "zzz = 1",
+            f"zzz: unknown key. Known here: {KNOWN}.",
+        ),
         (
             '[gates.g]\ncommand = "x"\ntimout = 1',
             "gates.g.timout: unknown key. Did you mean `timeout`?",
@@ -256,7 +282,7 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
         ),
         (
             '"odd\\nkey" = 1',
-            '"odd\\nkey": unknown key. Known here: jobs, max_output, link, gates, hooks.',
+            f'"odd\\nkey": unknown key. Known here: {KNOWN}.',
         ),
         ("gates = 1", "gates: got 1, expected a table for each name"),
         ("hooks = []", "hooks: got [], expected a table for each name"),

@@ -52,6 +52,14 @@ GOOD: dict[str, list[Any]] = {
     "enabled_tools": [[], ["Edit"]],
     "enabled_agents": [[], ["rust-engineer"]],
     "max_retries": [0, 7],
+    "on_exhausted": ["allow", "stop"],
+    "breaker": [{}, {"prompt": 3}, {"prompt": 1, "session": 100}],
+    "keep_runs": [0, 200],
+    "artifacts_dir": ["out", "build/gates"],
+    "pass_env": [[], ["ANTHROPIC_API_KEY"]],
+    "failures": ["pytest", "^FAIL .*"],
+    "observe": [True, False],
+    "baseline": [True, False],
 }
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
@@ -177,7 +185,7 @@ def test_defaults_and_meanings_are_the_tables() -> None:
     assert gate["timeout"]["default"] == 300
     assert gate["env"]["default"] == {}
     assert "default" not in gate["files"]
-    assert gate["git_env"]["description"] == GATE_KEYS[-1].meaning
+    assert gate["baseline"]["description"] == GATE_KEYS[-1].meaning
 
 
 def pyproject(settings_toml: str) -> str:

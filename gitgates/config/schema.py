@@ -6,39 +6,16 @@ The parser, the JSON Schema and the reference page are all made from this table.
 from __future__ import annotations
 
 from gitgates.config import values
+from gitgates.config.gate_keys import GATE_KEYS
+from gitgates.config.key import FILLED, TEXTS, Key, enum
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.record import Record
-from gitgates.types import ACTIONS, PRIORITIES
+from gitgates.types import ACTIONS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+__all__ = ["GATE_KEYS", "HOOK_KEYS", "TOP_KEYS", "Key", "hook_keys"]
 
 # Names that a later built-in policy answers to; a gate of the same name would be ambiguous then.
 POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
-
-_TEXT = {"type": "string"}
-_FILLED = {"type": "string", "pattern": r"\S"}
-_TEXTS = {"type": "array", "items": _FILLED}
-
-
-class Key(Record):
-    """One key: how its value is parsed, what it means, where it may stand."""
-
-    name: str  # as it is written
-    field: str  # the record's field
-    parse: Callable[[object], object]
-    default: str  # as it is written; empty: none
-    meaning: str
-    json: Mapping[str, object]  # its JSON Schema
-    only_in: tuple[str, ...] = ()  # the hooks that it has a meaning in; (): all
-
-
-def _enum(*words: str) -> dict[str, object]:
-    return {"type": "string", "enum": list(words)}
-
 
 TOP_KEYS: tuple[Key, ...] = (
     Key(
@@ -56,7 +33,7 @@ TOP_KEYS: tuple[Key, ...] = (
         '"64 KiB"',
         "How much of a gate's output is kept and shown: its head and its tail, half of this each. "
         "The log file holds all of it.",
-        {"anyOf": [{"type": "integer", "minimum": 1}, _FILLED]},
+        {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]},
     ),
     Key(
         "link",
@@ -65,157 +42,39 @@ TOP_KEYS: tuple[Key, ...] = (
         '[".venv", "node_modules"]',
         "What git ignores and gates need all the same: linked into every private checkout, where "
         "the working tree has it.",
-        _TEXTS,
-    ),
-)
-
-GATE_KEYS: tuple[Key, ...] = (
-    Key(
-        "description",
-        "description",
-        values.text,
-        '""',
-        "What the gate checks, for people and agents.",
-        _TEXT,
+        TEXTS,
     ),
     Key(
-        "command",
-        "command",
-        values.command,
-        "",
-        "What runs. Text goes to `sh -c`; an array is executed as it is.",
-        {"anyOf": [_FILLED, {"type": "array", "items": _TEXT, "minItems": 1}]},
+        "breaker",
+        "breaker",
+        values.breaker,
+        "{ prompt = 10, session = 30 }",
+        "The most times that hooks of ours keep an agent from stopping, in one prompt and in one "
+        "session, whatever else is configured. Then it is let go, and the person is told.",
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                name: {"type": "integer", "minimum": 1} for name in ("prompt", "session")
+            },
+        },
     ),
     Key(
-        "pre-commit",
-        "pre_commit",
-        values.pre_commit,
-        "false",
-        "Instead of a command: run the hooks of the repository's own `.pre-commit-config.yaml` on "
-        "the event's paths. `true`: all of them; an array: those ids.",
-        {"anyOf": [{"type": "boolean"}, {**_TEXTS, "minItems": 1}]},
+        "keep_runs",
+        "keep_runs",
+        values.count,
+        "50",
+        "How many runs are kept in the state folder, with their logs and results.",
+        {"type": "integer", "minimum": 0},
     ),
     Key(
-        "runner",
-        "runner",
-        values.one_of("pre-commit", "prek"),
-        '"pre-commit"',
-        "The program that runs those hooks.",
-        _enum("pre-commit", "prek"),
-    ),
-    Key(
-        "working_dir",
-        "working_dir",
+        "artifacts_dir",
+        "artifacts_dir",
         values.folder,
-        '"."',
-        "The folder that the command runs in, relative to the root. Paths are passed relative to "
-        "it; patterns stay relative to the root.",
-        _FILLED,
-    ),
-    Key(
-        "env",
-        "env",
-        values.environment,
-        "{}",
-        "Environment variables set for the command.",
-        {"type": "object", "additionalProperties": _TEXT},
-    ),
-    Key(
-        "timeout",
-        "timeout_s",
-        values.duration,
-        "300",
-        'The most that the gate may take: seconds, or "30s", "2m", "1h30m". Then its whole process '
-        "group is ended, and the gate is `timed-out`.",
-        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _FILLED]},
-    ),
-    Key(
-        "on_pass",
-        "on_pass",
-        values.action,
-        '"CONTINUE"',
-        "What a pass leads to: `CONTINUE`, `BLOCK`, `STOP`, or the name of a gate.",
-        _FILLED,
-    ),
-    Key(
-        "on_fail",
-        "on_fail",
-        values.action,
-        '"BLOCK"',
-        "What everything that is not a pass leads to: `CONTINUE` (a warning), `BLOCK`, `STOP`, or "
-        "the name of a gate.",
-        _FILLED,
-    ),
-    Key(
-        "files",
-        "files",
-        values.patterns,
         "",
-        "gitignore-style patterns. Where no path of the event matches, the gate is skipped. "
-        "Missing: every path; an empty array: none.",
-        _TEXTS,
-    ),
-    Key("exclude", "exclude", values.patterns, "[]", "Patterns of paths to leave out.", _TEXTS),
-    Key(
-        "pass_files",
-        "pass_files",
-        values.flag,
-        "false",
-        'Append the matching paths to the command, in a shell string as `"$@"`, in as many runs '
-        "as the system's limit asks for.",
-        {"type": "boolean"},
-    ),
-    Key(
-        "pass_hook_input",
-        "pass_hook_input",
-        values.flag,
-        "false",
-        "Append the hook's own arguments to the command, and replay its standard input.",
-        {"type": "boolean"},
-    ),
-    Key(
-        "priority",
-        "priority",
-        values.one_of(*PRIORITIES),
-        '"normal"',
-        "Gates run by priority, then in the listed order.",
-        _enum(*PRIORITIES),
-    ),
-    Key(
-        "writes",
-        "writes",
-        values.flag,
-        "false",
-        "The gate changes files: it runs alone, and before a commit a change counts as a failure, "
-        "so that it can be looked at and staged.",
-        {"type": "boolean"},
-    ),
-    Key(
-        "restage",
-        "restage",
-        values.flag,
-        "false",
-        "With `writes`: before a commit, what the gate changed in files that are wholly staged "
-        "goes into the commit. A change of any other file still fails it.",
-        {"type": "boolean"},
-    ),
-    Key(
-        "required",
-        "required",
-        values.flag,
-        "false",
-        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away.",
-        {"type": "boolean"},
-    ),
-    Key(
-        "git_env",
-        "git_env",
-        values.one_of("auto", "commit", "clean"),
-        '"auto"',
-        "Which of git's own variables the gate gets. `auto`: none, but a private copy of the index "
-        "where that is not the usual one (`commit -a`, `commit -- path`). `commit`: always that "
-        "copy. `clean`: never.",
-        _enum("auto", "commit", "clean"),
+        "A folder inside the repository that results of runs are copied to, for CI to collect. "
+        "Have git ignore it.",
+        FILLED,
     ),
 )
 
@@ -224,7 +83,7 @@ _AGENT_EVENTS = tuple(name for name, point in HOOK_POINTS.items() if point.host 
 _RETRY_EVENTS = ("Stop", "SubagentStop", "headless")
 
 HOOK_KEYS: tuple[Key, ...] = (
-    Key("gates", "gates", values.names, "[]", "The gates that run, by name.", _TEXTS),
+    Key("gates", "gates", values.names, "[]", "The gates that run, by name.", TEXTS),
     Key(
         "strategy",
         "strategy",
@@ -232,7 +91,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         '"sequence"',
         "`sequence`: stop at the first gate that blocks. `collect`: run all, independent ones at "
         "once, and report every failure.",
-        _enum("sequence", "collect"),
+        enum("sequence", "collect"),
     ),
     Key(
         "unstaged",
@@ -243,7 +102,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         "commit): nothing; tracked files are as they are being committed, untracked ones stay. "
         "`checkout` (the default before a push): exactly what is being committed or pushed, in a "
         "private checkout. `keep`: the working tree as it is.",
-        _enum("hide", "checkout", "keep"),
+        enum("hide", "checkout", "keep"),
         ("pre-commit", "pre-merge-commit", "pre-push"),
     ),
     Key(
@@ -252,7 +111,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         values.names,
         "",
         "The agent's tools that the hook answers to. Missing: all; an empty array: none.",
-        _TEXTS,
+        TEXTS,
         _TOOL_EVENTS,
     ),
     Key(
@@ -261,7 +120,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         values.names,
         "",
         "The agents that the hook answers to. Missing: all; an empty array: none.",
-        _TEXTS,
+        TEXTS,
         _AGENT_EVENTS,
     ),
     Key(
@@ -272,6 +131,27 @@ HOOK_KEYS: tuple[Key, ...] = (
         "How often failures go back to the agent before it is let go.",
         {"type": "integer", "minimum": 0},
         _RETRY_EVENTS,
+    ),
+    Key(
+        "on_exhausted",
+        "on_exhausted",
+        values.one_of("allow", "stop"),
+        '"allow"',
+        "What happens when that is used up. `allow`: the agent is let go, and the person is told. "
+        "`stop`: the agent is stopped.",
+        enum("allow", "stop"),
+        _RETRY_EVENTS,
+    ),
+    Key(
+        "timeout",
+        "timeout_s",
+        values.duration,
+        "",
+        "The most that all gates of the hook may take together. Gates that did not get their turn "
+        "are reported as such. Missing: what the gates' own limits come to, or for an agent's "
+        "other events than Stop, SubagentStop and PostToolUse, a few seconds.",
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, FILLED]},
+        _AGENT_EVENTS,
     ),
 )
 

@@ -184,6 +184,32 @@ def folder(value: object) -> str:
     raise BadValue("a folder inside the repository, relative to its root")
 
 
+def breaker(value: object) -> tuple[int, int]:
+    """Parse the most blocks of a prompt and of a session: a table of two numbers above zero."""
+    hint = "Try breaker = { prompt = 10, session = 30 }."
+    if not isinstance(value, dict):
+        raise BadValue("a table of the numbers `prompt` and `session`", hint)
+    most = {"prompt": 10, "session": 30}
+    for name, number in value.items():
+        if name not in most:
+            raise BadValue("only the keys `prompt` and `session`", hint)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise BadValue("whole numbers, 1 or more", hint)
+        most[name] = number
+    return most["prompt"], most["session"]
+
+
+def failures(value: object) -> str:
+    """Parse the name of a preset, or a regular expression."""
+    if isinstance(value, str) and value.strip():
+        try:
+            re.compile(value)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise BadValue("a preset or a regular expression", f"Python says: {error}.") from None
+        return value
+    raise BadValue("a preset such as pytest or ruff, or a regular expression")
+
+
 def patterns(value: object) -> tuple[str, ...]:
     """Parse an array of gitignore-style patterns."""
     found = names(value)
