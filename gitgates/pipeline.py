@@ -13,7 +13,7 @@ from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
 from gitgates.record import Record
-from gitgates.runner import World, run_plan
+from gitgates.runner import run_plan
 from gitgates.shelter import Site, catch_up
 from gitgates.system.git import Git
 from gitgates.system.gitlocks import is_alive
@@ -21,6 +21,7 @@ from gitgates.system.index import named_index
 from gitgates.system.ledger import record
 from gitgates.system.scope import is_as_committed, paths_of
 from gitgates.types import BLOCK, Config, Decision, Event, Hook, Plan
+from gitgates.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

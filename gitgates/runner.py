@@ -12,8 +12,7 @@ from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.view import choose_view
 from gitgates.engine.walk import BEFORE_A_COMMIT, Due, advance
-from gitgates.errors import GitgatesError, Interrupted, StateError
-from gitgates.record import Record
+from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
@@ -27,62 +26,12 @@ from gitgates.types import STOP, Command, Config, Decision, Ending, Gate, GateRe
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
 
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.world import World
 
     Planner = Callable[[], tuple[Plan, Config]]
 
-    class Listener(Protocol):
-        """Who wants to know how a run goes on."""
-
-        def started(self, gate: str) -> None:
-            """Hear that a gate starts."""
-
-        def ended(self, result: GateResult, plan: Plan) -> None:
-            """Hear how a gate ended."""
-
-        def tick(self) -> None:
-            """Be called now and then while something runs."""
-
-        def said(self, text: str) -> None:
-            """Hear something that a person should know at once."""
-
-
 _SHOWN = 3  # paths, on one line
-
-
-class Silent:
-    """The listener that wants to know nothing."""
-
-    def started(self, gate: str) -> None:
-        """Ignore it."""
-
-    def ended(self, result: GateResult, plan: Plan) -> None:
-        """Ignore it."""
-
-    def tick(self) -> None:
-        """Ignore it."""
-
-    def said(self, text: str) -> None:
-        """Ignore it."""
-
-
-class World(Record):
-    """Where a plan runs."""
-
-    roots: Roots
-    git: Git  # in the root, with the environment that the host gave us
-    env: Mapping[str, str]  # what gates start from
-    listener: Listener
-    wants_ticks: bool = False
-    is_nested: bool = False  # another run here is waiting for this one
-    in_checkout: bool = False  # `git` works in a private checkout, with a repository of its own
-
-    def say(self, text: str) -> None:
-        """Tell the person something at once."""
-        self.listener.said(text)
 
 
 class _Job:
@@ -119,6 +68,8 @@ def run_plan(
             signals.drain()
             if signals.received:
                 raise Interrupted(f"interrupted by signal {signals.received[0]} while waiting")
+            if world.deadline and not world.deadline.left_s():
+                raise LockError("the working tree was in use by another run for too long")
 
         site = Site(world.roots, world.git._replace(apart=True), world.env, world.say, look)
         shelter = Shelter(site, hides=hides and locks, locks=locks)
@@ -148,7 +99,8 @@ class _Run:
         self.max_output = config.max_output_bytes
         self.slots = config.jobs or os.cpu_count() or 1
         self.run_abs = runs.new_run(self.world.roots.state_abs)
-        self.results: dict[tuple[str, int], GateResult] = {}
+        self.logs_abs = self.world.logs_abs or f"{self.run_abs}/logs"
+        self.results: dict[tuple[str, int], GateResult] = dict(self.world.earlier)
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self.index = self._committed_index()
@@ -183,8 +135,15 @@ class _Run:
         gate = due.step.gate
         if self.jobs and gate.writes:
             return
+        deadline = self.world.deadline
+        if deadline and not deadline.left_s():
+            reason = f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
+            result = GateResult(gate=gate.name, status="not-run", reason=reason)
+            self.results[gate.name, due.generation] = result
+            self.world.listener.ended(result, self.plan)
+            return
         commands = list(make_commands(due.step, self.plan.event, self._setting(gate)))
-        log_abs = runs.log_abs(self.run_abs, gate.name, due.generation)
+        log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
         job = _Job(due, commands, Capture(self.max_output, log_abs))
         if gate.writes:
             job.unstaged = unstaged_names(self.world.git)
@@ -196,8 +155,10 @@ class _Run:
     def _next_command(self, job: _Job, group: Group) -> None:
         """Start the next command of a gate; where there is none, the gate has ended."""
         while job.commands:
-            left_s = job.started + job.gate.timeout_s - time.monotonic()
-            child = group.start(job.commands.pop(0), max(left_s, 0.0), job.capture)
+            left_s = max(job.started + job.gate.timeout_s - time.monotonic(), 0.0)
+            if self.world.deadline:
+                left_s = min(left_s, self.world.deadline.left_s())
+            child = group.start(job.commands.pop(0), left_s, job.capture)
             if not isinstance(child, str):
                 job.child = child
                 if self.shelter.rescue:
@@ -226,13 +187,20 @@ class _Run:
             log_abs=job.capture.log_abs,
         )
         if result.status == "timed-out":
-            result = result._replace(reason=f"limit {job.gate.timeout_s:g} s")
+            result = result._replace(reason=self._limit(job, result.duration_s))
         staged = self._staged_by(job.gate)
         if job.gate.writes:
             result = self._look_at_files(job, result)
         result = self._judge_staging(job.gate, result, staged)
         self.results[job.gate.name, job.due.generation] = result
         self.world.listener.ended(result, self.plan)
+
+    def _limit(self, job: _Job, took_s: float) -> str:
+        """Say which limit a gate that timed out has met."""
+        deadline = self.world.deadline
+        if deadline and took_s < job.gate.timeout_s:
+            return f"limit {deadline.limit_s:g} s for all gates of the hook"
+        return f"limit {job.gate.timeout_s:g} s"
 
     def _look_at_files(self, job: _Job, result: GateResult) -> GateResult:
         """See what a gate changed, and put it into the commit where that is wished and right."""

@@ -201,6 +201,7 @@ class GateResult(Record):
     changed_paths: tuple[str, ...] = ()
     restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
     reason: str = ""  # why, where the status alone does not say
+    excused: str = ""  # why it does not count, though it is no pass
     log_abs: str = ""  # all of the output; empty where there was none
 
 
@@ -212,6 +213,7 @@ class Visit(Record):
     action: Action
     called_by: str = ""  # the gate whose action led here
     rescued_by: str = ""  # the gate that its on_fail chain ended well with
+    would: Action = ""  # of a gate that only observes: the action that it was kept from
 
 
 class Decision(Record):

@@ -22,7 +22,7 @@ LONGEST_FUNCTION = 60
 _ROOT = ("__init__", "__version__")  # the version, which everybody may know
 _GROUND = ("record", "errors", "types", "environ", "lifecycle")
 _ROOMS = ("config", "hosts", "engine", "policies", "system")
-_JOINED = (*_GROUND, *_ROOMS, "shelter", "runner")
+_JOINED = (*_GROUND, *_ROOMS, "shelter", "world", "runner")
 _HOUSE = (*_JOINED, "pipeline", "report")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
@@ -32,15 +32,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "lifecycle": ("record",),
     **dict.fromkeys(_ROOMS, _GROUND),
     "shelter": (*_GROUND, *_ROOMS),
-    "runner": (*_GROUND, *_ROOMS, "shelter"),
+    "world": (*_GROUND, *_ROOMS),
+    "runner": (*_GROUND, *_ROOMS, "shelter", "world"),
     "pipeline": _JOINED,
     "report": _JOINED,
+    "agent": _HOUSE,
     "install": _HOUSE,
     "discover": _HOUSE,
     "convert": _HOUSE,
     "doctor": (*_HOUSE, "install", "discover"),
-    "entry": _HOUSE,
-    "cli": (*_HOUSE, "install", "discover", "convert", "doctor"),
+    "entry": (*_HOUSE, "agent"),
+    "cli": (*_HOUSE, "agent", "install", "discover", "convert", "doctor"),
     "__main__": ("errors", "entry", "cli"),
     "__init__": (),
 }

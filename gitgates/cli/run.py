@@ -20,17 +20,18 @@ from gitgates.report.console import Console
 from gitgates.report.document import error_document, run_document
 from gitgates.report.jsonl import JsonLines
 from gitgates.report.text import Style
-from gitgates.runner import Silent, World, run_plan
+from gitgates.runner import run_plan
 from gitgates.system.terminal import Terminal, open_terminal
 from gitgates.types import Config, Decision, Hook, Plan
+from gitgates.world import Silent, World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.runner import Listener
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
+    from gitgates.world import Listener
 
 
 class Wish(Record):

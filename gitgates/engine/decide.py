@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.types import ALLOW, BLOCK, STOP, Decision, GateResult, Plan, Visit
+from gitgates.types import ACTIONS, ALLOW, BLOCK, STOP, Decision, GateResult, Plan, Visit
 
 _SHOWN = 3  # paths, on one line
 
@@ -21,8 +21,22 @@ def decide(plan: Plan, walk: Walk) -> Decision:
         reason="; ".join(dict.fromkeys(_reason(visit) for visit in deciding)),
         visits=walk.visits,
         not_run=walk.not_run,
-        notes=(plan.event.note, *notes) if plan.event.note else notes,
+        notes=tuple(note for note in (plan.event.note, *notes, *observed(walk.visits)) if note),
     )
+
+
+def observed(visits: tuple[Visit, ...]) -> tuple[str, ...]:
+    """Say what gates that only observe would have done."""
+    return tuple(
+        f"gate `{visit.result.gate}` only observes: it {describe(visit.result)}, which would have "
+        + ("been a warning" if visit.would == "CONTINUE" else f"led to {_target(visit.would)}")
+        for visit in visits
+        if visit.would and (visit.would != "CONTINUE" or visit.result.status != "passed")
+    )
+
+
+def _target(action: str) -> str:
+    return action if action in ACTIONS else f"gate `{action}`"
 
 
 def _decides(visit: Visit) -> bool:

@@ -41,6 +41,16 @@ GIT_LOCAL = (
     "GIT_AUTHOR_DATE",
 )
 
+# The client hands its hooks everything that it has itself. Source: recorded from the client.
+AGENTS_OWN = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_ENV_FILE",
+)
+
 
 class GitView(Record):
     """What a gate's own git commands need to know to see what is being committed."""
@@ -55,6 +65,10 @@ def gate_env(
 ) -> tuple[tuple[str, str], ...]:
     """Return the environment of one gate."""
     env = without_git(base)
+    if event.host == "claude":
+        for name in AGENTS_OWN:
+            if name not in gate.pass_env:
+                env.pop(name, None)
     if view.git_dir_abs:
         env["GIT_DIR"] = view.git_dir_abs
         env["GIT_WORK_TREE"] = view.root_abs

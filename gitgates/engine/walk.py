@@ -86,6 +86,10 @@ class _Walker:
                 self.visits.append(Visit(result, BLOCK, "BLOCK", called_by))
                 break  # we ended it: that is nothing to act upon
             action = step.gate.on_pass if passed else step.gate.on_fail
+            if step.gate.observe or result.excused:
+                would = action if step.gate.observe else ""
+                self.visits.append(Visit(result, ALLOW, "CONTINUE", called_by, would=would))
+                break
             self.visits.append(Visit(result, _plain(action, passed=passed), action, called_by))
             if action in ACTIONS:
                 break

@@ -13,11 +13,11 @@ from gitgates.lifecycle import HOOK_POINTS
 from gitgates.pipeline import ACTIVE, handle, is_running_here
 from gitgates.report.console import Console
 from gitgates.report.text import Style
-from gitgates.runner import World
 from gitgates.system.git import Git
 from gitgates.system.kept_hook import SUFFIX, KeptHook
 from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.terminal import Terminal, open_terminal
+from gitgates.world import World
 
 
 def run(args: list[str]) -> int:

@@ -11,11 +11,11 @@ from gitgates.lifecycle import HOOK_POINTS
 from gitgates.pipeline import handle
 from gitgates.report.console import Console
 from gitgates.report.text import Style
-from gitgates.runner import World
 from gitgates.system.git import Git
 from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.scope import pushed_id
 from gitgates.system.terminal import open_terminal
+from gitgates.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

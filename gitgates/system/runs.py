@@ -16,7 +16,7 @@ def new_run(state_abs: str) -> str:
     return f"{state_abs}/runs/{stamp}-{os.getpid()}"
 
 
-def log_abs(run_abs: str, gate: str, attempt: int) -> str:
+def log_abs(logs_abs: str, gate: str, attempt: int) -> str:
     """Return the log file of one gate. Every gate name makes a file name, and no two the same."""
     safe = "".join(char if char.isalnum() or char in "-_ " else _escape(char) for char in gate)
     if len(os.fsencode(safe)) > _LONGEST_NAME:
@@ -25,7 +25,7 @@ def log_abs(run_abs: str, gate: str, attempt: int) -> str:
         # What is cut off is stood for by a number that only this name has, as good as always.
         safe = f"{safe[:_CUT]}%{zlib.crc32(os.fsencode(gate)):08x}"
     again = f".{attempt}" if attempt else ""
-    return f"{run_abs}/logs/{safe}{again}.log"
+    return f"{logs_abs}/{safe}{again}.log"
 
 
 def _escape(char: str) -> str:

@@ -1,0 +1,145 @@
+"""The journal of one session of an agent: append-only, one JSON object a line.
+
+State is a fold over it (policies/session.py), so that nothing is ever rewritten. Hooks run side by
+side and are killed in the middle: each append is one write under the file's lock, and a line that a
+killed one left torn is dropped when it is read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Fact: TypeAlias = dict[str, Any]
+
+VERSION = 1
+FOLDER = "sessions"
+_LONGEST_NAME = 80
+_UNKNOWN = "unknown"
+
+
+class Journal:
+    """The journal of one session in one worktree."""
+
+    def __init__(self, state_abs: str, session: str) -> None:
+        self.path_abs = f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl"
+        self.torn = 0  # lines that the last reading dropped
+
+    def append(self, *facts: Fact) -> None:
+        """Append facts, all of them or none.
+
+        Raises: OSError where they cannot be written.
+        """
+        stamp = round(time.time(), 3)
+        head = {"v": VERSION, "t": stamp}
+        lines = b"".join(json.dumps({**head, **fact}).encode("ascii") + b"\n" for fact in facts)
+        fd = _open(self.path_abs)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                lines = b"\n" + lines  # whoever wrote last was killed in the middle
+            if os.write(fd, lines) != len(lines):
+                os.ftruncate(fd, size)
+                raise OSError(28, "no space left on the device", self.path_abs)
+        finally:
+            os.close(fd)
+
+    def read(self) -> list[Fact]:
+        """Return all facts, in order. A journal that is not there has none.
+
+        Raises: OSError where it cannot be read.
+        """
+        try:
+            with open(self.path_abs, "rb", buffering=0) as file:
+                raw = file.read()
+        except FileNotFoundError:
+            return []
+        found = [_parse(line) for line in raw.split(b"\n") if line]
+        facts = [fact for fact in found if fact is not None]
+        self.torn = len(found) - len(facts)
+        return facts
+
+
+class Turn:
+    """A lock on one event of a session: its second delivery waits until the first is answered."""
+
+    def __init__(self, journal: Journal, key: str) -> None:
+        base = journal.path_abs.removesuffix(".jsonl")
+        self._path_abs = f"{base}.{zlib.crc32(key.encode()):08x}.lock"
+        self._fd = -1
+
+    def take(self, longest_s: float) -> bool:
+        """Wait for it; tell whether it came.
+
+        Raises: OSError where there can be no such file.
+        """
+        until = time.monotonic() + longest_s
+        while self._fd < 0:
+            fd = _open(self._path_abs)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Removed by its last holder between the two calls: it would protect nothing.
+                if os.path.samestat(os.fstat(fd), os.stat(self._path_abs)):
+                    self._fd = fd
+                    return True
+            except (BlockingIOError, FileNotFoundError):
+                pass
+            os.close(fd)
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def give_back(self) -> None:
+        """Let the next one in."""
+        if self._fd >= 0:
+            try:
+                os.unlink(self._path_abs)
+            except OSError:
+                pass  # no harm: it is found, and locked, again
+            os.close(self._fd)
+            self._fd = -1
+
+
+def sessions(state_abs: str) -> list[str]:
+    """Return the journals of a worktree, the newest last."""
+    try:
+        entries = [e for e in os.scandir(f"{state_abs}/{FOLDER}") if e.name.endswith(".jsonl")]
+        return [e.path for e in sorted(entries, key=lambda e: e.stat().st_mtime_ns)]
+    except OSError:
+        return []
+
+
+def file_name(session: str) -> str:
+    """Return a file name for a session's id, which is opaque: any text makes one."""
+    plain = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session)
+    if plain == session and 0 < len(session) <= _LONGEST_NAME:
+        return session
+    if not session:
+        return _UNKNOWN
+    return f"{plain[:_LONGEST_NAME]}.{zlib.crc32(session.encode('utf-8', 'replace')):08x}"
+
+
+def _parse(line: bytes) -> Fact | None:
+    try:
+        fact = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return fact if isinstance(fact, dict) and fact.get("v") == VERSION else None
+
+
+def _open(path_abs: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        return os.open(path_abs, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        return os.open(path_abs, flags, 0o600)
