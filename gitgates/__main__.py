@@ -25,6 +25,10 @@ def main() -> NoReturn:
             from gitgates.entry import precommit
 
             _leave(_guarded(precommit.run, rest))
+        case "agent-hook":
+            from gitgates.entry import agent
+
+            _leave(_guarded(agent.run, rest))
         case "rescue":
             from gitgates.entry import rescue
 

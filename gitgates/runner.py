@@ -112,7 +112,8 @@ class _Run:
                 raise Interrupted(_say_interrupted(group.interrupted_by, self.results))
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
-                return decide(self.plan, walk)
+                results = tuple(self.results.items())
+                return decide(self.plan, walk)._replace(results=results)
             if walk.verdict == STOP:
                 group.end_all()
             if not group.interrupted_by:

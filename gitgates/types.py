@@ -75,6 +75,7 @@ class Answer(Record):
     verdict: Verdict = ALLOW
     to_agent: str = ""  # why, and what to do; or what it should know
     to_person: str = ""
+    as_before: str | None = None  # what the host received for the same event, to be repeated
 
 
 class Event(Record):
@@ -224,6 +225,7 @@ class Decision(Record):
     reason: str = ""  # for a person, one line
     visits: tuple[Visit, ...] = ()  # in the order in which the walk met them
     not_run: tuple[str, ...] = ()  # listed gates that did not get their turn
+    results: tuple[tuple[tuple[str, int], GateResult], ...] = ()  # what a run goes on from
     notes: tuple[str, ...] = ()
 
 

@@ -26,6 +26,7 @@ VERBS = {
     "convert": "Take over the gates of another tool.",
     "schema": "Print the JSON Schema of the configuration.",
     "completion": "Print the completion script of a shell.",
+    "cannot-fix": "Say that a gate's failure cannot be fixed here.",
     "recover": "Put back what a killed run had hidden.",
 }
 

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 
 
 @click.command("explain", cls=PathCommand)
-@click.argument("hook", type=HookName())
+@click.argument("hook", type=HookName(), required=False)
+@click.option(
+    "--for-agent",
+    is_flag=True,
+    help="Print the rules as a coding agent is told them at the start of a session.",
+)
 @path_options
 @click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
-def command(hook: str, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
+def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> int:  # noqa: ANN401 - click's
     """Tell what HOOK would run now: every gate, why or why not, on which paths.
 
     Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
@@ -36,6 +41,13 @@ def command(hook: str, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click
     """
     roots, git = here()
     config = configuration(roots)
+    if for_agent:
+        from gitgates.report.rules import rules_text
+
+        click.echo(rules_text(config))
+        return OK
+    if hook is None:
+        raise click.UsageError("Missing argument 'HOOK'.", click.get_current_context())
     found = find_hook(config, hook)
     if found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)

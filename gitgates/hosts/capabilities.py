@@ -65,5 +65,3 @@ def reaches_agent(event: str, verdict: Verdict) -> bool:
             return (has.block or has.deny) and not event.startswith("UserPrompt")
         case _:
             return False
-
-

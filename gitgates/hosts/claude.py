@@ -73,6 +73,8 @@ def is_pseudo_prompt(payload: Payload) -> bool:
 
 def encode(event: str, answer: Answer) -> bytes:
     """Return what the client receives: one JSON object, or nothing."""
+    if answer.as_before is not None:
+        return answer.as_before.encode("ascii", "replace")
     verdict, _why = express(event, answer.verdict)
     has = CLAUDE.get(event, NOTHING)
     reason = answer.to_agent or answer.to_person or "gitgates refused this."

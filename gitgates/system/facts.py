@@ -67,6 +67,14 @@ def range_paths(git: Git, old: str, new: str) -> tuple[str, ...]:
     return tuple(sorted(_raw_paths(git.out("diff", *_DIFF, old, new, "--"))))
 
 
+def tree_paths(git: Git, old: str, new: str) -> tuple[str, ...]:
+    """Return what differs between two trees and is there in the newer one.
+
+    Raises: GitError where one of them is not there.
+    """
+    return tuple(sorted(_raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--"))))
+
+
 def merged_paths(git: Git) -> tuple[str, ...]:
     """Return what the merge or pull that just ended brought."""
     old = git.ask("rev-parse", "--verify", "--quiet", "ORIG_HEAD")

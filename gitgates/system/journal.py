@@ -7,6 +7,7 @@ killed one left torn is dropped when it is read.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -28,8 +29,8 @@ _UNKNOWN = "unknown"
 class Journal:
     """The journal of one session in one worktree."""
 
-    def __init__(self, state_abs: str, session: str) -> None:
-        self.path_abs = f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl"
+    def __init__(self, path_abs: str) -> None:
+        self.path_abs = path_abs
         self.torn = 0  # lines that the last reading dropped
 
     def append(self, *facts: Fact) -> None:
@@ -48,7 +49,7 @@ class Journal:
                 lines = b"\n" + lines  # whoever wrote last was killed in the middle
             if os.write(fd, lines) != len(lines):
                 os.ftruncate(fd, size)
-                raise OSError(28, "no space left on the device", self.path_abs)
+                raise OSError(errno.ENOSPC, "no space left on the device", self.path_abs)
         finally:
             os.close(fd)
 
@@ -101,12 +102,18 @@ class Turn:
     def give_back(self) -> None:
         """Let the next one in."""
         if self._fd >= 0:
+            fd, self._fd = self._fd, -1
             try:
                 os.unlink(self._path_abs)
             except OSError:
-                pass  # no harm: it is found, and locked, again
-            os.close(self._fd)
-            self._fd = -1
+                return  # no harm: it is found, and locked, again
+            finally:
+                os.close(fd)
+
+
+def session_journal(state_abs: str, session: str) -> Journal:
+    """Return the journal of a session, named as its host names it."""
+    return Journal(f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl")
 
 
 def sessions(state_abs: str) -> list[str]:
@@ -120,7 +127,9 @@ def sessions(state_abs: str) -> list[str]:
 
 def file_name(session: str) -> str:
     """Return a file name for a session's id, which is opaque: any text makes one."""
-    plain = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session)
+    plain = "".join(
+        char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session
+    )
     if plain == session and 0 < len(session) <= _LONGEST_NAME:
         return session
     if not session:

@@ -1,0 +1,226 @@
+"""One try of an agent at stopping: what its gates say, and what that leads to."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from gitgates.agent.baseline import Known, excuse
+from gitgates.agent.checks import (
+    deciding,
+    failures_of,
+    remember,
+    run_check,
+    set_of_gates,
+    situation,
+    unpassed,
+)
+from gitgates.engine.failures import Failure, compare, does_not_converge
+from gitgates.policies.retry import BLOCKED, NO_RESULT, STOPPED, Limits, Try, rule
+from gitgates.report.feedback import feedback, person_text, stop_text
+from gitgates.types import BLOCK, STOP, WARN, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from gitgates.agent.checks import Check
+    from gitgates.agent.place import Place
+    from gitgates.policies.retry import Ruling
+    from gitgates.policies.session import Fact, Round, Session
+    from gitgates.report.feedback import Situation
+    from gitgates.types import Decision, Verdict
+
+    # The answer, the round for the journal, and what else goes there.
+    Led: TypeAlias = tuple[Answer, Fact, list[Fact]]
+    Found: TypeAlias = dict[str, tuple[Failure, ...]]
+
+_TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
+_LATER = 2000  # characters of what the agent is told with the next prompt
+_NOTHING_HAPPENED = "Nothing has happened since the last attempt, so that its result stands"
+_IT_WAS = ". It was:\n\n"
+_END_NOW = (
+    "\n\nDo no more work: end now, with a short report of what is done and what is not. The main "
+    "conversation will be stopped, too."
+)
+
+
+class Attempt:
+    """One try at stopping."""
+
+    def __init__(self, place: Place, check: Check, session: Session, tree: str) -> None:
+        self._place = place
+        self._session = session
+        self._tree = tree  # that the gates will see; empty: not known for certain
+        self._prompt = session.prompt_of(place.payload.prompt_id)
+        payload = place.payload
+        self._rounds = session.rounds_of(
+            payload.event, payload.agent_id, self._prompt, set_of_gates(check)
+        )
+        self._check = self._in_folder_of_cycle(check)
+
+    def _in_folder_of_cycle(self, check: Check) -> Check:
+        """Have all attempts of one cycle in one folder."""
+        first = self._rounds[0].run if self._rounds else ""
+        number = len(self._rounds) + 1
+        if not first:
+            return check
+        return check._replace(run_abs=first, logs_abs=f"{first}/logs/attempt-{number}")
+
+    def stands(self, last_before: str) -> Round | None:
+        """Return the round whose result stands, because nothing has happened since."""
+        last = self._rounds[-1] if self._rounds else None
+        if last is None or last.outcome != BLOCKED or last.key != last_before:
+            return None
+        same = last.tree == self._tree != "" and last.config == self._check.plan.config_digest
+        return last if same and not self._tools_were_used(last.transcript) else None
+
+    def _tools_were_used(self, since: int) -> bool:
+        """Tell whether the transcript shows a tool call since; where there is none, it does not.
+
+        We hear of a tool call ourselves only where the configuration asks for it.
+        """
+        try:
+            with open(self._place.payload.transcript_abs, "rb", buffering=0) as file:
+                file.seek(max(since, 0))
+                return since < 0 or _TOOLS_MARK in file.read()
+        except OSError:
+            return False
+
+    def repeat(self, last: Round) -> Led:
+        """Return the earlier result once more; it counts as an attempt."""
+        ruling = self._rule(BLOCK, last.statuses, last.fingerprints())
+        fact = {
+            **remember(self._place, self._check, last.statuses, self._prompt),
+            "failures": [[gate, list(found)] for gate, found in last.failures],
+            **self._facts_of(ruling),
+        }
+        if ruling.outcome == BLOCKED:
+            text = (
+                f"{_NOTHING_HAPPENED} (attempt {ruling.attempt} of {ruling.attempts}){_IT_WAS}"
+                + _reason_in(last.answer)
+            )
+            return Answer(BLOCK, to_agent=text), fact, []
+        names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
+        text = f"gitgates: {names}: the agent was let go {ruling.how}. Report: {last.run}"
+        answer = Answer(max(ruling.verdict, WARN), to_agent=text, to_person=text)
+        return answer, fact, [self._warning(text)]
+
+    def run(self, note: str) -> Led:
+        """Run the gates; return what that leads to."""
+        decision = run_check(self._place, self._check, {})
+        decision, known, learnt = excuse(self._place, self._check, self._session, decision)
+        found = self._failures(decision)
+        marks = frozenset(
+            f"{gate}:{failure.fingerprint}" for gate, each in found.items() for failure in each
+        )
+        asked = deciding(decision)
+        ruling = self._rule(decision.verdict, asked, marks)
+        said = self._situation(decision, found, known)
+        if note:
+            said = said._replace(notes=(*said.notes, note))
+        answer, more = self._answer(ruling, said)
+        fact = {
+            **remember(self._place, self._check, asked, self._prompt),
+            "failures": [
+                [gate, [[one.fingerprint, one.title] for one in each]]
+                for gate, each in found.items()
+            ],
+            **self._facts_of(ruling),
+        }
+        return answer, fact, [*learnt, *more]
+
+    def _facts_of(self, ruling: Ruling) -> Fact:
+        try:
+            length = os.stat(self._place.payload.transcript_abs).st_size
+        except OSError:
+            length = -1
+        return {"outcome": ruling.outcome, "tree": self._tree, "transcript": length}
+
+    def _rule(
+        self, verdict: Verdict, asked: tuple[tuple[str, str], ...], marks: frozenset[str]
+    ) -> Ruling:
+        hook, config = self._check.hook, self._check.config
+        rounds = (*(one.fingerprints() for one in self._rounds), marks)
+        one = Try(
+            hook=hook.name,
+            prompt=self._prompt,
+            agent=self._place.payload.agent_id,
+            gates=set_of_gates(self._check),
+            verdict=verdict,
+            deciding=asked,
+            diverges=does_not_converge(rounds),
+        )
+        limits = Limits(hook.max_retries, *config.breaker, stops=hook.on_exhausted == "stop")
+        return rule(self._session, one, limits)
+
+    def _failures(self, decision: Decision) -> Found:
+        gates = {step.gate.name: step.gate for step in self._check.plan.steps}
+        root_abs = self._place.roots.root_abs
+        return {
+            visit.result.gate: failures_of(gates[visit.result.gate], visit.result, root_abs)
+            for visit in unpassed(decision)
+            if visit.result.status not in ("passed", *NO_RESULT)
+        }
+
+    def _situation(self, decision: Decision, found: Found, known: dict[str, Known]) -> Situation:
+        """Return what there is to say, with what has changed since the last attempt."""
+        earlier = dict(self._rounds[-1].failures) if self._rounds else {}
+        before = {gate: tuple(Failure(*one) for one in each) for gate, each in earlier.items()}
+        changes = {
+            gate: compare(before.get(gate, ()), each) for gate, each in found.items() if earlier
+        }
+        said = situation(self._place, self._check, decision, changes)
+        given_up = self._session.reasons_not_to_fix(self._prompt)
+        nothing = Known()
+        findings = [
+            one._replace(
+                cannot_fix=given_up.get(one.result.gate, ""),
+                known=known.get(one.result.gate, nothing).failures,
+                note=known.get(one.result.gate, nothing).note,
+            )
+            for one in said.findings
+        ]
+        told = tuple(one.told for one in known.values() if one.told)
+        return said._replace(findings=tuple(findings), notes=(*said.notes, *told))
+
+    def _answer(self, ruling: Ruling, said: Situation) -> tuple[Answer, list[Fact]]:
+        observed = "\n".join(said.observed)
+        match ruling.outcome:
+            case "passed" if ruling.verdict == WARN:
+                text = person_text(said, "with a warning")
+                return Answer(WARN, to_person=text), [self._warning(feedback(said, _LATER))]
+            case "passed":
+                return Answer(to_person="\n".join((*said.observed, *said.notes))), []
+            case "blocked":
+                said = said._replace(attempt=ruling.attempt, attempts=ruling.attempts)
+                return Answer(BLOCK, to_agent=feedback(said), to_person=observed), []
+            case "stopped":
+                return self._stop(said, stop_text(said))
+            case _ if ruling.verdict == STOP:
+                return self._stop(said, person_text(said, ruling.how))
+            case _:
+                text = person_text(said, ruling.how) + f" Report: {self._check.run_abs}"
+                return Answer(WARN, to_person=text), [self._warning(text)]
+
+    def _warning(self, text: str) -> Fact:
+        return {"what": "warning", "hook": self._place.payload.event, "text": text}
+
+    def _stop(self, said: Situation, text: str) -> tuple[Answer, list[Fact]]:
+        if self._place.payload.event == "Stop":
+            return Answer(STOP, to_agent=text, to_person=text), []
+        if any(one.outcome == STOPPED for one in self._rounds):
+            return Answer(), []  # it was told; nothing else can end it
+        reason = feedback(said, _LATER) + _END_NOW
+        return Answer(BLOCK, to_agent=reason, to_person=text), [{"what": "stop", "reason": text}]
+
+
+def _reason_in(answer: str) -> str:
+    """Return the reason in what the host received, as it was said first."""
+    try:
+        reason = str(json.loads(answer).get("reason", ""))
+    except (ValueError, AttributeError):
+        return ""
+    while reason.startswith(_NOTHING_HAPPENED):
+        reason = reason.partition(_IT_WAS)[2]
+    return reason

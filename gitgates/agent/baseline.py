@@ -1,0 +1,158 @@
+"""Failures that were there before the agent came: they are said once, and do not count.
+
+At its first failure in a session, a gate with `baseline = true` runs once more, on the session's
+first snapshot, in a private checkout.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from gitgates.agent.checks import Check, failures_of, run_check, whole_output, world_of
+from gitgates.engine.environment import without_git
+from gitgates.engine.failures import Failure
+from gitgates.errors import GitgatesError
+from gitgates.pipeline import inside
+from gitgates.policies.session import Baseline
+from gitgates.record import Record
+from gitgates.runner import run_plan
+from gitgates.system.git import Git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Fact, Session
+    from gitgates.types import Decision, Gate, GateResult, Step
+
+_NO_VERDICT = {
+    "timed-out": "it timed out on the session's first snapshot",
+    "killed": "it was killed on the session's first snapshot",
+    "not-started": "it could not be started on the session's first snapshot",
+    "not-run": "there was no time left to run it on the session's first snapshot",
+}
+_SHOWN = 5
+
+
+class Known(Record):
+    """What is known of a gate's failures from before the session."""
+
+    failures: tuple[Failure, ...] = ()  # those that are still there
+    note: str = ""  # why they count all the same
+    excused: str = ""  # why nothing that the gate says counts
+    told: str = ""  # the same for people, once
+
+
+def excuse(
+    place: Place, check: Check, session: Session, decision: Decision
+) -> tuple[Decision, dict[str, Known], list[Fact]]:
+    """Let failures that were there before not count, and go on where they were in the way.
+
+    Returns the decision then, what is known of each such gate, and what the journal learns.
+    """
+    known: dict[str, Known] = {}
+    learnt: list[Fact] = []
+    while found := _next(check, decision, known):
+        step, result = found
+        key = _key(step.gate, session)
+        before = dict(session.baselines).get(key)
+        if is_first := before is None:
+            before = _find_out(place, check, session, step)
+            learnt.append(_fact(key, before))
+        one = _compare(place, check, (step, result), before)
+        known[step.gate.name] = one if is_first else one._replace(told="")
+        if one.excused:
+            earlier = {
+                place_: seen._replace(excused=one.excused) if seen is result else seen
+                for place_, seen in decision.results
+            }
+            decision = run_check(place, check, earlier)
+    return decision, known, learnt
+
+
+def _next(
+    check: Check, decision: Decision, known: dict[str, Known]
+) -> tuple[Step, GateResult] | None:
+    """Return the next gate that failed, and whose failures may have been there before."""
+    steps = {step.gate.name: step for step in check.plan.steps}
+    for visit in decision.visits:
+        step, result = steps[visit.result.gate], visit.result
+        if step.gate.baseline and result.status == "failed" and step.gate.name not in known:
+            return step, result
+    return None
+
+
+def _key(gate: Gate, session: Session) -> str:
+    definition = zlib.crc32(repr(gate).encode("utf-8", "replace"))
+    return f"{gate.name}:{definition:08x}:{session.base}"
+
+
+def _fact(key: str, found: Baseline) -> Fact:
+    failures = [list(one) for one in found.failures]
+    return {"what": "baseline", "definition": key, **found._asdict(), "failures": failures}
+
+
+def _find_out(place: Place, check: Check, session: Session, step: Step) -> Baseline:
+    """Run a gate on the session's first snapshot."""
+    from gitgates.system.checkout import lay_out  # cold: once a gate and session
+
+    gate = step.gate
+    if not session.base:
+        return Baseline(gate.name, why_not=session.no_base or "there is no first snapshot")
+    try:
+        with lay_out(place.roots, place.git, session.base, link=check.config.link) as checkout:
+            there = tuple(
+                path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
+            )
+            if step.paths and not there:
+                return Baseline(gate.name)  # nothing that it looks at was there
+            result = _run_there(place, check, step._replace(paths=there), checkout.root_abs)
+    except GitgatesError as error:
+        return Baseline(gate.name, why_not=error.message)
+    if why_not := _NO_VERDICT.get(result.status, ""):
+        return Baseline(gate.name, why_not=why_not)
+    if result.status == "passed":
+        return Baseline(gate.name)
+    failures = failures_of(gate, result, checkout.root_abs)
+    return Baseline(gate.name, tuple((one.fingerprint, one.title) for one in failures))
+
+
+def _run_there(place: Place, check: Check, step: Step, folder_abs: str) -> GateResult:
+    gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
+    alone = step._replace(gate=gate)
+    plan = check.plan._replace(listed=(step.gate.name,), steps=(alone,))
+    world = inside(world_of(place), check.plan.event)._replace(
+        git=Git(cwd_abs=folder_abs, env=without_git(place.env)),
+        in_checkout=True,
+        deadline=check.deadline,
+        logs_abs=f"{check.logs_abs}/baseline",
+    )
+    return run_plan(plan, check.config, world).visits[0].result
+
+
+def _compare(
+    place: Place, check: Check, failed: tuple[Step, GateResult], before: Baseline
+) -> Known:
+    """Return which failures were there before, and whether that excuses all of them."""
+    step, result = failed
+    gate = step.gate
+    if before.why_not:
+        why = f"Whether it failed before this session is not known ({before.why_not}), so that "
+        return Known(note=f"{why}everything counts.")
+    was = dict(before.failures)
+    now = failures_of(gate, result, place.roots.root_abs)
+    old = tuple(one for one in now if one.fingerprint in was)
+    if len(old) < len(now) or not old:
+        return Known(failures=old)
+    if not gate.failures and (named := _names_one_of(result, check.plan.event.paths or ())):
+        why = f"Its output was the same before this session, but it names `{named}`, which this "
+        return Known(note=f"{why}session has changed, so that it counts.")
+    shown = "; ".join(one.title for one in old[:_SHOWN]) + ("; …" if len(old) > _SHOWN else "")
+    text = f"not caused by this session: `{gate.name}` failed in the same way before it ({shown})"
+    return Known(failures=old, excused="the same failures were there before the session", told=text)
+
+
+def _names_one_of(result: GateResult, paths: tuple[str, ...]) -> str:
+    """Return a file of the session that an output names: there, the session may have a part."""
+    output = whole_output(result)
+    return next((path for path in paths if os.fsencode(path) in output), "")

@@ -1,0 +1,83 @@
+"""What an agent is answered while the configuration cannot be read.
+
+It cannot stop before that is mended, within bounds; and nothing keeps it from mending it.
+"""
+
+from __future__ import annotations
+
+from gitgates.agent.telling import new_facts
+from gitgates.config.load import FILES
+from gitgates.hosts.claude import encode
+from gitgates.policies.retry import BLOCKED, Limits, Try, rule
+from gitgates.policies.session import fold
+from gitgates.types import BLOCK, WARN, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.errors import ConfigError
+
+_GATES = "the configuration"
+_ENDINGS = ("Stop", "SubagentStop")
+# With no configuration to ask, the defaults of the keys max_retries and breaker.
+_LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
+
+
+def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
+    """Return the answer to an event of a repository whose configuration cannot be read."""
+    payload = place.payload
+    place.say(str(error))
+    try:
+        before = fold(place.journal.read())
+        place.journal.append(*new_facts(place, before, key))
+        if payload.event in _ENDINGS and payload.mode != "plan":
+            return _answer_ending(place, str(error), key)
+    except OSError as lost:
+        place.say(f"{place.journal.path_abs}: {lost.strerror}")
+        return Answer()
+    is_ours = any(path.endswith(FILES) for path in payload.paths)
+    if payload.event == "PostToolUse" and is_ours:
+        return Answer(WARN, to_agent=f"The configuration of gitgates has a problem now.\n\n{error}")
+    return Answer()
+
+
+def _answer_ending(place: Place, message: str, key: str) -> Answer:
+    payload = place.payload
+    if payload.event == "SubagentStop" and not payload.agent_type:
+        return Answer()
+    session = fold(place.journal.read())
+    if session.base and _is_unchanged(place, session.base):
+        return Answer()
+    prompt = session.prompt_of(payload.prompt_id)
+    broken = (("configuration", "failed"),)
+    one = Try(payload.event, prompt, payload.agent_id, _GATES, BLOCK, broken)
+    ruling = rule(session, one, _LIMITS)
+    if ruling.outcome == BLOCKED:
+        text = (
+            "The quality gates could not be read, so that nothing was checked "
+            f"(attempt {ruling.attempt} of {ruling.attempts}).\n\n{message}\n\n"
+            "Mend that place of the file, and check it with: gitgates check"
+        )
+        answer = Answer(BLOCK, to_agent=text)
+    else:
+        text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
+        answer = Answer(WARN, to_person=text)
+    fact = {
+        "what": "round",
+        "key": key,
+        "hook": payload.event,
+        "agent": payload.agent_id,
+        "prompt": prompt,
+        "gates": _GATES,
+        "outcome": ruling.outcome,
+        "statuses": list(broken),
+        "answer": encode(payload.event, answer).decode(),
+    }
+    place.journal.append(fact)
+    return answer
+
+
+def _is_unchanged(place: Place, base: str) -> bool:
+    from gitgates.agent.changed import snapshot_now  # runs git
+
+    return snapshot_now(place)[0] == base

@@ -1,0 +1,183 @@
+"""Run the gates of an agent's event, and put together what is to be said of them."""
+
+from __future__ import annotations
+
+import time
+
+from gitgates.engine.decide import observed
+from gitgates.engine.failures import Change, Failure, split
+from gitgates.engine.limits import gates_limit_s
+from gitgates.engine.plan import make_plan
+from gitgates.environ import skipped_gates
+from gitgates.pipeline import inside, record_skips
+from gitgates.record import Record
+from gitgates.report.feedback import Finding, Situation
+from gitgates.runner import run_plan
+from gitgates.shelter import Site, catch_up
+from gitgates.system.runs import new_run
+from gitgates.types import WARN, Event
+from gitgates.world import Deadline, Silent, World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Fact
+    from gitgates.types import Config, Decision, Gate, GateResult, Hook, Plan, Visit
+
+_NO_PASS = ("failed", "timed-out", "killed", "not-started", "not-run")
+_MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
+
+
+class _Listener(Silent):
+    """Hears what a person should know at once; there is none, so that the host's log does."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def said(self, text: str) -> None:
+        """Pass it on."""
+        self._place.say(text)
+
+
+class Check(Record):
+    """What is to be run, and where to."""
+
+    plan: Plan
+    config: Config
+    hook: Hook
+    run_abs: str
+    logs_abs: str
+    deadline: Deadline
+
+
+def make_check(
+    place: Place, config: Config, hook: Hook, paths: tuple[str, ...] | None
+) -> Check | None:
+    """Return what an event asks to be run; None where every gate is skipped."""
+    event = Event(
+        host="claude",
+        name=place.payload.event,
+        root_abs=place.roots.root_abs,
+        paths=paths,
+        stdin=place.raw,
+        payload=place.payload,
+    )
+    plan = make_plan(config, hook, event, skipped_gates(place.env))
+    world = world_of(place)
+    record_skips(plan, world)
+    if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
+        return None
+    limit_s = gates_limit_s(config, hook)
+    run_abs = new_run(place.roots.state_abs)
+    deadline = Deadline(time.monotonic() + limit_s, limit_s)
+    return Check(plan, config, hook, run_abs, f"{run_abs}/logs", deadline)
+
+
+def run_check(
+    place: Place, check: Check, earlier: Mapping[tuple[str, int], GateResult]
+) -> Decision:
+    """Run the gates; results in `earlier` stand.
+
+    Raises: GitgatesError for each expected failure.
+    """
+    world = world_of(place)
+    catch_up(Site(world.roots, world.git, world.env, world.say))
+    there = inside(world, check.plan.event)._replace(
+        deadline=check.deadline, logs_abs=check.logs_abs, earlier=earlier
+    )
+    return run_plan(check.plan, check.config, there)
+
+
+def world_of(place: Place) -> World:
+    """Return the world of an event: its repository, and the host's log to hear what is said."""
+    return World(place.roots, place.git, place.env, _Listener(place))
+
+
+def unpassed(decision: Decision) -> list[Visit]:
+    """Return the visits that something is to be said of, those that decide first."""
+    found = [
+        visit
+        for visit in decision.visits
+        if not visit.would
+        and not visit.result.excused
+        and (visit.verdict >= WARN or visit.result.status in _NO_PASS)
+    ]
+    return sorted(found, key=lambda visit: -visit.verdict)
+
+
+def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """Return gate and status of each visit that asks for what was decided."""
+    return tuple(
+        dict.fromkeys(
+            (visit.result.gate, visit.result.status)
+            for visit in decision.visits
+            if visit.verdict == decision.verdict and visit.action in ("BLOCK", "STOP")
+        )
+    )
+
+
+def remember(
+    place: Place, check: Check, statuses: tuple[tuple[str, str], ...], prompt: str
+) -> Fact:
+    """Return what the journal keeps of a check; what was made of it is added by the caller."""
+    return {
+        "hook": place.payload.event,
+        "agent": place.payload.agent_id,
+        "prompt": prompt,
+        "gates": set_of_gates(check),
+        "statuses": [list(one) for one in statuses],
+        "run": check.run_abs,
+        "config": check.plan.config_digest,
+    }
+
+
+def set_of_gates(check: Check) -> str:
+    """Return the gates that a hook lists, as one word: they are one cycle of fix and retry."""
+    return ", ".join(check.plan.listed)
+
+
+def failures_of(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure, ...]:
+    """Return the failures of a gate that failed in `root_abs`, told apart as its pattern says."""
+    return split(whole_output(result), gate.failures, gate.name, root_abs)
+
+
+def whole_output(result: GateResult) -> bytes:
+    """Return all of a gate's output, as far as that is reasonable; what was kept has a gap."""
+    if not (result.dropped_bytes and result.log_abs):
+        return result.output
+    try:
+        with open(result.log_abs, "rb") as file:
+            return file.read(_MOST_READ)
+    except OSError:
+        return result.output
+
+
+def situation(
+    place: Place, check: Check, decision: Decision, changes: Mapping[str, Change] | None = None
+) -> Situation:
+    """Return what there is to be said of a decision."""
+    gates = {step.gate.name: step.gate for step in check.plan.steps}
+    met = {visit.result.gate for visit in decision.visits}
+    why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
+    findings = tuple(
+        Finding(
+            result=visit.result,
+            description=gates[visit.result.gate].description,
+            change=(changes or {}).get(visit.result.gate),
+        )
+        for visit in unpassed(decision)
+    )
+    return Situation(
+        hook=place.payload.event,
+        root_abs=place.roots.root_abs,
+        attempt=0,
+        attempts=0,
+        findings=findings,
+        passed=tuple(
+            dict.fromkeys(v.result.gate for v in decision.visits if v.result.status == "passed")
+        ),
+        not_run=tuple((name, why) for name in decision.not_run if name not in met),
+        observed=observed(decision.visits),
+    )

@@ -1,0 +1,114 @@
+"""The gates of an event that is not the end of the agent's work, such as a tool call."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.agent.checks import deciding, make_check, remember, run_check, situation
+from gitgates.agent.place import edited_paths
+from gitgates.agent.replay import Turns
+from gitgates.config.load import FILES
+from gitgates.engine.limits import host_limit_s
+from gitgates.hosts.capabilities import express
+from gitgates.policies.retry import BLOCKED, NO_RESULT, PASSED, STOPPED
+from gitgates.report.feedback import feedback, stop_text
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.checks import Check
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Session
+    from gitgates.types import Config, Decision, Hook
+
+_OUTCOMES = {ALLOW: PASSED, WARN: PASSED, BLOCK: BLOCKED, STOP: STOPPED}
+
+
+def answer_event(
+    place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]
+) -> Answer:
+    """Run the gates of an event and return what they mean for it."""
+    paths = edited_paths(place)
+    check = make_check(place, config, hook, paths)
+    if check is None:
+        return Answer()
+    with Turns(place, host_limit_s(config, hook)) as turns:
+        if (given := turns.given(sessions[0].last)) is not None:
+            return given
+        before = _signatures(place, paths)
+        decision = run_check(place, check, {})
+        decision = _let_mend(place, decision, paths)
+        changed = _changed(place, before)
+        answer = _answer(place, check, decision, (changed, sessions[1]))
+        fact = remember(place, check, deciding(decision), _prompt(place, sessions[1]))
+        turns.keep(answer, fact | {"outcome": _OUTCOMES[answer.verdict]})
+    return answer
+
+
+def _answer(
+    place: Place, check: Check, decision: Decision, known: tuple[tuple[str, ...], Session]
+) -> Answer:
+    changed, session = known
+    said = situation(place, check, decision)._replace(changed_paths=changed)
+    _verdict, why = express(place.payload.event, decision.verdict)
+    if why:
+        place.say(f"{why}: {decision.reason}")
+        said = said._replace(notes=(*said.notes, f"{why}."))
+    person = "\n".join(said.observed)
+    if decision.verdict == STOP:
+        return Answer(STOP, to_agent=feedback(said), to_person=stop_text(said))
+    if decision.verdict == BLOCK and _was_said(place, session, deciding(decision)):
+        # A tool that is missing must not lock the agent out of everything.
+        return Answer(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
+    if decision.verdict >= WARN or changed:
+        level = max(decision.verdict, WARN)
+        return Answer(level, to_agent=feedback(said), to_person=person)
+    return Answer(to_person=person)
+
+
+def _was_said(place: Place, session: Session, asked: tuple[tuple[str, str], ...]) -> bool:
+    """Tell whether only gates that cannot run block, and that was said in this prompt already."""
+    prompt = _prompt(place, session)
+    told = {
+        gate
+        for one in session.rounds
+        if one.prompt == prompt and one.hook == place.payload.event
+        for gate, status in one.statuses
+        if status in NO_RESULT
+    }
+    return bool(asked) and all(status in NO_RESULT and gate in told for gate, status in asked)
+
+
+def _let_mend(place: Place, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
+    """Let an edit of the configuration through where only a mistake in it is in the way."""
+    is_fault = decision.verdict == STOP and all(
+        visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
+    )
+    if place.payload.event == "PreToolUse" and is_fault and set(paths or ()) & set(FILES):
+        return decision._replace(verdict=WARN)
+    return decision
+
+
+def _prompt(place: Place, session: Session) -> str:
+    return session.prompt_of(place.payload.prompt_id)
+
+
+def _signatures(place: Place, paths: tuple[str, ...] | None) -> dict[str, bytes | None]:
+    """Return what stands in the files that the tool has written, before gates run."""
+    if place.payload.event != "PostToolUse":
+        return {}
+    return {path: _read(os.path.join(place.roots.root_abs, path)) for path in paths or ()}
+
+
+def _changed(place: Place, before: dict[str, bytes | None]) -> tuple[str, ...]:
+    """Return which of these files a gate has changed under the agent."""
+    root_abs = place.roots.root_abs
+    return tuple(p for p, was in before.items() if _read(os.path.join(root_abs, p)) != was)
+
+
+def _read(path_abs: str) -> bytes | None:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return None

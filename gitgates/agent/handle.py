@@ -1,0 +1,153 @@
+"""Handle one event of an agent, from its bytes to the bytes of the answer.
+
+Whatever goes wrong on our side lets the agent pass, and is said: on standard error, for the host's
+debug log, and in the session's journal.
+"""
+
+from __future__ import annotations
+
+from gitgates.agent.place import Place, find_place, note
+from gitgates.agent.telling import end_main_thread, event_key, new_facts, tell
+from gitgates.config.load import load
+from gitgates.engine.filters import answers_to
+from gitgates.engine.plan import find_hook
+from gitgates.errors import ConfigError, GitError, GitgatesError
+from gitgates.hosts.capabilities import CLAUDE
+from gitgates.hosts.claude import BadPayload, decode, encode
+from gitgates.policies.needs import needs
+from gitgates.policies.session import Session, fold
+from gitgates.types import BLOCK, WARN, Answer, Payload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.types import Config
+
+_ENDINGS = ("Stop", "SubagentStop")
+_NO_SETTINGS = "there is no [tool.gitgates] here; nothing is checked"
+
+
+def respond(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> bytes:
+    """Return the answer to one event: a JSON object, or nothing. Raises nothing."""
+    where: list[Place] = []
+    try:
+        return _respond(raw, env, say, where)
+    except BadPayload as bad:
+        trouble = f"the payload cannot be read: {bad}"
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
+        trouble = f"a bug of ours, please report it: {_trace(error)}"
+    _report(trouble, where, env, say)
+    return b""
+
+
+def _respond(
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], where: list[Place]
+) -> bytes:
+    payload = decode(raw)
+    if payload.event not in CLAUDE:
+        return b""
+    try:
+        place = find_place(payload, raw, env, say)
+    except GitError as error:
+        say(error.message)
+        return b""
+    where.append(place)
+    if _is_of_a_gate(place):
+        return b""  # a gate started this agent: to gate it, too, would never end
+    return encode(payload.event, _answer(place))
+
+
+def _report(
+    text: str, where: list[Place], env: Mapping[str, str], say: Callable[[str], None]
+) -> None:
+    """Say what went wrong, and keep it in a journal if there is any place for one."""
+    try:
+        note(where[0] if where else find_place(Payload(event=""), b"", env, say), text)
+    except Exception as error:  # noqa: BLE001 - there is nowhere left to tell of it
+        say(f"{text} ({error})")
+
+
+def _trace(error: BaseException) -> str:
+    import traceback  # only a bug pays for it
+
+    return "".join(traceback.format_exception(error))
+
+
+def _answer(place: Place) -> Answer:
+    """Return the answer to an event of a repository."""
+    try:
+        config = load(place.roots.root_abs, f"{place.roots.state_abs}/config.marshal")
+    except ConfigError as error:
+        from gitgates.agent.broken import answer_broken
+
+        return answer_broken(place, error, event_key(place.payload))
+    if config is None:
+        _say_once(place, _NO_SETTINGS)
+        return Answer()
+    if not needs(config):
+        return Answer()
+    try:
+        return _answer_configured(place, config)
+    except OSError as error:
+        # Without the journal nothing is counted, and a gate could block for ever.
+        where = error.filename or place.journal.path_abs
+        event = place.payload.event
+        text = f"gitgates: {where}: {error.strerror}; the gates of {event} did not run"
+        place.say(text)
+        return Answer(WARN, to_person=text)
+    except GitgatesError as error:
+        text = f"gitgates: {place.payload.event} was not checked: {error}"
+        note(place, text)
+        return Answer(WARN, to_person=text)
+
+
+def _answer_configured(place: Place, config: Config) -> Answer:
+    known = place.journal.read()
+    if place.journal.torn:
+        place.say(f"{place.journal.path_abs}: {place.journal.torn} torn lines are passed over")
+    before = fold(known)
+    new = new_facts(place, before, event_key(place.payload))
+    place.journal.append(*new)
+    session = fold([*known, *new])
+    if session.stop and not place.payload.agent_id and (ended := end_main_thread(place, session)):
+        return ended
+    gated = _gate(place, config, (before, session))
+    if gated.verdict >= BLOCK or gated.as_before is not None:
+        return gated
+    texts = (*tell(place, config, session), gated.to_agent)
+    return gated._replace(to_agent="\n\n".join(text for text in texts if text))
+
+
+def _gate(place: Place, config: Config, sessions: tuple[Session, Session]) -> Answer:
+    """Run the gates of the event, where it has some that are about this tool and this agent."""
+    payload = place.payload
+    hook = find_hook(config, payload.event)
+    if hook is None or not hook.gates or not answers_to(hook, payload):
+        return Answer()
+    if payload.event in _ENDINGS:
+        from gitgates.agent.stopping import answer_stop  # what runs gates costs more than all this
+
+        return answer_stop(place, config, hook, sessions)
+    from gitgates.agent.gating import answer_event
+
+    return answer_event(place, config, hook, sessions)
+
+
+def _is_of_a_gate(place: Place) -> bool:
+    """Tell whether a gate that is running here started this agent."""
+    if "GITGATES_ACTIVE" not in place.env:
+        return False
+    from gitgates.pipeline import is_running_here  # seldom needed
+
+    return is_running_here(place.env, place.roots.git_dir_abs)
+
+
+def _say_once(place: Place, text: str) -> None:
+    """Say something, and keep it in the journal unless it is there already."""
+    place.say(text)
+    try:
+        if text not in fold(place.journal.read()).notes:
+            note(place, text)
+    except OSError as error:
+        place.say(f"{place.journal.path_abs}: cannot be read: {error.strerror}")

@@ -1,0 +1,93 @@
+"""Where an agent's event happens: the repository, the files that it is about, the journal."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import GitError
+from gitgates.record import Record
+from gitgates.system.clock import process_began
+from gitgates.system.git import Git
+from gitgates.system.journal import session_journal
+from gitgates.system.roots import Roots, current_folder, find_roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.system.journal import Journal
+    from gitgates.types import Payload
+
+
+class Place(Record):
+    """What the handling of one event works with."""
+
+    payload: Payload
+    raw: bytes  # the payload as it came, for gates that ask for it
+    roots: Roots
+    git: Git
+    env: Mapping[str, str]
+    journal: Journal
+    began: float  # when our process did, by the wall clock
+    say: Callable[[str], None]  # to whoever reads the host's debug log
+
+
+def find_place(
+    payload: Payload, raw: bytes, env: Mapping[str, str], say: Callable[[str], None]
+) -> Place:
+    """Return where an event happens: where the file lies that it is about, else where the agent is.
+
+    The host's idea of the project folder does not follow the agent into another worktree.
+
+    Raises: GitError where there is no repository.
+    """
+    cwd_abs = payload.cwd_abs if os.path.isdir(payload.cwd_abs) else current_folder()
+    roots = _roots_of_file(payload, cwd_abs, env) or find_roots(cwd_abs, env)
+    git = Git(cwd_abs=roots.root_abs, env=env)
+    journal = session_journal(roots.state_abs, payload.session)
+    return Place(payload, raw, roots, git, env, journal, process_began(), say)
+
+
+def note(place: Place, text: str) -> None:
+    """Say what went wrong, and keep it in the journal where that is possible."""
+    place.say(text)
+    try:
+        place.journal.append({"what": "note", "text": text})
+    except OSError as error:
+        place.say(f"{place.journal.path_abs}: cannot be written: {error.strerror}")
+
+
+def edited_paths(place: Place) -> tuple[str, ...] | None:
+    """Return the files that a tool works on, from the root; None where it names none.
+
+    Links are followed: what is written through one is another file. What lies outside of the
+    repository is left out.
+    """
+    if not place.payload.paths:
+        return None
+    root_abs = os.path.realpath(place.roots.root_abs)
+    found = []
+    for path in place.payload.paths:
+        relative = os.path.relpath(_absolute(path, place.payload.cwd_abs), root_abs)
+        if relative != ".." and not relative.startswith("../"):
+            found.append(relative)
+    return tuple(dict.fromkeys(found))
+
+
+def _absolute(path: str, cwd_abs: str) -> str:
+    whole = os.path.join(cwd_abs, path)
+    if "\\" in path and not os.path.lexists(whole):
+        whole = os.path.join(cwd_abs, path.replace("\\", "/"))
+    return os.path.realpath(whole)
+
+
+def _roots_of_file(payload: Payload, cwd_abs: str, env: Mapping[str, str]) -> Roots | None:
+    for path in payload.paths:
+        folder = os.path.dirname(_absolute(path, cwd_abs))
+        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        try:
+            return find_roots(folder, env)
+        except GitError:
+            continue
+    return None

@@ -1,0 +1,65 @@
+"""One event, one answer: the second delivery of an event repeats the answer of the first.
+
+An event is delivered twice where it is installed twice: by settings and by a plugin, or by two
+hosts. Each delivery waits for its turn. What has an id of its own (a tool call, a prompt) is known
+by it for ever. A stop has none: it is the same one where the first delivery was answered while this
+one was waiting already, or where nothing has happened since and no hook has blocked before.
+"""
+
+from __future__ import annotations
+
+from gitgates.agent.telling import event_key
+from gitgates.errors import LockError
+from gitgates.hosts.claude import encode
+from gitgates.policies.session import fold
+from gitgates.system.journal import Turn
+from gitgates.types import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Fact, Round, Session
+
+_TWICE = 2
+
+
+class Turns:
+    """The turn of one delivery, as a context: others of the same event wait until it is over."""
+
+    def __init__(self, place: Place, longest_s: float) -> None:
+        self._place = place
+        self._longest_s = longest_s
+        self._key = event_key(place.payload)
+        self._turn = Turn(place.journal, self._key)
+
+    def __enter__(self) -> Turns:
+        if not self._turn.take(self._longest_s):
+            raise LockError("the same event is still being handled by another hook")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._turn.give_back()
+
+    def given(self, last_before: str) -> Answer | None:
+        """Return the answer that this event has got already; None where it has none.
+
+        `last_before` is the key of the event that came before this delivery.
+        """
+        session = fold(self._place.journal.read())  # the first delivery may have just ended
+        rounds = [one for one in session.rounds if one.key == self._key]
+        if rounds and self._is_same(rounds[-1], session, last_before):
+            return Answer(as_before=rounds[-1].answer)
+        return None
+
+    def keep(self, answer: Answer, fact: Fact) -> None:
+        """Note the answer, for later rounds and for the second delivery."""
+        said = encode(self._place.payload.event, answer).decode("ascii")
+        self._place.journal.append({"what": "round", "key": self._key, "answer": said, **fact})
+
+    def _is_same(self, one: Round, session: Session, last_before: str) -> bool:
+        payload = self._place.payload
+        has_own_id = payload.tool_use_id or (payload.event.startswith("User") and payload.prompt_id)
+        if has_own_id or one.stamp >= self._place.began:
+            return True
+        times = dict(session.deliveries).get(self._key, 0)
+        return not payload.again and last_before == self._key and times == _TWICE

@@ -1,0 +1,66 @@
+"""The end of an agent's work: what the session changed is checked before it may stop."""
+
+from __future__ import annotations
+
+from gitgates.agent.attempt import Attempt
+from gitgates.agent.changed import session_paths, snapshot_now
+from gitgates.agent.checks import make_check
+from gitgates.agent.replay import Turns
+from gitgates.engine.limits import host_limit_s
+from gitgates.types import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Session
+    from gitgates.types import Config, Hook
+
+_MOST_DEFERRED = 3  # a prompt
+
+
+def answer_stop(
+    place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]
+) -> Answer:
+    """Return whether the agent may stop, and why not."""
+    before, session = sessions
+    if _is_none_of_ours(place) or _defer(place, session):
+        return Answer()
+    now, provable = snapshot_now(place)
+    if now and now == session.base:
+        return Answer()
+    paths, note = session_paths(place, session, now)
+    check = make_check(place, config, hook, paths)
+    if check is None:
+        return Answer()
+    with Turns(place, host_limit_s(config, hook)) as turns:
+        if (given := turns.given(before.last)) is not None:
+            return given
+        attempt = Attempt(place, check, session, now if provable else "")
+        if last := attempt.stands(before.last):
+            answer, fact, more = attempt.repeat(last)
+        else:
+            answer, fact, more = attempt.run(note)
+        turns.keep(answer, fact)
+        if more:
+            place.journal.append(*more)
+    return answer
+
+
+def _is_none_of_ours(place: Place) -> bool:
+    """Tell whether this is not the end of any work: the summary of a conversation, or a plan."""
+    payload = place.payload
+    is_summary = payload.event == "SubagentStop" and not payload.agent_type
+    return is_summary or payload.mode == "plan"
+
+
+def _defer(place: Place, session: Session) -> bool:
+    """Tell whether sub-agents are still at work: a later stop comes when they have ended."""
+    payload = place.payload
+    at_work = [t for t in payload.background if t.kind == "subagent" and t.status == "running"]
+    prompt = session.prompt_of(payload.prompt_id)
+    if payload.event != "Stop" or not at_work:
+        return False
+    if session.deferred.count(prompt) >= _MOST_DEFERRED:
+        return False
+    place.journal.append({"what": "deferred", "prompt": prompt})
+    return True

@@ -1,0 +1,102 @@
+"""What is remembered of each event, and what the agent is told without any gate being run."""
+
+from __future__ import annotations
+
+import zlib
+
+from gitgates.agent.place import note
+from gitgates.errors import GitgatesError
+from gitgates.hosts.capabilities import CLAUDE
+from gitgates.hosts.claude import is_pseudo_prompt
+from gitgates.types import STOP, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Fact, Session
+    from gitgates.types import Config, Payload
+
+_LONGEST_PROMPT = 8192  # bytes of a prompt that are kept
+_PROMPTS = "UserPromptSubmit"
+
+
+def event_key(payload: Payload) -> str:
+    """Return what tells an event from others of its session.
+
+    Without an id of its own, that is all that it says: the same again looks the same.
+    """
+    if payload.tool_use_id:
+        return f"{payload.event}:{payload.tool_use_id}"
+    said = f"{payload.source}\0{payload.prompt}\0{payload.last_message}\0{payload.agent_type}"
+    mark = zlib.crc32(said.encode("utf-8", "replace"))
+    again = "again" if payload.again else ""
+    return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
+
+
+def new_facts(place: Place, before: Session, key: str) -> list[Fact]:
+    """Return what the journal learns from an event itself: that it was, and what was there then."""
+    payload = place.payload
+    facts: list[Fact] = [
+        {
+            "what": "event",
+            "event": payload.event,
+            "key": key,
+            "prompt_id": payload.prompt_id,
+            "agent": payload.agent_id,
+            "agent_type": payload.agent_type,
+            "tool": payload.tool,
+        }
+    ]
+    is_prompt = payload.event == _PROMPTS
+    if is_prompt and is_pseudo_prompt(payload):
+        return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]
+    tree = ""
+    if is_prompt or not (before.base or before.no_base):
+        tree, why = _take_snapshot(place)
+        facts.append({"what": "snapshot", "tree": tree, "why": why})
+    if is_prompt:
+        text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
+        prompt = {"what": "prompt", "prompt_id": payload.prompt_id, "text": text, "tree": tree}
+        facts.append(prompt)
+    return facts
+
+
+def end_main_thread(place: Place, session: Session) -> Answer | None:
+    """Stop the main thread because of what a sub-agent's gate said; None where this event cannot.
+
+    A new prompt of the person is not stopped: they have been told, and go on all the same.
+    """
+    payload = place.payload
+    if payload.event == _PROMPTS and not is_pseudo_prompt(payload):
+        warning = {"what": "warning", "hook": "SubagentStop", "text": session.stop}
+        place.journal.append({"what": "stopped"}, warning)
+        return None
+    if not CLAUDE[payload.event].stop:
+        return None
+    place.journal.append({"what": "stopped"})
+    return Answer(STOP, to_agent=session.stop, to_person=session.stop)
+
+
+def tell(place: Place, config: Config, session: Session) -> tuple[str, ...]:
+    """Return what the agent is told by the way: the rules, or warnings that did not reach it."""
+    payload = place.payload
+    if payload.event in ("SessionStart", "SubagentStart"):
+        from gitgates.report.rules import rules_text  # only these events pay for it
+
+        return (rules_text(config),)
+    if payload.event == _PROMPTS and session.warnings and not payload.agent_id:
+        place.journal.append({"what": "told"})
+        return session.warnings
+    return ()
+
+
+def _take_snapshot(place: Place) -> tuple[str, str]:
+    """Return the tree of what is there now, or nothing and why."""
+    # Cold: once in a session, and once a prompt.
+    from gitgates.system.snapshot import take
+
+    try:
+        return take(place.roots, place.git).tree, ""
+    except GitgatesError as error:
+        note(place, error.message)
+        return "", error.message

@@ -1,0 +1,136 @@
+"""Tell failures apart: what is new, unchanged and gone since the last attempt. Cold and pure.
+
+Loaded only when a gate has failed.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from itertools import pairwise
+
+from gitgates.engine.normalise import normalise, steady
+from gitgates.engine.plain import plain, plain_line
+from gitgates.engine.presets import PRESETS, Found
+from gitgates.record import Record
+
+__all__ = ["Change", "Failure", "compare", "does_not_converge", "normalise", "split"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_FAILURES = 1000
+MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the tail
+MOST_BYTES_OF_OWN = 64 * 1024  # the same where the pattern is somebody's own, and may be slow
+_TITLE = 200
+_ROUNDS = 4  # this many counts that go up and down are no accident
+_TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
+
+
+class Failure(Record):
+    """One thing that is wrong, as a gate reported it."""
+
+    fingerprint: str  # 16 hex digits
+    title: str  # one line
+
+
+class Change(Record):
+    """What became of the failures of a gate since the last attempt."""
+
+    new: tuple[Failure, ...] = ()
+    unchanged: tuple[Failure, ...] = ()
+    gone: tuple[Failure, ...] = ()
+
+
+def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tuple[Failure, ...]:
+    """Return the failures in the output of a gate that failed: at least one, each once, in order.
+
+    `pattern` names a preset, or is a regular expression, or is empty: then, and where it finds
+    nothing, the whole output is one failure. Paths below `root_abs` are taken as relative to it, so
+    that another checkout of the same content gives the same fingerprints.
+    """
+    limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
+    text = _below(plain(_bounded(output, limit)), root_abs)
+    found = [item for _, item in zip(range(MOST_FAILURES), _find(text, pattern), strict=False)]
+    return tuple(_number(found, gate)) or (_whole(text, gate),)
+
+
+def compare(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> Change:
+    """Return what is new, unchanged and gone; what is unchanged is named as it is now."""
+    was = {failure.fingerprint for failure in before}
+    is_now = {failure.fingerprint for failure in now}
+    return Change(
+        new=tuple(failure for failure in now if failure.fingerprint not in was),
+        unchanged=tuple(failure for failure in now if failure.fingerprint in was),
+        gone=tuple(failure for failure in before if failure.fingerprint not in is_now),
+    )
+
+
+def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
+    """Return why attempts get nowhere, or nothing. `rounds`: fingerprints, the oldest first.
+
+    A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
+    """
+    if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
+        return "the same failures have come back"
+    counts = [len(failed) for failed in rounds[-_ROUNDS:]]
+    steps = [after - before for before, after in pairwise(counts)]
+    turns = [one * next_one < 0 for one, next_one in pairwise(steps)]
+    if len(counts) == _ROUNDS and all(turns):
+        return "their number goes up and down"
+    return ""
+
+
+def _bounded(output: bytes, limit: int) -> bytes:
+    if len(output) <= limit:
+        return output
+    return output[: limit // 2] + b"\n" + output[-limit // 2 :]
+
+
+def _below(text: str, root_abs: str) -> str:
+    root = root_abs.rstrip("/")
+    return text.replace(f"{root}/", "") if root else text
+
+
+def _find(text: str, pattern: str) -> Iterator[Found]:
+    if pattern in PRESETS:
+        yield from PRESETS[pattern](text)
+        return
+    try:
+        own = re.compile(pattern, re.MULTILINE) if pattern else None
+    except (re.error, OverflowError, RecursionError):
+        own = None  # the configuration has been checked; a damaged one must not end the run
+    for match in own.finditer(text) if own else ():
+        if match[0].strip():
+            yield Found(title=match[0], message=match[0])
+
+
+def _number(found: list[Found], gate: str) -> Iterator[Failure]:
+    """Tell failures apart that differ by their place alone, and drop what was said twice.
+
+    Without its line, a rule that is broken twice in a file would be one failure, and breaking it
+    once more would be no news.
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    for item in found:
+        key = (item.identity, normalise(item.message))
+        place = f"{item.place}\n{steady(item.message)}"
+        seen = places.setdefault(key, [])
+        if place in seen:
+            continue
+        seen.append(place)
+        again = f" (number {len(seen)} of this kind)" if len(seen) > 1 else ""
+        title = plain_line(item.title, _TITLE - len(again)) + again
+        yield Failure(fingerprint=_fingerprint(gate, *key, again), title=title)
+
+
+def _whole(text: str, gate: str) -> Failure:
+    lines = [line for line in text.split("\n") if line.strip()]
+    telling = next((line for line in lines if _TELLING.search(line)), "")
+    title = plain_line(telling or (lines[-1] if lines else "no output"), _TITLE)
+    return Failure(fingerprint=_fingerprint(gate, "", normalise(text), ""), title=title)
+
+
+def _fingerprint(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]

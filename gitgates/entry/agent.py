@@ -1,0 +1,58 @@
+"""`gitgates agent-hook claude`: what an agent's settings start, with the event on standard input.
+
+The exit status is always 0, and on standard output stands one JSON object or nothing: to the agent,
+2 would mean "block", whoever said it, and anything else that the hook is broken.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+
+from gitgates import environ
+
+_AGENTS = ("claude",)
+_LONGEST_S = 2.0  # between two pieces of the payload: the host has all of it ready
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+def run(args: list[str]) -> int:
+    """Answer one event."""
+    env = environ.read()
+    if environ.is_off(env):
+        return 0
+    if tuple(args[:1]) not in {(name,) for name in _AGENTS}:
+        _say(f"`agent-hook` wants the name of an agent: {', '.join(_AGENTS)}")
+        return 0
+    try:
+        raw = _read_payload()
+        from gitgates.agent.handle import respond  # what is switched off need not be loaded
+
+        _write(1, respond(raw, env, _say))
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
+        _say(f"a bug of ours, please report it: {error!r}")
+    return 0
+
+
+def _read_payload() -> bytes:
+    parts: list[bytes] = []
+    poll = select.poll()
+    poll.register(0, select.POLLIN | select.POLLHUP)
+    while poll.poll(_LONGEST_S * 1000) and sum(map(len, parts)) < _MOST_BYTES:
+        data = os.read(0, 1 << 16)
+        if not data:
+            break
+        parts.append(data)
+    return b"".join(parts)
+
+
+def _say(text: str) -> None:
+    _write(2, f"gitgates: {text}\n".encode("utf-8", "replace"))
+
+
+def _write(fd: int, data: bytes) -> None:
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except OSError:
+        return  # nobody listens

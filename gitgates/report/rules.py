@@ -1,0 +1,96 @@
+"""The rules of a repository as its agents are told them: which gates run when, and what to do.
+
+Agents get this at the start of each session, so that it is short, whatever is configured.
+"""
+
+from __future__ import annotations
+
+from gitgates.engine.plan import reachable
+from gitgates.lifecycle import HOOK_POINTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import Config, Gate, Hook
+
+LONGEST = 1500
+_WHEN = {
+    "Stop": "When you want to stop, and files have changed",
+    "SubagentStop": "When a sub-agent wants to stop, and files have changed",
+    "PreToolUse": "Before you use a tool",
+    "PostToolUse": "After you have used a tool",
+    "UserPromptSubmit": "When a prompt comes",
+    "pre-commit": "Before a commit",
+    "pre-push": "Before a push",
+    "commit-msg": "On a commit message",
+}
+_TOLD_FIRST = tuple(_WHEN)
+_HEAD = "gitgates checks the work in this repository. These gates run:"
+_BLOCKS = (
+    "A gate that fails blocks, and you are told why{retries}. Fix the cause, not the gate: do not "
+    "weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: "
+    "gitgates run HOOK. Where a failure cannot be fixed, say so, and the person decides: "
+    'gitgates cannot-fix GATE --reason "why".'
+)
+_STOPS = " A gate marked (stops) ends your turn when it fails."
+_WARNS = " One marked (warns) only warns."
+
+
+def rules_text(config: Config) -> str:
+    """Return the rules, in at most 1,500 characters; empty where no gate runs."""
+    hooks = sorted((hook for hook in config.hooks if hook.gates), key=_rank)
+    if not hooks:
+        return ""
+    for lengths in ((80, 99), (40, 99), (0, 99), (0, 12), (0, 5), (0, 2)):
+        lines = [_line(hook, config, lengths) for hook in hooks]
+        text = "\n".join([_HEAD, *lines, _closing(config, "\n".join(lines))])
+        if len(text) <= LONGEST:
+            return text
+    return _shortest(hooks, _closing(config, ""))
+
+
+def _shortest(hooks: list[Hook], closing: str) -> str:
+    room = LONGEST - len(_HEAD) - len(closing) - 80
+    names = ", ".join(hook.name for hook in hooks)
+    shown = names if len(names) <= room else names[: room - 1] + "…"
+    return f"{_HEAD}\n- those of {shown}; see: gitgates explain HOOK\n{closing}"
+
+
+def _rank(hook: Hook) -> int:
+    return _TOLD_FIRST.index(hook.name) if hook.name in _TOLD_FIRST else len(_TOLD_FIRST)
+
+
+def _line(hook: Hook, config: Config, lengths: tuple[int, int]) -> str:
+    longest, most = lengths
+    gates = {gate.name: gate for gate in config.gates}
+    named = [gates[name] for name in reachable(hook.gates, gates) if name in gates]
+    shown = [_gate(gate, longest) for gate in named[:most]]
+    more = [f"and {len(named) - most} more"] if len(named) > most else []
+    when = _WHEN.get(hook.name, f"At {hook.name}")
+    return f"- {when}{_filter(hook)}: {', '.join([*shown, *more])}"
+
+
+def _gate(gate: Gate, longest: int) -> str:
+    text = gate.name if len(gate.name) <= 2 * LONGEST // 50 else gate.name[:40] + "…"
+    checks = " ".join(gate.description.split())
+    if longest and checks:
+        text += f" ({checks if len(checks) <= longest else checks[: longest - 1] + '…'})"
+    if gate.observe:
+        return f"{text} (only observes)"
+    return text + {"STOP": " (stops)", "CONTINUE": " (warns)"}.get(gate.on_fail, "")
+
+
+def _filter(hook: Hook) -> str:
+    point = HOOK_POINTS[hook.name]
+    if point.host != "claude":
+        return ""
+    names = [*(hook.enabled_tools or ()), *(hook.enabled_agents or ())]
+    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")  # noqa: PLR2004 - as shown
+    return f" ({shown})" if names else ""
+
+
+def _closing(config: Config, shown: str) -> str:
+    stop = next((hook for hook in config.hooks if hook.name == "Stop" and hook.gates), None)
+    retries = f", up to {stop.max_retries} times" if stop and stop.max_retries else ""
+    text = _BLOCKS.format(retries=retries)
+    text += _STOPS if "(stops)" in shown else ""
+    return text + (_WARNS if "(warns)" in shown else "")
