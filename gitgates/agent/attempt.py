@@ -72,6 +72,8 @@ class Attempt:
         last = self._rounds[-1] if self._rounds else None
         if last is None or last.outcome != BLOCKED or last.key != last_before:
             return None
+        if self._session.reasons_not_to_fix(self._prompt):
+            return None  # a command of ours, of which no event tells
         same = last.tree == self._tree != "" and last.config == self._check.plan.config_digest
         return last if same and not self._tools_were_used(last.transcript) else None
 
