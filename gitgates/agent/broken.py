@@ -5,7 +5,7 @@ It cannot stop before that is mended, within bounds; and nothing keeps it from m
 
 from __future__ import annotations
 
-from gitgates.agent.telling import new_facts
+from gitgates.agent.telling import ENDINGS, new_facts
 from gitgates.config.load import FILES
 from gitgates.hosts.claude import encode
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gitgates.errors import ConfigError
 
 _GATES = "the configuration"
-_ENDINGS = ("Stop", "SubagentStop")
 # With no configuration to ask, the defaults of the keys max_retries and breaker.
 _LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
 
@@ -30,7 +29,7 @@ def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
     try:
         before = fold(place.journal.read())
         place.journal.append(*new_facts(place, before, key))
-        if payload.event in _ENDINGS and payload.mode != "plan":
+        if payload.event in ENDINGS and payload.mode != "plan":
             return _answer_ending(place, str(error), key)
     except OSError as lost:
         place.say(f"{place.journal.path_abs}: {lost.strerror}")

@@ -7,7 +7,7 @@ debug log, and in the session's journal.
 from __future__ import annotations
 
 from gitgates.agent.place import Place, find_place, note
-from gitgates.agent.telling import end_main_thread, event_key, new_facts, tell
+from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_facts, tell
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
 from gitgates.engine.plan import find_hook
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from gitgates.types import Config
 
-_ENDINGS = ("Stop", "SubagentStop")
 _NO_SETTINGS = "there is no [tool.gitgates] here; nothing is checked"
 
 
@@ -110,8 +109,10 @@ def _answer_configured(place: Place, config: Config) -> Answer:
     new = new_facts(place, before, event_key(place.payload))
     place.journal.append(*new)
     session = fold([*known, *new])
-    if session.stop and not place.payload.agent_id and (ended := end_main_thread(place, session)):
-        return ended
+    if session.stop and not place.payload.agent_id:
+        if ended := end_main_thread(place, session):
+            return ended
+        session = fold(place.journal.read())
     gated = _gate(place, config, (before, session))
     if gated.verdict >= BLOCK or gated.as_before is not None:
         return gated
@@ -125,7 +126,7 @@ def _gate(place: Place, config: Config, sessions: tuple[Session, Session]) -> An
     hook = find_hook(config, payload.event)
     if hook is None or not hook.gates or not answers_to(hook, payload):
         return Answer()
-    if payload.event in _ENDINGS:
+    if payload.event in ENDINGS:
         from gitgates.agent.stopping import answer_stop  # what runs gates costs more than all this
 
         return answer_stop(place, config, hook, sessions)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Fact, Round, Session
 
 _TWICE = 2
+_ANSWER_S = 2.0  # before the host loses patience
 
 
 class Turns:
@@ -28,7 +29,7 @@ class Turns:
 
     def __init__(self, place: Place, longest_s: float) -> None:
         self._place = place
-        self._longest_s = longest_s
+        self._longest_s = max(longest_s - _ANSWER_S, 1.0)
         self._key = event_key(place.payload)
         self._turn = Turn(place.journal, self._key)
 
@@ -40,14 +41,15 @@ class Turns:
     def __exit__(self, *exc: object) -> None:
         self._turn.give_back()
 
-    def given(self, last_before: str) -> Answer | None:
+    def given(self, last_before: str, tree: str = "") -> Answer | None:
         """Return the answer that this event has got already; None where it has none.
 
-        `last_before` is the key of the event that came before this delivery.
+        `last_before` is the key of the event that came before this delivery, `tree` what is there
+        now (empty: not known for certain).
         """
         session = fold(self._place.journal.read())  # the first delivery may have just ended
         rounds = [one for one in session.rounds if one.key == self._key]
-        if rounds and self._is_same(rounds[-1], session, last_before):
+        if rounds and self._is_same(rounds[-1], session, (last_before, tree)):
             return Answer(as_before=rounds[-1].answer)
         return None
 
@@ -56,10 +58,11 @@ class Turns:
         said = encode(self._place.payload.event, answer).decode("ascii")
         self._place.journal.append({"what": "round", "key": self._key, "answer": said, **fact})
 
-    def _is_same(self, one: Round, session: Session, last_before: str) -> bool:
+    def _is_same(self, one: Round, session: Session, now: tuple[str, str]) -> bool:
         payload = self._place.payload
         has_own_id = payload.tool_use_id or (payload.event.startswith("User") and payload.prompt_id)
         if has_own_id or one.stamp >= self._place.began:
             return True
         times = dict(session.deliveries).get(self._key, 0)
-        return not payload.again and last_before == self._key and times == _TWICE
+        nothing_happened = now == (self._key, one.tree) and bool(one.tree)
+        return not payload.again and nothing_happened and times == _TWICE

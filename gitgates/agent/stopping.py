@@ -29,13 +29,16 @@ def answer_stop(
     if now and now == session.base:
         return Answer()
     paths, note = session_paths(place, session, now)
+    if not (paths or session.base):
+        return Answer()  # there is nothing that anybody could have changed
     check = make_check(place, config, hook, paths)
     if check is None:
         return Answer()
     with Turns(place, host_limit_s(config, hook)) as turns:
-        if (given := turns.given(before.last)) is not None:
+        tree = now if provable else ""
+        if (given := turns.given(before.last, tree)) is not None:
             return given
-        attempt = Attempt(place, check, session, now if provable else "")
+        attempt = Attempt(place, check, session, tree)
         if last := attempt.stands(before.last):
             answer, fact, more = attempt.repeat(last)
         else:

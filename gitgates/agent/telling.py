@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LONGEST_PROMPT = 8192  # bytes of a prompt that are kept
 _PROMPTS = "UserPromptSubmit"
+ENDINGS = ("Stop", "SubagentStop")
 
 
 def event_key(payload: Payload) -> str:
@@ -51,7 +52,9 @@ def new_facts(place: Place, before: Session, key: str) -> list[Fact]:
     if is_prompt and is_pseudo_prompt(payload):
         return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]
     tree = ""
-    if is_prompt or not (before.base or before.no_base):
+    # Where the first that we hear of is an end, the work is done: it is measured otherwise.
+    is_first = not (before.base or before.no_base) and payload.event not in ENDINGS
+    if is_prompt or is_first:
         tree, why = _take_snapshot(place)
         facts.append({"what": "snapshot", "tree": tree, "why": why})
     if is_prompt:

@@ -118,6 +118,7 @@ def _tasks(value: object) -> tuple[Task, ...]:
 
 def _cut(text: str) -> str:
     """Return a text that the client takes whole. It counts as JavaScript does."""
+    text = text.encode("utf-8", "replace").decode()  # no halves of surrogate pairs, of odd paths
     if len(text) <= _LONGEST // 2 or _length(text) <= _LONGEST:
         return text
     while _length(text) > _LONGEST - len(_CUT):

@@ -41,9 +41,13 @@ def feedback(situation: Situation, limit: int = 10_000) -> str:
     for one in situation.findings:
         lines.append(f"`{one.result.gate}` {describe(one.result)}")
         lines.append(one.result.output[-2000:].decode("utf-8", "replace"))
+        lines += [f"gone: {gone.title}" for gone in (one.change or Change()).gone]
+        lines += [f"there before this session: {old.title}" for old in one.known]
+        lines += [one.note] if one.note else []
+        if situation.attempt:
+            lines.append(f'Way out: gitgates cannot-fix {one.result.gate} --reason "…"')
     if situation.attempt:
         lines.append(f"attempt {situation.attempt} of {situation.attempts}")
-        lines.append('The way out: gitgates cannot-fix GATE --reason "…"')
     lines += [*situation.notes, *situation.observed]
     lines += [f"`{name}` was not run: {why}" for name, why in situation.not_run]
     lines += [f"read `{path}` again before the next edit" for path in situation.changed_paths]

@@ -1,0 +1,333 @@
+"""An agent wants to stop: what its session changed is checked, and failures go back to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agent_support import COUNT, Agent, begin
+from conftest import Repo
+
+NO_BAD = f"""
+[gates.check]
+description = "No bad words"
+command = '''{COUNT}; ! grep -n BAD *.py'''
+[hooks.Stop]
+gates = ["check"]
+"""
+WAY_OUT = "gitgates cannot-fix check --reason"
+
+
+@pytest.fixture(name="agent")
+def _agent(repo: Repo) -> Agent:
+    return begin(repo, NO_BAD)
+
+
+def test_a_failing_gate_blocks_and_a_fix_lets_go(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    said = agent.stop()
+    assert said.keys() == {"decision", "reason"}
+    assert said["decision"] == "block"
+    for part in ("check", "failed", "exit status 1", "a.py:1:BAD", "ttempt 1 of 3", WAY_OUT):
+        assert part in said["reason"], said["reason"]
+    agent.write("a.py", "good\n")
+    assert agent.stop(again=True) == {}
+    assert agent.outcomes() == ["blocked", "passed"]
+
+
+def test_a_session_that_changed_nothing_is_left_alone(agent: Agent) -> None:
+    assert agent.stop() == {}
+    agent.write("a.py", "BAD\n")
+    agent.repo.path.joinpath("a.py").unlink()
+    assert agent.stop() == {}
+    assert agent.runs() == 0
+
+
+def test_what_was_dirty_before_the_session_is_not_the_agents(repo: Repo) -> None:
+    repo.write("a.py", "BAD\n")
+    agent = begin(repo, NO_BAD)
+    repo.write("b.py", "BAD\n")
+    fresh = Agent(repo, "s2")
+    fresh.start()
+    fresh.prompt()
+    assert fresh.stop() == {}
+    assert agent.stop()["decision"] == "block"
+
+
+def test_committing_hides_nothing(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    agent.repo.git("add", ".")
+    agent.repo.git("commit", "-qm", "hidden")
+    assert agent.stop()["decision"] == "block"
+
+
+def test_paths_are_what_the_session_changed(repo: Repo) -> None:
+    config = NO_BAD.replace("[hooks", 'files = ["*.py"]\npass_files = true\n[hooks')
+    agent = begin(repo, config.replace("! grep -n BAD *.py", 'echo "$@" >> seen'))
+    agent.write("b.txt", "x\n")
+    assert agent.stop() == {}
+    assert agent.runs() == 0
+    agent.write("c.py", "x\n")
+    agent.write("d.py", "x\n")
+    agent.repo.git("add", "c.py")
+    agent.repo.git("commit", "-qm", "c")
+    assert agent.stop(again=True) == {}
+    assert (repo.path / "seen").read_text() == "c.py d.py\n"
+
+
+def test_retries_are_used_up_and_the_next_prompt_starts_afresh(agent: Agent) -> None:
+    for number in (1, 2, 3):
+        agent.write("a.py", f"BAD {number}\n")
+        assert f"ttempt {number} of 3" in agent.stop(again=number > 1)["reason"]
+    agent.write("a.py", "BAD 4\n")
+    said = agent.stop(again=True)
+    assert said.keys() == {"systemMessage"}
+    for part in ("check", "after 3 attempts", ".git/gitgates/runs/"):
+        assert part in said["systemMessage"]
+    assert agent.outcomes() == ["blocked", "blocked", "blocked", "exhausted"]
+    told = agent.prompt("go on")
+    assert "check" in told["hookSpecificOutput"]["additionalContext"]
+    assert "ttempt 1 of 3" in agent.stop()["reason"]
+
+
+def test_the_count_restarts_when_the_gates_pass(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    assert "ttempt 1 of 3" in agent.stop()["reason"]
+    agent.write("a.py", "good\n")
+    assert agent.stop(again=True) == {}
+    agent.write("a.py", "BAD again\n")
+    assert "ttempt 1 of 3" in agent.stop(again=True)["reason"]
+
+
+def test_on_exhausted_stop(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD + 'max_retries = 1\non_exhausted = "stop"\n')
+    agent.write("a.py", "BAD\n")
+    assert agent.stop()["decision"] == "block"
+    agent.write("a.py", "BAD 2\n")
+    said = agent.stop(again=True)
+    assert said["continue"] is False
+    assert "check" in said["stopReason"]
+    assert "decision" not in said
+
+
+def test_no_retry_tells_the_person_and_lets_go(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD + "max_retries = 0\n")
+    agent.write("a.py", "BAD\n")
+    said = agent.stop()
+    assert said.keys() == {"systemMessage"}
+    assert "check" in said["systemMessage"]
+
+
+def test_breaker_of_a_prompt(repo: Repo) -> None:
+    agent = begin(repo, "breaker = { prompt = 2 }\n" + NO_BAD + "max_retries = 9\n")
+    for number in (1, 2):
+        agent.write("a.py", f"BAD {number}\n")
+        assert agent.stop(again=number > 1)["decision"] == "block"
+    agent.write("a.py", "BAD 3\n")
+    assert "2 blocks in this prompt" in agent.stop(again=True)["systemMessage"]
+    agent.prompt()
+    agent.write("a.py", "BAD 4\n")
+    assert agent.stop()["decision"] == "block"
+
+
+def test_breaker_of_a_session(repo: Repo) -> None:
+    agent = begin(repo, "breaker = { session = 3 }\n" + NO_BAD + "max_retries = 1\n")
+    for number in (1, 2, 3):
+        agent.write("a.py", f"BAD {number}\n")
+        assert agent.stop()["decision"] == "block"
+        agent.prompt()
+    agent.write("a.py", "BAD 4\n")
+    assert "3 blocks in this session" in agent.stop()["systemMessage"]
+
+
+def test_nothing_came_between_the_result_stands_and_counts(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    assert "ttempt 1 of 3" in agent.stop()["reason"]
+    second = agent.stop(again=True)["reason"]
+    assert second.startswith("Nothing has happened since the last attempt")
+    assert "attempt 2 of 3" in second
+    assert "a.py:1:BAD" in second
+    third = agent.stop(again=True, last_assistant_message="still done")["reason"]
+    assert third.count("Nothing has happened") == 1
+    assert agent.stop(again=True, last_assistant_message="really").keys() == {"systemMessage"}
+    assert agent.runs() == 1
+
+
+def test_a_tool_call_makes_the_gates_run_again(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    agent.stop()
+    agent.write("a.py", "BAD\n")  # the same content, but the transcript tells of a tool
+    assert "ttempt 2 of 3" in agent.stop(again=True)["reason"]
+    assert agent.runs() == 2
+
+
+def test_a_failure_that_comes_back_ends_the_loop(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD + "max_retries = 9\n")
+    for number, word in enumerate(("BAD one", "BAD two", "BAD one")):
+        agent.write("a.py", f"{word}\n")
+        said = agent.stop(again=number > 0)
+    assert "the same failures have come back" in said["systemMessage"]
+    assert agent.outcomes()[-1] == "not-converging"
+
+
+def test_what_is_new_and_gone_is_said(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("[hooks", "failures = 'BAD \\w+'\n[hooks"))
+    agent.write("a.py", "BAD one\nBAD two\n")
+    agent.stop()
+    agent.write("a.py", "BAD two\nBAD three\n")
+    reason = agent.stop(again=True)["reason"]
+    assert "BAD one" in reason  # gone
+    assert "BAD three" in reason  # new
+    assert "ttempt 2 of 3" in reason
+
+
+@pytest.mark.parametrize("gate", ["no-such-program-xyz", "./missing.sh"])
+def test_what_cannot_run_blocks_once_and_never_passes(repo: Repo, gate: str) -> None:
+    agent = begin(repo, f'[gates.check]\ncommand = ["{gate}"]\n[hooks.Stop]\ngates = ["check"]\n')
+    agent.write("a.py", "x\n")
+    first = agent.stop()
+    assert first["decision"] == "block"
+    assert "could not" in first["reason"]
+    agent.write("a.py", "y\n")
+    assert agent.stop(again=True).keys() == {"systemMessage"}
+    assert agent.outcomes() == ["blocked", "could-not-run"]
+
+
+def test_the_limit_of_all_gates(repo: Repo) -> None:
+    agent = begin(
+        repo,
+        """
+[gates.slow]
+command = "sleep 30"
+on_fail = "CONTINUE"
+[gates.later]
+command = "true"
+[hooks.Stop]
+gates = ["slow", "later"]
+timeout = 0.5
+""",
+    )
+    agent.write("a.py", "x\n")
+    reason = agent.stop()["reason"]
+    assert "slow" in reason
+    assert "timed out" in reason
+    assert "later" in reason
+    assert agent.outcomes() == ["blocked"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "runs"),
+    [
+        ({"permission_mode": "plan"}, 0),
+        ({"background_tasks": [{"type": "subagent", "status": "running"}]}, 0),
+        ({"background_tasks": [{"type": "subagent", "status": "completed"}]}, 1),
+        ({"background_tasks": [{"type": "shell", "status": "running"}]}, 1),
+        ({"background_tasks": None}, 1),
+    ],
+)
+def test_when_it_is_left_alone(agent: Agent, fields: dict[str, Any], runs: int) -> None:
+    agent.write("a.py", "BAD\n")
+    assert bool(agent.stop(**fields)) is bool(runs)
+    assert agent.runs() == runs
+
+
+def test_a_stop_is_put_off_three_times_a_prompt(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    tasks = [{"type": "subagent", "status": "running"}]
+    said = [agent.stop(background_tasks=tasks, last_assistant_message=f"{n}") for n in range(4)]
+    assert [bool(one) for one in said] == [False, False, False, True]
+    agent.prompt()
+    assert agent.stop(background_tasks=tasks) == {}
+
+
+def test_a_task_notification_is_no_new_prompt(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    agent.stop()
+    agent.prompt("<task-notification>\n<task-id>x</task-id>")
+    agent.write("a.py", "BAD 2\n")
+    assert "ttempt 2 of 3" in agent.stop()["reason"]
+
+
+def test_a_warning_reaches_the_agent_with_the_next_prompt(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("[hooks", 'on_fail = "CONTINUE"\n[hooks'))
+    agent.write("a.py", "BAD\n")
+    said = agent.stop()
+    assert said.keys() == {"systemMessage"}
+    assert "check" in said["systemMessage"]
+    told = agent.prompt()["hookSpecificOutput"]["additionalContext"]
+    assert "check" in told
+    assert "a.py:1:BAD" in told
+    assert agent.prompt() == {}
+
+
+def test_stop_ends_the_agent(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("[hooks", 'on_fail = "STOP"\n[hooks'))
+    agent.write("a.py", "BAD\n")
+    said = agent.stop()
+    assert said["continue"] is False
+    assert "check" in said["stopReason"]
+    assert "decision" not in said
+
+
+def test_an_undefined_gate_stops_with_the_reason(repo: Repo) -> None:
+    agent = begin(repo, '[hooks.Stop]\ngates = ["nothing"]\n')
+    agent.write("a.py", "x\n")
+    assert "`nothing` is named but not defined" in agent.stop()["stopReason"]
+
+
+def test_an_observing_gate_decides_nothing(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("[hooks", "observe = true\n[hooks"))
+    agent.write("a.py", "BAD\n")
+    said = agent.stop()
+    assert said.keys() == {"systemMessage"}
+    assert "only observes" in said["systemMessage"]
+    assert agent.outcomes() == ["passed"]
+
+
+def test_broken_settings_block_until_they_are_mended(agent: Agent) -> None:
+    good = (agent.repo.path / "pyproject.toml").read_text()
+    agent.write("pyproject.toml", good + "\n[tool.gitgates.hooks.Stop\n")
+    reason = agent.stop()["reason"]
+    assert "pyproject.toml" in reason
+    assert "attempt 1 of 3" in reason
+    assert agent.pre("Edit", "pyproject.toml") == {}
+    assert agent.stop(again=True)["decision"] == "block"
+    agent.write("pyproject.toml", good)
+    assert agent.stop(again=True) == {}
+
+
+def test_broken_settings_do_not_block_for_ever(agent: Agent) -> None:
+    agent.write("pyproject.toml", "[tool.gitgates]\njobs = \n")
+    said = [agent.stop(again=True, last_assistant_message=f"{n}") for n in range(5)]
+    assert ["decision" in one for one in said] == [True, True, True, False, False]
+    assert "systemMessage" in said[-1]
+
+
+def test_double_delivery_in_sequence_repeats_the_first_answer(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    assert agent.stop() == agent.stop()
+    assert agent.runs() == 1
+    assert agent.state().blocks() == 1
+
+
+@pytest.mark.slow
+def test_double_delivery_at_once_runs_once(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("! grep", "sleep 0.3; ! grep"))
+    agent.write("a.py", "BAD\n")
+    for again in (False, True):
+        agent.write("a.py", f"BAD {again}\n")
+        pair = [agent.process("Stop", stop_hook_active=again) for _ in range(2)]
+        answers = [child.communicate(timeout=30)[0] for child in pair]
+        assert answers[0] == answers[1]
+        assert json.loads(answers[0])["decision"] == "block"
+    assert agent.runs() == 2
+    assert agent.state().blocks() == 2
+
+
+def test_a_session_whose_beginning_was_missed_is_measured_from_head(repo: Repo) -> None:
+    begin(repo, NO_BAD)
+    late = Agent(repo, "late")
+    assert late.stop() == {}
+    late.write("a.py", "BAD\n")
+    assert "differs from HEAD" in late.stop()["reason"]

@@ -1,0 +1,112 @@
+"""Failures from before the session do not count; where that is not known, everything does."""
+
+from __future__ import annotations
+
+import pytest
+from agent_support import COUNT, Agent, begin
+from conftest import Repo
+
+# Each line with BAD is a failure of its own.
+BY_LINE = f"""
+[gates.check]
+command = '''{COUNT}; ! grep -n BAD *.py'''
+failures = 'BAD \\w+'
+baseline = true
+[hooks.Stop]
+gates = ["check"]
+"""
+WHOLE = BY_LINE.replace("failures = 'BAD \\w+'\n", "")
+
+
+def session(repo: Repo, config: str = BY_LINE, old: str = "BAD old\n") -> Agent:
+    repo.write("old.py", old)
+    return begin(repo, config)
+
+
+def test_only_new_failures_block(repo: Repo) -> None:
+    agent = session(repo)
+    agent.write("new.py", "BAD new\n")
+    reason = agent.stop()["reason"]
+    assert "BAD new" in reason
+    assert "BAD old" in reason  # listed, as not caused by this session
+    assert agent.runs() == 2
+    agent.write("new.py", "good\n")
+    said = agent.stop(again=True)
+    assert "decision" not in said
+    assert agent.runs() == 3  # the first snapshot is looked at once
+    assert agent.outcomes() == ["blocked", "passed"]
+
+
+def test_old_failures_are_told_once(repo: Repo) -> None:
+    agent = session(repo)
+    agent.write("new.py", "good\n")
+    assert "not caused by this session" in agent.stop()["systemMessage"]
+    agent.write("new.py", "better\n")
+    assert agent.stop() == {}
+
+
+def test_the_gates_after_an_excused_one_run(repo: Repo) -> None:
+    later = '[gates.later]\ncommand = "echo later fails; false"\n'
+    agent = session(repo, later + BY_LINE.replace('["check"]', '["check", "later"]'))
+    agent.write("new.py", "good\n")
+    reason = agent.stop()["reason"]
+    assert "later fails" in reason
+    assert agent.runs() == 2
+
+
+def test_without_a_pattern_the_same_output_is_excused(repo: Repo) -> None:
+    agent = session(repo, WHOLE)
+    agent.write("new.py", "good\n")
+    assert "decision" not in agent.stop()
+
+
+def test_without_a_pattern_a_named_file_of_the_session_counts(repo: Repo) -> None:
+    agent = session(repo, WHOLE)
+    agent.write("old.py", "BAD old\n# touched\n")
+    reason = agent.stop()["reason"]
+    assert "`old.py`" in reason
+    assert "counts" in reason
+
+
+def test_it_looks_at_the_first_snapshot_not_at_head(repo: Repo) -> None:
+    agent = session(repo, old="good\n")
+    repo.write("dirty.py", "BAD dirty\n")  # in neither HEAD nor this session's snapshot
+    late = Agent(repo, "s2")
+    late.start()
+    late.prompt()
+    late.write("new.py", "good\n")
+    assert "decision" not in late.stop()
+    assert agent.stop()["decision"] == "block"
+
+
+def test_a_pass_before_means_that_everything_counts(repo: Repo) -> None:
+    agent = session(repo, old="good\n")
+    agent.write("new.py", "BAD new\n")
+    assert agent.stop()["decision"] == "block"
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        ("exit 127", "could not be started"),
+        ("kill -9 $$", "was killed"),
+    ],
+)
+def test_where_it_is_not_known_everything_counts(repo: Repo, there: str, why: str) -> None:
+    repo.write(".gitignore", "here-only\n")
+    repo.write("here-only")
+    gate = f"test -f here-only || {there}; grep -n BAD *.py; false"
+    agent = session(repo, BY_LINE.replace(f"{COUNT}; ! grep -n BAD *.py", gate))
+    agent.write("new.py", "good\n")
+    reason = agent.stop()["reason"]
+    assert why in reason
+    assert "everything counts" in reason
+
+
+def test_paths_that_were_not_there_cannot_have_failed(repo: Repo) -> None:
+    files = 'files = ["*.py"]\npass_files = true\n'
+    config = BY_LINE.replace("*.py'''", "\"$@\"'''").replace("[hooks", f"{files}[hooks")
+    agent = session(repo, config)
+    agent.write("new.py", "BAD new\n")
+    assert agent.stop()["decision"] == "block"
+    assert agent.runs() == 1
