@@ -13,6 +13,7 @@ from gitgates.cli import VERBS
 from gitgates.cli import main as gitgates
 from gitgates.config import schema
 from gitgates.config.load import FILES
+from gitgates.hosts.capabilities import CLAUDE
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 
 TYPE_CHECKING = False
@@ -122,7 +123,6 @@ def _type(json: object) -> str:
 def _hooks() -> str:
     head = ("hook", "its paths", "reads stdin", "pre-commit framework", "install-hooks")
     others = (point for point in HOOK_POINTS.values() if point.host == "any")
-    agents = ", ".join(f"`{p.name}`" for p in HOOK_POINTS.values() if p.host == "claude")
     instead = (
         f"`{hook}` without gates of its own runs those of `{other}`."
         for hook, other in STANDS_IN_FOR.items()
@@ -140,7 +140,31 @@ def _hooks() -> str:
         "## Of people and programs",
         _table(("hook", "its paths"), ((f"`{p.name}`", _SCOPES[p.scope]) for p in others)),
         "## Of coding agents",
-        f"The names are known, and their gates are checked: {agents}. Nothing fires them yet.",
+        "What Claude Code lets each of its events do. A verdict that an event cannot express "
+        "becomes the next lower one, and that is said. "
+        "[How they are handled](../explanation/agent-hooks.md).",
+        _table(
+            ("hook", "its paths", "can block", "can stop the agent", "can tell the agent"),
+            (_agent_row(p.name) for p in HOOK_POINTS.values() if p.host == "claude"),
+        ),
+    )
+
+
+def _agent_row(event: str) -> tuple[str, ...]:
+    has = CLAUDE[event]
+    paths = {
+        "PreToolUse": "the file that the tool names",
+        "PostToolUse": "the file that the tool names",
+        "PostToolUseFailure": "the file that the tool names",
+        "Stop": "what the session changed",
+        "SubagentStop": "what the session changed",
+    }
+    return (
+        f"`{event}`",
+        paths.get(event, ""),
+        _yes(has.block or has.deny),
+        _yes(has.stop),
+        _yes(has.context),
     )
 
 
@@ -167,8 +191,9 @@ def _commands() -> str:
         "Commands",
         "the help texts in `gitgates/cli/`",
         _help(gitgates, "gitgates"),
-        "Hosts call two more: `gitgates git-hook` (from the shim that `gitgates install-hooks` "
-        "writes) and `gitgates pre-commit-hook` (from `.pre-commit-hooks.yaml`).",
+        "Hosts call three more: `gitgates git-hook` (from the shim that `gitgates install-hooks` "
+        "writes), `gitgates pre-commit-hook` (from `.pre-commit-hooks.yaml`) and "
+        "`gitgates agent-hook` (from an agent's settings).",
         *parts,
     )
 

@@ -24,7 +24,7 @@ from gitgates.lifecycle import HOOK_POINTS
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-HOST_VERBS = ("git-hook", "pre-commit-hook")
+HOST_VERBS = ("git-hook", "pre-commit-hook", "agent-hook")
 SKIPPED = (".venv", ".git", "node_modules")
 
 
