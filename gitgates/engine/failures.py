@@ -24,6 +24,7 @@ MOST_FAILURES = 1000
 MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the tail
 MOST_BYTES_OF_OWN = 64 * 1024  # the same where the pattern is somebody's own, and may be slow
 _TITLE = 200
+_LONG_LINE = re.compile(r"([^\n]{2000})[^\n]+")  # longer than what anybody says of one failure
 _ROUNDS = 4  # this many counts that go up and down are no accident
 _TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
 
@@ -52,7 +53,8 @@ def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tu
     """
     limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
-    found = [item for _, item in zip(range(MOST_FAILURES), _find(text, pattern), strict=False)]
+    finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
+    found = [item for _, item in zip(range(MOST_FAILURES), finds, strict=False)]
     return tuple(_number(found, gate)) or (_whole(text, gate),)
 
 

@@ -21,15 +21,21 @@ _UNSEEN = re.compile(
     r"\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     r"\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_LINE_ENDS = re.compile("\r+\n|[\x0b\x0c\x85\u2028\u2029]")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n\r])")
+_LINE_ENDS = re.compile(r"(?<!\r)\r+\n|[\x0b\x0c\x85\u2028\u2029]")
 
 
 def plain(data: bytes) -> str:
     """Return the text of an output: lines of what is seen, tabs kept."""
     text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
-    text = _OVERWRITTEN.sub("", _LINE_ENDS.sub("\n", text))
+    text = _LINE_ENDS.sub("\n", text)
+    if "\r" in text:
+        text = "\n".join(_last_written(line) for line in text.split("\n"))
     return _UNSEEN.sub("", text)
+
+
+def _last_written(line: str) -> str:
+    """Return what a line of progress shows in the end."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def plain_line(text: str, longest: int = 200) -> str:
