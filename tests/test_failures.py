@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
 import pytest
 
 from gitgates.engine.failures import (
+    MOST_BYTES,
+    MOST_BYTES_OF_OWN,
     MOST_FAILURES,
     Change,
     Failure,
@@ -186,6 +189,9 @@ TITLES: dict[str, list[str]] = {
     ],
 }
 
+# Rules stand elsewhere in these, so that their titles differ.
+UNLISTED = ("eslint-unix", "eslint-compact", "mypy-columns", "cargo-test-q", "pytest-colour")
+
 
 def _read(name: str) -> bytes:
     return (OUTPUTS / f"{name}.txt").read_bytes()
@@ -231,6 +237,11 @@ def test_every_kept_output_is_split(path: Path) -> None:
 )
 def test_one_run_in_other_formats_has_the_same_fingerprints(alike: tuple[str, ...]) -> None:
     assert {frozenset(_prints(name)) for name in alike} == {frozenset(_prints(alike[0]))}
+
+
+@pytest.mark.parametrize(("name", "count"), list(zip(UNLISTED, (7, 7, 4, 4, 7), strict=True)))
+def test_other_formats_give_as_many(name: str, count: int) -> None:
+    assert len(_titles(name)) == count
 
 
 def test_another_run_has_the_same_fingerprints() -> None:
@@ -367,3 +378,23 @@ WAVES = "their number goes up and down"
 def test_attempts_that_lead_nowhere_are_told(rounds: str, why: str) -> None:
     sets = tuple(frozenset(names.strip("-")) for names in rounds.split())
     assert does_not_converge(sets) == why
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "failures.md"
+
+
+def test_the_page_has_each_preset_and_the_limits() -> None:
+    page = PAGE.read_text()
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(PRESETS)
+    for limit in (f"{MOST_BYTES // 1024} KiB", f"{MOST_BYTES_OF_OWN // 1024} KiB"):
+        assert limit in page
+    assert f"the first {MOST_FAILURES:,}" in page
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_format_that_the_page_names_is_tested(preset: str) -> None:
+    page = PAGE.read_text()
+    row = next(line for line in page.splitlines() if line.startswith(f"| `{preset}` |"))
+    tested = " ".join(TITLES)
+    for name in re.findall(r"`(full|concise|github|grouped|pylint|short|stylish|unix)`", row):
+        assert f"{preset}-{name}" in tested or f"{preset}-{name}" in UNLISTED
