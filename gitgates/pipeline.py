@@ -20,7 +20,7 @@ from gitgates.system.gitlocks import is_alive
 from gitgates.system.index import named_index
 from gitgates.system.ledger import record
 from gitgates.system.scope import is_as_committed, paths_of
-from gitgates.types import BLOCK, Config, Decision, Event, Hook, Plan
+from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
 from gitgates.world import World
 
 TYPE_CHECKING = False
@@ -36,6 +36,15 @@ class Handled(Record):
     plan: Plan | None = None
     decision: Decision | None = None
     note: str = ""
+    config: Config | None = None  # that the plan is from
+
+    @property
+    def has_results(self) -> bool:
+        """Whether something did not pass, which is to be written down."""
+        if self.decision is None:
+            return False
+        ends = {visit.result.status for visit in self.decision.visits}
+        return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
 
 
 def handle(event: Event, world: World) -> Handled:
@@ -81,7 +90,8 @@ def _handle_here(config: Config, hook: Hook, event: Event, world: World) -> Hand
         told = event._replace(note=note)
         return plan_event(shown, named, told, world), shown
 
-    return Handled(plan=plan, decision=run_plan(plan, config, inside(world, event), as_committed))
+    decision = run_plan(plan, config, inside(world, event), as_committed)
+    return Handled(plan=plan, decision=decision, config=config)
 
 
 def committed_config(git: Git) -> Config | None:
@@ -142,7 +152,7 @@ def _handle_in_checkout(
             world.say(note)
         there = Git(cwd_abs=checkout.root_abs, env=without_git(world.env))
         inner = inside(world, event)._replace(git=there, in_checkout=True)
-        return Handled(plan=plan, decision=run_plan(plan, config, inner))
+        return Handled(plan=plan, decision=run_plan(plan, config, inner), config=config)
 
 
 def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:

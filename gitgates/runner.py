@@ -87,7 +87,7 @@ def run_plan(
                     run.close()
         except GitgatesError as error:
             raise error.with_notes(shelter.notes) from error
-    return decision._replace(notes=(*decision.notes, *shelter.notes))
+    return decision._replace(notes=(*decision.notes, *shelter.notes), run_abs=run.run_abs)
 
 
 class _Run:
@@ -96,11 +96,12 @@ class _Run:
     def __init__(self, plan: Plan, config: Config, place: tuple[World, Shelter]) -> None:
         self.plan = plan
         self.world, self.shelter = place
-        self.max_output = config.max_output_bytes
+        self.max_output, self.keep_runs = config.max_output_bytes, config.keep_runs
         self.slots = config.jobs or os.cpu_count() or 1
-        self.run_abs = runs.new_run(self.world.roots.state_abs)
+        self.run_abs = runs.run_of(self.world.logs_abs) or runs.new_run(self.world.roots.state_abs)
         self.logs_abs = self.world.logs_abs or f"{self.run_abs}/logs"
         self.results: dict[tuple[str, int], GateResult] = dict(self.world.earlier)
+        self.folder = runs.hold(self.run_abs)
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self.index = self._committed_index()
@@ -127,8 +128,8 @@ class _Run:
             self.index.remove()
         if self.stdin_abs:
             os.unlink(self.stdin_abs)
-            runs.remove_if_empty(self.run_abs)
-        runs.prune(self.world.roots.state_abs)
+        self.folder.release()
+        runs.prune(self.world.roots.state_abs, self.keep_runs, self.run_abs)
 
     def _start(self, due: Due, group: Group) -> None:
         if len(self.jobs) >= self.slots or any(job.due == due for job in self.jobs):

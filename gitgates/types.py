@@ -227,6 +227,7 @@ class Decision(Record):
     not_run: tuple[str, ...] = ()  # listed gates that did not get their turn
     results: tuple[tuple[tuple[str, int], GateResult], ...] = ()  # what a run goes on from
     notes: tuple[str, ...] = ()
+    run_abs: str = ""  # the folder of the run; where nothing was written it is not there
 
 
 class Outcome(Record):

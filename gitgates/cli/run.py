@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 
 import click
 
 from gitgates import environ, errors
+from gitgates.artifacts import Ran, save_run
 from gitgates.cli.params import complete_gates, complete_hooks
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
@@ -119,7 +121,11 @@ def _run_plan(
         listener = JsonLines(terminal)
         listener.planned(plan)
     world = World(roots, git, git.env, listener, wants_ticks=terminal.live and wish.fmt == "text")
+    began_s = time.time()
     decision = run_plan(plan, config, inside(world, plan.event))
+    ran = Ran(plan.event, config, decision, roots.state_abs, began_s)
+    for note in save_run(ran).notes:
+        click.echo(f"gitgates: {note}", err=True)
     match listener:
         case Console():
             failure = terminal.write(listener.closing(decision, plan))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates import environ
 from gitgates.engine.environment import enter
@@ -43,6 +44,7 @@ def run(args: list[str]) -> int:
     git = Git(cwd_abs=roots.root_abs, env=env)
     world = World(roots, git, env, console, wants_ticks=terminal.live)
     event = host.decode(hook, tuple(argv), stdin or b"", roots.root_abs)
+    began_s = time.time()
     handled = handle(event, world)
     if handled.note:
         terminal.write(f"gitgates {hook}: {handled.note}\n".encode())
@@ -50,6 +52,10 @@ def run(args: list[str]) -> int:
         return kept_status
     outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
     terminal.write(outcome.stderr)
+    if handled.has_results:
+        from gitgates.artifacts import save_handled  # cold: where all passed, nothing is saved
+
+        terminal.write(save_handled(handled, roots.state_abs, began_s))
     return outcome.exit_status or kept_status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates import environ
 from gitgates.errors import UsageError
@@ -39,6 +40,7 @@ def run(args: list[str]) -> int:
     world = World(roots, git, _persons_env(env), console)
     told = {**env, host.TO_REF: pushed_id(git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (roots.root_abs, cwd_abs))
+    began_s = time.time()
     handled = handle(event, world)
     if handled.note:
         terminal.write(f"gitgates {stage}: {handled.note}\n".encode())
@@ -46,6 +48,10 @@ def run(args: list[str]) -> int:
         return 0
     outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
     terminal.write(outcome.stdout)
+    if handled.has_results:
+        from gitgates.artifacts import save_handled  # cold: where all passed, nothing is saved
+
+        terminal.write(save_handled(handled, roots.state_abs, began_s))
     return outcome.exit_status
 
 

@@ -1,0 +1,164 @@
+"""A run and its attempts as Markdown: `summary.md`. Pure, and cold.
+
+Names and outputs come from anywhere. What has a meaning in Markdown or to a terminal is taken away
+or shown as a plain sign, and outputs stand in fences longer than any fence in them.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SHOWN = 12_000  # characters of one output; result.json has more, and the log all
+_HEAD = 3_000  # of them, from the beginning
+
+# Colours, titles and the like (ECMA-48: CSI, strings such as OSC, and the short ones) …
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
+)
+# … other control characters, and those that turn the direction of writing or have no width.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+_MARKS = re.compile(r"([\\`*\[\]<>|&~])")
+
+_ENDS = {
+    "passed": "✅ All gates passed after {}",
+    "warned": "⚠️ Passed with warnings after {}",
+    "blocked": "❌ Failed after {}",
+    "stopped": "🛑 Stopped after {}",
+    "exhausted": "❌ Failed after {}, no retry was left",
+    "not-converging": "❌ Failed after {}, which led nowhere",
+    "breaker": "❌ Failed after {}, there were too many blocks",
+    "cannot-fix": "❌ Failed after {}, the agent cannot fix it",
+    "could-not-run": "❌ Could not run, after {}",
+}
+_HEADS = {
+    "passed": "Passed",
+    "warned": "Passed with warnings",
+    "stopped": "Stopped",
+    "could-not-run": "Could not run",
+}
+_STATUSES = {
+    "passed": "✅ Pass",
+    "failed": "❌ Fail",
+    "timed-out": "❌ Timed out",
+    "killed": "❌ Killed",
+    "not-started": "❌ Not started",
+    "skipped": "⏭️ Skipped",
+    "not-run": "⏭️ Not run",
+}
+
+
+def summary(document: dict[str, Any]) -> str:
+    """Return the Markdown of a document, which must be sound."""
+    cycle = document["quality_gates"]
+    attempts = cycle["attempts"]
+    outcome, last = document["outcome"], attempts[-1]
+    final = _ENDS[outcome].format(_count(len(attempts)))
+    if outcome != "passed" and last["reason"]:
+        final += f": {plain(last['reason'])}"
+    parts = ["## Quality Gates - Iterative Fix Cycle", f"**Final Status:** {final}"]
+    for attempt, after in zip(attempts, [*attempts[1:], None], strict=True):
+        parts += _attempt(attempt)
+        if after and after.get("agent_fixes"):
+            parts.append(f"**Agent Action:** {plain(after['agent_fixes'])}")
+        if after:
+            parts.append("---")
+    allowed = f" of {cycle['max_retries'] + 1} allowed" if cycle["max_retries"] else ""
+    parts.append(
+        f"**Total Duration:** {cycle['total_duration_seconds']:.1f} seconds\n"
+        f"**Total Attempts:** {len(attempts)}{allowed}"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(text: str) -> str:
+    """Return any text as one line in which nothing has a meaning in Markdown but `names`."""
+    line = " ".join(_clean(text).split())
+    parts = line.split("`")
+    if len(parts) % 2 and "``" not in line:
+        # Each sign has its partner. Between two of them only the end of a cell has a meaning.
+        return "`".join(
+            part.replace("|", r"\|") if number % 2 else _MARKS.sub(r"\\\1", part)
+            for number, part in enumerate(parts)
+        )
+    return _MARKS.sub(r"\\\1", line)
+
+
+def _attempt(attempt: dict[str, Any]) -> list[str]:
+    head = _HEADS.get(attempt["verdict"], "Failed")
+    stamp = f"*Timestamp: {plain(attempt['timestamp'])}*"
+    parts = [f"### Attempt {attempt['attempt']} - {head}\n{stamp}", _table(attempt["results"])]
+    shown = [r for r in attempt["results"] if not r["passed"] and r["output"].strip()]
+    for result in shown:
+        whose = f" ({plain(result['name'])})" if len(shown) > 1 else ""
+        parts.append(f"**Error Output:**{whose}\n{_fenced(result)}")
+    if not_run := attempt.get("not_run"):
+        parts.append(f"**Not Run:** {', '.join(map(plain, not_run))}")
+    for gate, reason in attempt.get("cannot_fix", []):
+        parts.append(f"**Cannot Fix:** {plain(gate)}: {plain(reason)}")
+    parts += [f"**Note:** {plain(note)}" for note in attempt.get("notes", [])]
+    return [part for part in parts if part]
+
+
+def _table(results: list[dict[str, Any]]) -> str:
+    if not results:
+        return ""
+    head = ["Gate", "Status", "Duration"]
+    rows = [
+        [plain(r["name"]), _status(r), f"{r['duration_seconds']:.1f}s", str(r.get("exit_code", ""))]
+        for r in results
+    ]
+    if any(not r["passed"] and "exit_code" in r for r in results):
+        head.append("Exit Code")
+    rows = [row[: len(head)] for row in rows]
+    rules = ["-" * (len(cell) + 2) for cell in head]
+    return "\n".join(
+        [_row(head), "|" + "|".join(rules) + "|", *(_row(row) for row in rows)],
+    )
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _status(result: dict[str, Any]) -> str:
+    shown = _STATUSES.get(result["status"], plain(result["status"]))
+    details = []
+    if not result["passed"] and result["verdict"] == "warn":
+        shown = shown.replace("❌", "⚠️")
+    if result.get("observed"):
+        details.append("observed")
+    if result.get("excused"):
+        details.append("was there before")
+    if result["verdict"] in ("block", "stop") and result["passed"]:
+        details.append(f"on_pass: {plain(result['action'])}")
+    if result.get("reason"):
+        details.append(plain(result["reason"]))
+    return f"{shown} ({', '.join(details)})" if details else shown
+
+
+def _fenced(result: dict[str, Any]) -> str:
+    text = _clean(result["output"].replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+    if len(text) > _SHOWN:
+        gap = f"\n[... {len(text) - _SHOWN} characters left out; see {_where(result)} ...]\n"
+        text = text[:_HEAD] + gap + text[_HEAD - _SHOWN :]
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _where(result: dict[str, Any]) -> str:
+    return _clean(result.get("log") or "result.json")
+
+
+def _clean(text: str) -> str:
+    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def _count(number: int) -> str:
+    return f"{number} attempt{'' if number == 1 else 's'}"

@@ -1,0 +1,50 @@
+"""Attempts as values, for the tests of what is left of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gitgates.report.artifact import Attempt, outcome_of
+from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import Status, Verdict
+
+START_S = 1705314600.0  # 2024-01-15T10:30:00Z, when the seed's example begins
+
+
+def visit(name: str, status: Status, **more: Any) -> Visit:
+    fine = status in ("passed", "skipped")
+    verdict: Verdict = more.pop("verdict", ALLOW if fine else BLOCK)
+    action = more.pop("action", "CONTINUE" if fine else "BLOCK")
+    more.setdefault("exit_status", {"passed": 0, "failed": 1}.get(status))
+    return Visit(
+        result=GateResult(gate=name, status=status, **more), verdict=verdict, action=action
+    )
+
+
+def attempt(*visits: Visit, **more: Any) -> Attempt:
+    verdict = max((v.verdict for v in visits), default=ALLOW)
+    asked = next((v.result.gate for v in visits if v.verdict == verdict != ALLOW), "")
+    decision = Decision(
+        verdict=verdict,
+        asked=asked,
+        reason=f"gate `{asked}` failed" if asked else "",
+        visits=visits,
+        not_run=more.pop("not_run", ()),
+    )
+    fields: dict[str, Any] = {
+        "hook": "Stop",
+        "host": "claude",
+        "root": "/work",
+        "timestamp_s": START_S,
+        "duration_s": sum(v.result.duration_s for v in visits),
+        "decision": decision,
+        "verdict": outcome_of(decision),
+    }
+    return Attempt(**{**fields, **more})
+
+
+FAILED = attempt(visit("a", "failed", output=b"no\n"))
+PASSED = attempt(visit("a", "passed"))
