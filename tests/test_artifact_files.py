@@ -159,6 +159,7 @@ def test_copies_are_ignored_by_git_and_follow_the_cycle(place: Place) -> None:
     assert sorted(os.listdir(out)) == [".gitignore", copy.name]
     assert sorted(os.listdir(copy)) == ["logs", "mine.txt", "result.json", "summary.md"]
     assert (copy / "logs/a.log").read_text() == "all"
+    assert not list(Path(place.root_abs).rglob(".new-*"))
     assert read(copy) == read(place.run_abs)
     assert read(copy)["quality_gates"]["retry_attempts"] == 1
 

@@ -19,6 +19,7 @@ _PRIVATE = 0o600
 _SHARED = 0o666  # less the umask: copies are there to be collected
 _WAIT_S = 5.0
 _LOOK_AGAIN_S = 0.02
+_CHUNK = 1 << 20
 
 
 class ResultsLock:
@@ -94,8 +95,8 @@ def mark_open(run_abs: str, *, is_open: bool) -> None:
     if is_open:
         os.close(os.open(path_abs, os.O_WRONLY | os.O_CREAT, 0o600))
         os.utime(path_abs)
-    elif os.path.lexists(path_abs):
-        os.unlink(path_abs)
+    else:
+        _unlink(path_abs)
 
 
 def copy_artifacts(run_abs: str, target_abs: str, inside_abs: str) -> None:
@@ -145,7 +146,26 @@ def _copy_logs(from_abs: str, to_abs: str) -> None:
         if entry.is_dir(follow_symlinks=False):
             _copy_logs(entry.path, f"{to_abs}/{entry.name}")
         elif entry.is_file(follow_symlinks=False):
-            _replace(f"{to_abs}/{entry.name}", _read(entry.path) or b"", _SHARED)
+            _copy_log(entry.path, f"{to_abs}/{entry.name}")
+
+
+def _copy_log(from_abs: str, to_abs: str) -> None:
+    """Copy a log, which may be longer than the memory; not again for each attempt that follows."""
+    try:
+        if os.lstat(to_abs).st_size == os.lstat(from_abs).st_size:
+            return
+    except FileNotFoundError:
+        pass
+    new_abs = _new_name(to_abs)
+    try:
+        source = os.open(from_abs, os.O_RDONLY | os.O_NOFOLLOW)
+        with open(source, "rb") as log, open(new_abs, "xb") as copy:
+            while data := log.read(_CHUNK):
+                copy.write(data)
+        os.rename(new_abs, to_abs)
+    except OSError:
+        _unlink(new_abs)
+        raise
 
 
 def _read(path_abs: str) -> bytes | None:
@@ -158,7 +178,7 @@ def _read(path_abs: str) -> bytes | None:
 
 
 def _replace(path_abs: str, data: bytes, mode: int = _PRIVATE) -> None:
-    new_abs = f"{os.path.dirname(path_abs)}/.new-{os.getpid()}-{time.time_ns()}"
+    new_abs = _new_name(path_abs)
     try:
         fd = os.open(new_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with open(fd, "wb") as file:
@@ -168,9 +188,17 @@ def _replace(path_abs: str, data: bytes, mode: int = _PRIVATE) -> None:
                 os.fsync(file.fileno())
         os.rename(new_abs, path_abs)
     except OSError:
-        if os.path.lexists(new_abs):
-            os.unlink(new_abs)
+        _unlink(new_abs)
         raise
+
+
+def _new_name(path_abs: str) -> str:
+    return f"{os.path.dirname(path_abs)}/.new-{os.getpid()}-{time.time_ns()}"
+
+
+def _unlink(path_abs: str) -> None:
+    if os.path.lexists(path_abs):
+        os.unlink(path_abs)
 
 
 def _remove(folder_abs: str) -> None:
