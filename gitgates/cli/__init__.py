@@ -28,6 +28,7 @@ VERBS = {
     "completion": "Print the completion script of a shell.",
     "cannot-fix": "Say that a gate's failure cannot be fixed here.",
     "recover": "Put back what a killed run had hidden.",
+    "gc": "Clear away what has grown old.",
 }
 
 

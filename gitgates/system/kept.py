@@ -47,9 +47,13 @@ class Keeper:
         return f"{kept_abs} and {name}"
 
 
-def prune_kept(git: Git, state_abs: str) -> None:
-    """Remove what has been kept for a month, the refs with it. What cannot be removed stays."""
+def prune_kept(git: Git, state_abs: str) -> int:
+    """Remove what has been kept for a month, the refs with it; return of how many runs it was.
+
+    What cannot be removed stays.
+    """
     kept_abs = f"{state_abs}/kept"
+    gone = 0
     try:
         for stamp in os.listdir(kept_abs):
             folder_abs = f"{kept_abs}/{stamp}"
@@ -58,5 +62,7 @@ def prune_kept(git: Git, state_abs: str) -> None:
             for name in git.lines("for-each-ref", "--format=%(refname)", f"{REFS}/{stamp}"):
                 git.ask("update-ref", "-d", name)
             remove_tree(folder_abs)
+            gone += 1
     except OSError:
-        return
+        return gone
+    return gone

@@ -56,12 +56,15 @@ def keep(roots: Roots, ids: Iterable[str]) -> list[str]:
     return missing
 
 
-def prune(roots: Roots, now_s: float | None = None) -> int:
-    """Remove what was in no snapshot for a month, once a day; return how many objects went."""
+def prune(roots: Roots, now_s: float | None = None, *, at_once: bool = False) -> int:
+    """Remove what was in no snapshot for a month, once a day; return how many objects went.
+
+    `at_once`: although it was done today.
+    """
     now = time.time() if now_s is None else now_s
     stamp_abs = f"{_folder(roots)}/pruned"
     try:
-        if now - os.stat(stamp_abs).st_mtime < _LOOK_AGAIN_S:
+        if not at_once and now - os.stat(stamp_abs).st_mtime < _LOOK_AGAIN_S:
             return 0
     except OSError:
         pass

@@ -111,9 +111,12 @@ def take_slot(folder_abs: str) -> Slot:
     )
 
 
-def prune_slots(folder_abs: str) -> None:
-    """Remove the folders that are free, and many or old. What cannot be removed stays."""
-    kept = 0
+def prune_slots(folder_abs: str) -> int:
+    """Remove the folders that are free, and many or old; return how many went.
+
+    What cannot be removed stays.
+    """
+    kept = gone = 0
     for number in range(1, _MOST + 1):
         base_abs = f"{folder_abs}/{number}"
         if not os.path.exists(f"{base_abs}.lock"):
@@ -126,8 +129,10 @@ def prune_slots(folder_abs: str) -> None:
                 kept += 1
                 if kept > KEPT_FREE or slot.is_old():
                     slot.remove()
+                    gone += 1
         except (OSError, StateError):
             continue
+    return gone
 
 
 def clear_away(folder_abs: str) -> None:
