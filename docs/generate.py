@@ -15,6 +15,7 @@ from gitgates.config import schema
 from gitgates.config.load import FILES
 from gitgates.hosts.capabilities import CLAUDE
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
+from gitgates.report import artifact_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def pages() -> dict[str, str]:
         "configuration.md": _configuration(),
         "hooks.md": _hooks(),
         "commands.md": _commands(),
+        "result-json.md": _result_json(),
         "environment.md": _environment(),
         "exit-statuses.md": _exit_statuses(),
     }
@@ -187,6 +189,9 @@ def _commands() -> str:
     for verb in VERBS:
         module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
         parts += [f"## `gitgates {verb}`", _help(module.command, f"gitgates {verb}")]
+        if isinstance(module.command, click.Group):
+            for name, below in module.command.commands.items():
+                parts += [f"### `gitgates {verb} {name}`", _help(below, f"gitgates {verb} {name}")]
     return _page(
         "Commands",
         "the help texts in `gitgates/cli/`",
@@ -205,6 +210,35 @@ def _help(command: click.Command, name: str) -> str:
     command._help_option = None  # noqa: SLF001 - click keeps the one of its first context
     with click.Context(command, info_name=name, **settings) as context:
         return f"```text\n{command.get_help(context)}\n```"
+
+
+def _result_json() -> str:
+    objects = (
+        ("## A run", artifact_fields.RUN),
+        ("## `quality_gates`", artifact_fields.CYCLE),
+        ("## Each of `attempts`", artifact_fields.ATTEMPT),
+        ("## Each of `results`", artifact_fields.RESULT),
+    )
+    tables = (part for head, fields in objects for part in (head, _fields(fields)))
+    outcomes = ((f"`{o}`", f"`{s}`", m) for o, (s, m) in artifact_fields.OUTCOMES.items())
+    return _page(
+        "result.json",
+        "`gitgates/report/artifact_fields.py`",
+        "What came of a run, in `<git-dir>/gitgates/runs/<execution_id>/`, beside the same as "
+        "Markdown (`summary.md`) and the outputs (`logs/`). `gitgates runs show latest --format "
+        "json` prints the newest. New fields may come; when one goes or gets another meaning, "
+        "`version` changes. Fields marked with * are left out where there is nothing to tell. "
+        "[How to read runs](../how-to/read-runs.md).",
+        *tables,
+        "## Outcomes",
+        "The `verdict` of an attempt, and the `outcome` of the run, which is that of the last.",
+        _table(("verdict", "final_status", "meaning"), outcomes),
+    )
+
+
+def _fields(fields: tuple[artifact_fields.Field, ...]) -> str:
+    rows = ((f"`{f.name}`{'' if f.always else '*'}", f.kind, f.meaning) for f in fields)
+    return _table(("field", "value", "meaning"), rows)
 
 
 def _environment() -> str:

@@ -21,6 +21,7 @@ from gitgates.cli import VERBS
 from gitgates.config import schema
 from gitgates.config.load import inspect, parse_files
 from gitgates.lifecycle import HOOK_POINTS
+from gitgates.report import artifact_fields as fields
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -90,6 +91,11 @@ def test_generated_pages_are_fresh() -> None:
         ),
         ("hooks.md", [f"`{name}`" for name in HOOK_POINTS]),
         ("commands.md", [f"`gitgates {verb}`" for verb in (*VERBS, *HOST_VERBS)]),
+        (
+            "result-json.md",
+            [f"`{f.name}`" for f in (*fields.RUN, *fields.CYCLE, *fields.ATTEMPT, *fields.RESULT)]
+            + [f"`{outcome}`" for outcome in fields.OUTCOMES],
+        ),
         ("environment.md", [f"`{name.name}`" for name in environ.NAMES]),
         ("exit-statuses.md", [f"| {status} |" for status, _meaning in errors.EXIT_STATUSES]),
     ],
@@ -168,6 +174,10 @@ def _missing(words: list[str]) -> str:
         return verb
     module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
     command: click.Command = module.command
+    if isinstance(command, click.Group) and words[1:] and not words[1].startswith("-"):
+        if words[1] not in command.commands:
+            return words[1]
+        command = command.commands[words[1]]
     known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
     options = [word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
     return next((o for o in options if o not in (*known, "--help", "-h")), "")

@@ -18,6 +18,7 @@ from gitgates import __version__, errors
 VERBS = {
     "init": "Propose gates from what the project says about itself.",
     "run": "Run the gates of a hook now.",
+    "runs": "Show what came of earlier runs.",
     "explain": "Tell what a hook would run, and why.",
     "check": "Check the configuration.",
     "install-hooks": "Let git run the gates.",

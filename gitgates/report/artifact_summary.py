@@ -78,7 +78,7 @@ def summary(document: dict[str, Any]) -> str:
 
 def plain(text: str) -> str:
     """Return any text as one line in which nothing has a meaning in Markdown but `names`."""
-    line = " ".join(_clean(text).split())
+    line = cleaned(text)
     parts = line.split("`")
     if len(parts) % 2 and "``" not in line:
         # Each sign has its partner. Between two of them only the end of a cell has a meaning.
@@ -87,6 +87,11 @@ def plain(text: str) -> str:
             for number, part in enumerate(parts)
         )
     return _MARKS.sub(r"\\\1", line)
+
+
+def cleaned(text: str) -> str:
+    """Return any text as one line without what has an effect on a terminal."""
+    return " ".join(_clean(text).split())
 
 
 def _attempt(attempt: dict[str, Any]) -> list[str]:

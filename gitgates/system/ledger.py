@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 LEDGER = "ledger.jsonl"
 
 
@@ -30,3 +34,23 @@ def record(shared_state_abs: str, what: str, fields: dict[str, object]) -> None:
         os.write(fd, line)
     finally:
         os.close(fd)
+
+
+def read(shared_state_abs: str) -> list[dict[str, Any]]:
+    """Return all entries that can be understood, oldest first. Cold."""
+    import json
+
+    found: list[dict[str, Any]] = []
+    try:
+        with open(os.path.join(shared_state_abs, LEDGER), "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue  # torn by a loss of power
+        if isinstance(entry, dict):
+            found.append(entry)
+    return found
