@@ -263,6 +263,12 @@ def test_a_message_cut_by_a_longer_temporary_path_is_the_same() -> None:
     assert one[0].fingerprint == other[0].fingerprint
 
 
+def test_a_message_that_was_cut_still_tells_failures_apart() -> None:
+    start = b"=== short test summary info ===\nFAILED a.py::test - assert 'a' < "
+    one, other = (split(start + end, "pytest")[0] for end in (b"'b' and lo...", b"'c' and lo..."))
+    assert one.fingerprint != other.fingerprint
+
+
 def test_another_number_in_the_message_is_another_failure() -> None:
     start = b"=== short test summary info ===\nFAILED a.py::test - assert 3 == "
     assert split(start + b"4", "pytest") != split(start + b"5", "pytest")

@@ -19,6 +19,7 @@ _LINE = re.compile(
 _HEADING = re.compile(r"^_+ ((?!_ )[^\n]*[^_\s]) _+$", re.MULTILINE)
 _VERBOSE = re.compile(r"^(\S[^\n]*?) (FAILED|ERROR)(?: [^\n]*)?\[ *\d+%\]$", re.MULTILINE)
 _CUT = "..."
+_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>")  # see normalise.py
 
 
 def pytest(text: str) -> Iterator[Found]:
@@ -57,5 +58,5 @@ def _surely(message: str) -> str:
 
     Behind something of varying length (a temporary path), the cut is at another place each time.
     """
-    sure = steady(message.removesuffix(_CUT)).partition("<")[0]
+    sure = _VARYING.split(steady(message.removesuffix(_CUT)))[0]
     return sure.rpartition(" ")[0] if sure else ""
