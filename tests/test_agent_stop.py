@@ -331,3 +331,31 @@ def test_a_session_whose_beginning_was_missed_is_measured_from_head(repo: Repo) 
     assert late.stop() == {}
     late.write("a.py", "BAD\n")
     assert "differs from HEAD" in late.stop()["reason"]
+
+
+def test_a_cycle_is_one_run(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    agent.stop()
+    agent.write("a.py", "good\n")
+    assert agent.stop(again=True, last_assistant_message="I took the bad word out") == {}
+    runs = sorted((agent.repo.path / ".git/gitgates/runs").iterdir())
+    assert len(runs) == 1
+    result = json.loads((runs[0] / "result.json").read_text())
+    gates = result["quality_gates"]
+    assert (gates["retry_attempts"], gates["max_retries"]) == (1, 3)
+    assert gates["final_status"] == "passed"
+    first, second = gates["attempts"]
+    assert (first["verdict"], second["verdict"]) == ("blocked", "passed")
+    assert second["agent_fixes"] == "I took the bad word out"
+    assert first["results"][0]["output"] == "a.py:1:BAD\n"
+    assert (runs[0] / first["results"][0]["log"]).read_text() == "a.py:1:BAD\n"
+    assert "I took the bad word out" in (runs[0] / "summary.md").read_text()
+    listed = agent.repo.gitgates("runs", "list").stdout.decode()
+    assert runs[0].name in listed
+
+
+def test_a_stopped_turn_is_shown_as_such(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("[hooks", 'on_fail = "STOP"\n[hooks'))
+    agent.write("a.py", "BAD\n")
+    agent.stop()
+    assert "stopped" in repo.gitgates("runs").stdout.decode()

@@ -15,10 +15,11 @@ from gitgates.agent.checks import (
     situation,
     unpassed,
 )
+from gitgates.agent.saving import Came, save_attempt
 from gitgates.engine.failures import Failure, compare, does_not_converge
-from gitgates.policies.retry import BLOCKED, NO_RESULT, STOPPED, Limits, Try, rule
+from gitgates.policies.retry import BLOCKED, NO_RESULT, PASSED, STOPPED, Limits, Try, rule
 from gitgates.report.feedback import feedback, person_text, stop_text
-from gitgates.types import BLOCK, STOP, WARN, Answer
+from gitgates.types import BLOCK, STOP, WARN, Answer, Decision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from gitgates.policies.retry import Ruling
     from gitgates.policies.session import Fact, Round, Session
     from gitgates.report.feedback import Situation
-    from gitgates.types import Decision, Verdict
+    from gitgates.types import Verdict
 
     # The answer, the round for the journal, and what else goes there.
     Led: TypeAlias = tuple[Answer, Fact, list[Fact]]
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
 _LATER = 2000  # characters of what the agent is told with the next prompt
+_AS_BEFORE = Decision(BLOCK, reason="nothing has happened since the attempt before")
 _NOTHING_HAPPENED = "Nothing has happened since the last attempt, so that its result stands"
 _IT_WAS = ". It was:\n\n"
 _END_NOW = (
@@ -102,10 +104,13 @@ class Attempt:
                 f"{_NOTHING_HAPPENED} (attempt {ruling.attempt} of {ruling.attempts}){_IT_WAS}"
                 + _reason_in(last.answer)
             )
-            return Answer(BLOCK, to_agent=text), fact, []
+            answer = Answer(BLOCK, to_agent=text)
+            self._save(answer, ruling, _AS_BEFORE)
+            return answer, fact, []
         names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
         text = f"gitgates: {names}: the agent was let go {ruling.how}. Report: {last.run}"
         answer = Answer(max(ruling.verdict, WARN), to_agent=text, to_person=text)
+        self._save(answer, ruling, _AS_BEFORE)
         return answer, fact, [self._warning(text)]
 
     def run(self, note: str) -> Led:
@@ -122,6 +127,7 @@ class Attempt:
         if note:
             said = said._replace(notes=(*said.notes, note))
         answer, more = self._answer(ruling, said)
+        self._save(answer, ruling, decision, said.notes)
         fact = {
             **remember(self._place, self._check, asked, self._prompt),
             "failures": [
@@ -131,6 +137,20 @@ class Attempt:
             **self._facts_of(ruling),
         }
         return answer, fact, [*learnt, *more]
+
+    def _save(
+        self, answer: Answer, ruling: Ruling, decision: Decision, notes: tuple[str, ...] = ()
+    ) -> None:
+        is_warning = ruling.outcome == PASSED and ruling.verdict == WARN
+        came = Came(
+            decision=decision,
+            outcome="warned" if is_warning else ruling.outcome,
+            tree=self._tree,
+            retries=self._check.hook.max_retries,
+            cannot_fix=tuple(self._session.reasons_not_to_fix(self._prompt).items()),
+            notes=notes,
+        )
+        save_attempt(self._place, self._check, answer, came)
 
     def _facts_of(self, ruling: Ruling) -> Fact:
         try:

@@ -50,6 +50,7 @@ class Check(Record):
     run_abs: str
     logs_abs: str
     deadline: Deadline
+    began_s: float  # since the epoch
 
 
 def make_check(
@@ -72,7 +73,7 @@ def make_check(
     limit_s = gates_limit_s(config, hook)
     run_abs = new_run(place.roots.state_abs)
     deadline = Deadline(time.monotonic() + limit_s, limit_s)
-    return Check(plan, config, hook, run_abs, f"{run_abs}/logs", deadline)
+    return Check(plan, config, hook, run_abs, f"{run_abs}/logs", deadline, time.time())
 
 
 def run_check(

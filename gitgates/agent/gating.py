@@ -11,6 +11,7 @@ from gitgates.config.load import FILES
 from gitgates.engine.limits import host_limit_s
 from gitgates.hosts.capabilities import express
 from gitgates.policies.retry import BLOCKED, NO_RESULT, PASSED, STOPPED
+from gitgates.report.artifact import outcome_of
 from gitgates.report.feedback import feedback, stop_text
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Session
     from gitgates.types import Config, Decision, Hook
 
+_FINE = ("passed", "skipped")
 _OUTCOMES = {ALLOW: PASSED, WARN: PASSED, BLOCK: BLOCKED, STOP: STOPPED}
 
 
@@ -41,6 +43,10 @@ def answer_event(
         changed = _changed(place, before)
         answer = _answer(place, check, decision, (changed, sessions[1]))
         fact = remember(place, check, deciding(decision), _prompt(place, sessions[1]))
+        if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
+            from gitgates.agent.saving import Came, save_attempt  # an edit that is fine leaves none
+
+            save_attempt(place, check, answer, Came(decision, outcome_of(decision)))
         turns.keep(answer, fact | {"outcome": _OUTCOMES[answer.verdict]})
     return answer
 

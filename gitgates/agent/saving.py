@@ -1,0 +1,64 @@
+"""Leave the artifacts of an agent's attempts, and clear old ones away now and then."""
+
+from __future__ import annotations
+
+import time
+
+from gitgates.agent.place import note
+from gitgates.artifacts import Place as Target
+from gitgates.artifacts import save
+from gitgates.record import Record
+from gitgates.report.artifact import Attempt
+from gitgates.system.gc import collect_if_due
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.checks import Check
+    from gitgates.agent.place import Place
+    from gitgates.types import Answer, Decision
+
+
+class Came(Record):
+    """What came of an attempt."""
+
+    decision: Decision
+    outcome: str  # the word for it: report/artifact_fields.py has them
+    tree: str = ""  # the snapshot that the gates saw
+    retries: int = 0  # that the hook allows
+    cannot_fix: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None:
+    """Write down what came of an attempt."""
+    payload = place.payload
+    target = Target(
+        state_abs=place.roots.state_abs,
+        run_abs=check.run_abs,
+        root_abs=place.roots.root_abs,
+        artifacts_dir=check.config.artifacts_dir,
+        keep_runs=check.config.keep_runs,
+        max_retries=came.retries,
+    )
+    saved = save(
+        target,
+        Attempt(
+            hook=payload.event,
+            host="claude",
+            root=place.roots.root_abs,
+            timestamp_s=check.began_s,
+            duration_s=max(time.time() - check.began_s, 0.0),
+            decision=came.decision,
+            verdict=came.outcome,
+            tree=came.tree,
+            session=payload.session,
+            agent=payload.agent_type,
+            agent_fixes=payload.last_message,
+            fed_back_bytes=len(answer.to_agent.encode("utf-8", "replace")),
+            notes=came.notes,
+            cannot_fix=came.cannot_fix,
+        ),
+    )
+    for text in saved.notes:
+        note(place, text)
+    collect_if_due(place.roots, place.git, check.config)
