@@ -446,24 +446,3 @@ def test_no_two_gates_share_a_log(repo: Repo) -> None:
     document = json.loads(repo.gitgates("run", "--format", "json").stdout)
     texts = [Path(gate["log"]).read_text() for gate in document["gates"]]
     assert texts == [f"{n}\n" for n in range(len(names))]
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has a device that is full")
-@pytest.mark.parametrize(
-    "args",
-    [["check"], ["--help"], ["run"], ["run", "--format", "json"], ["run", "--format", "jsonl"]],
-)
-def test_an_output_that_cannot_be_written_is_said(repo: Repo, args: list[str]) -> None:
-    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "gitgates", *args],
-            cwd=repo.path,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert done.returncode == 73
-    assert done.stderr == (
-        b"gitgates: standard output cannot be written: No space left on device\n"
-    )

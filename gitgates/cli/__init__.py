@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import errno
 import importlib
-import os
-import sys
 
 import click
 
 from gitgates import __version__, errors
+from gitgates.cli import output
 
 # verb → the line that the list of verbs shows. The verb's file has the verb's name.
 VERBS = {
@@ -34,7 +33,7 @@ VERBS = {
 
 
 # What writing to a full or broken device fails with; then no file is named.
-_OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LazyGroup(click.Group):
@@ -83,18 +82,8 @@ def main() -> None:
 
 def run_cli() -> int:
     """Run the verb that the arguments name; return the exit status."""
-    try:
-        status = _run()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader went away (`gitgates explain | head`): that is its right.
-        _drop_output()
-        return errors.OK
-    except OSError as error:
-        _drop_output()
-        click.echo(f"gitgates: standard output cannot be written: {error.strerror}", err=True)
-        return errors.StateError.exit_status
-    return status
+    output.take_over()
+    return output.settle(_run())
 
 
 def _run() -> int:
@@ -111,19 +100,15 @@ def _run() -> int:
     except errors.GitgatesError as error:
         click.echo(f"gitgates: {error}", err=True)
         status = error.exit_status
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
-            raise
+    except Exception as error:  # noqa: BLE001 - the last door: what comes here is our bug
+        if isinstance(error, OSError) and error.errno in _FULL and not error.filename:
+            click.echo(f"gitgates: a file cannot be written: {error.strerror}", err=True)
+            return errors.StateError.exit_status
         import traceback
 
         click.echo(traceback.format_exc() + "gitgates: a bug of ours, please report it", err=True)
         status = errors.GitgatesError.exit_status
     return int(status or 0)
-
-
-def _drop_output() -> None:
-    """Let what is still to be written go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_usage(error: click.ClickException) -> None:

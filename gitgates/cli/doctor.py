@@ -7,9 +7,9 @@ import json
 import click
 
 from gitgates import environ, errors
+from gitgates.cli.output import stdout
 from gitgates.doctor.examine import examine
 from gitgates.system.roots import current_folder, find_roots
-from gitgates.system.terminal import open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def command(fmt: str) -> int:
     Nothing is changed. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
     """
     env = environ.read()
-    terminal = open_terminal(1, env)
+    terminal = stdout()
     findings = examine(find_roots(current_folder(), env), env)
     problems = sum(finding.severity == "problem" for finding in findings)
     if fmt == "json":

@@ -7,6 +7,7 @@ import json
 import click
 
 from gitgates import environ
+from gitgates.cli.output import stdout
 from gitgates.cli.params import HookName
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
@@ -15,7 +16,6 @@ from gitgates.errors import OK
 from gitgates.hosts import manual
 from gitgates.report.document import VERSION
 from gitgates.report.explain import plan_document, plan_text
-from gitgates.system.terminal import open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
         return OK  # a hook without gates is a choice, not a mistake
     paths = select_paths(Selection(**options), git, roots)
     event = manual.decode(hook, paths, (roots.root_abs, roots.git_dir_abs))
-    env = environ.read()
-    plan = make_plan(config, found, event, environ.skipped_gates(env))
-    terminal = open_terminal(1, env)
+    plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
+    terminal = stdout()
     if fmt == "json":
         terminal.write(json.dumps(plan_document(plan), indent=2).encode() + b"\n")
     else:

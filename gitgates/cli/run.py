@@ -9,6 +9,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.artifacts import Ran, save_run
+from gitgates.cli.output import stdout
 from gitgates.cli.params import complete_gates, complete_hooks
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
@@ -23,7 +24,6 @@ from gitgates.report.document import error_document, run_document
 from gitgates.report.jsonl import JsonLines
 from gitgates.report.text import Style
 from gitgates.runner import run_plan
-from gitgates.system.terminal import Terminal, open_terminal
 from gitgates.types import Config, Decision, Hook, Plan
 from gitgates.world import Silent, World
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
+    from gitgates.system.terminal import Terminal
     from gitgates.world import Listener
 
 
@@ -67,7 +68,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
     The paths are what has changed against HEAD, staged, unstaged and untracked, unless an option
     says otherwise. Exit status 0: passed. 1: blocked. Others: see the manual.
     """
-    terminal = open_terminal(1, environ.read())
+    terminal = stdout()
     selection = Selection(**{field: options.pop(field) for field in Selection._fields})
     style = Style(
         colour=terminal.colour,
@@ -128,14 +129,12 @@ def _run_plan(
         click.echo(f"gitgates: {note}", err=True)
     match listener:
         case Console():
-            failure = terminal.write(listener.closing(decision, plan))
+            terminal.write(listener.closing(decision, plan))
         case JsonLines():
-            failure = listener.closing(decision, plan)
+            listener.closing(decision, plan)
         case _:
             document = json.dumps(run_document(decision, plan), indent=2)
-            failure = terminal.write(document.encode() + b"\n")
-    if failure:
-        raise errors.StateError(f"standard output cannot be written: {failure}")
+            terminal.write(document.encode() + b"\n")
     if wish.junit:
         _write_junit(wish.junit, decision, plan)
     return decision

@@ -41,17 +41,17 @@ class JsonLines:
         """Write it."""
         self.write("note", {"text": text})
 
-    def closing(self, decision: Decision, plan: Plan) -> str:
-        """Write what was decided; return why that was not possible, or nothing."""
+    def closing(self, decision: Decision, plan: Plan) -> None:
+        """Write what was decided."""
         document = run_document(decision, plan)
         document["gates"] = [
             {key: gate[key] for key in ("name", "status", "verdict", "action")}
             for gate in document["gates"]
         ]
-        return self.write("run-ended", document)
+        self.write("run-ended", document)
 
-    def write(self, event: str, fields: dict[str, Any]) -> str:
-        """Write one line; return why that was not possible, or nothing."""
+    def write(self, event: str, fields: dict[str, Any]) -> None:
+        """Write one line."""
         self._number += 1
         line = {"version": VERSION, "seq": self._number, "event": event, **fields}
-        return self._terminal.write(json.dumps(line).encode() + b"\n")
+        self._terminal.write(json.dumps(line).encode() + b"\n")

@@ -8,7 +8,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 class Terminal(Record):
@@ -17,6 +17,7 @@ class Terminal(Record):
     fd: int
     colour: bool = False
     live: bool = False  # a line may be drawn and drawn over again
+    tell: Callable[[str], object] | None = None  # is told why a write was not possible
 
     def write(self, data: bytes) -> str:
         """Write all of `data`; return why that was not possible, or nothing.
@@ -29,7 +30,10 @@ class Terminal(Record):
         except BrokenPipeError:
             return ""
         except OSError as error:
-            return error.strerror or str(error)
+            why = error.strerror or str(error)
+            if self.tell:
+                self.tell(why)
+            return why
         return ""
 
 
