@@ -438,6 +438,12 @@ def test_a_skip_that_names_no_gate_is_said(repo: Repo) -> None:
     assert b"gitgates: GITGATES_SKIP names no gate: `b`\n" in done.stdout
 
 
+def test_skip_may_name_hooks_of_the_framework(repo: Repo) -> None:
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
+    done = repo.gitgates("run", env={"SKIP": "ruff,b"})
+    assert timeless(done.stdout) == ("a  passed         0.00 s\ngitgates manual: 1 gate passed\n")
+
+
 def test_no_two_gates_share_a_log(repo: Repo) -> None:
     odd = [".", "..", "../x", "/../x", "\u2713", "'13"]
     names = [*odd, "a", "a.1", "x" * 260, "x" * 259 + "y", "ü" * 200]

@@ -44,8 +44,13 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
     steps = tuple(
         _make_step(gates.get(name), name, event, skips) for name in reachable(listed, gates)
     )
-    strays = [f"{by} names no gate: `{name}`" for name, by in skips.items() if name not in gates]
-    if strays and event.host != "pre-commit":  # there SKIP is about the framework's own hooks
+    strays = [
+        f"{by} names no gate: `{name}`"
+        for name, by in skips.items()
+        if name not in gates
+        and by != "SKIP"  # that is about hooks of the pre-commit framework, too
+    ]
+    if strays:
         event = event._replace(note="; ".join(part for part in (event.note, *strays) if part))
     return Plan(event=event, hook=hook, listed=listed, steps=steps, config_digest=config.digest)
 
