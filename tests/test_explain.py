@@ -165,7 +165,12 @@ def test_unknown_hook(project: Repo) -> None:
     assert explain(project, "xyzzy") == (
         64,
         "",
-        "gitgates: unknown hook `xyzzy`\n  See: git help hooks\n",
+        "gitgates: unknown hook `xyzzy`\n  Configured are: pre-commit, pre-rebase, post-merge.\n",
+    )
+    assert explain(Repo.init(project.path / "other"), "xyzzy") == (
+        64,
+        "",
+        "gitgates: unknown hook `xyzzy`\n  Configured are: none.\n",
     )
 
 

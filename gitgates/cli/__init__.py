@@ -39,6 +39,13 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 class LazyGroup(click.Group):
     """A group that loads a verb's file only when the verb is asked for."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the help where nothing is asked for: on stderr, as it is no answer."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(errors.UsageError.exit_status)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Return the verbs in the order of their importance."""
         return list(VERBS)
@@ -74,7 +81,9 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="gitgates")
 def main() -> None:
     """Quality gates declared once, run wherever code changes hands."""

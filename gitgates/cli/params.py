@@ -35,8 +35,7 @@ class HookName(_Text):
         Raises: UsageError where no host has such a hook.
         """
         if value not in HOOK_POINTS:
-            hint = did_you_mean(value, tuple(HOOK_POINTS)) or "See: git help hooks"
-            raise UsageError(f"unknown hook `{value}`", hint)
+            raise unknown_hook(value, _configuration())
         return value
 
     def shell_complete(
@@ -44,6 +43,14 @@ class HookName(_Text):
     ) -> list[CompletionItem]:
         """Return the hooks that complete a word."""
         return complete_hooks(ctx, param, incomplete)
+
+
+def unknown_hook(name: str, config: Config | None) -> UsageError:
+    """Return the refusal of a hook that no host has: the nearest one, or those configured."""
+    configured = tuple(hook.name for hook in config.hooks) if config else ()
+    near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
+    listed = f"Configured are: {', '.join(configured) or 'none'}."
+    return UsageError(f"unknown hook `{name}`", near or listed)
 
 
 class GateName(_Text):

@@ -10,7 +10,7 @@ import click
 from gitgates import environ, errors
 from gitgates.artifacts import Ran, save_run
 from gitgates.cli.output import stdout
-from gitgates.cli.params import complete_gates, complete_hooks
+from gitgates.cli.params import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
 from gitgates.config.values import did_you_mean
@@ -145,11 +145,7 @@ def _hook(config: Config, wish: Wish) -> Hook:
     configured = tuple(hook.name for hook in config.hooks)
     name = wish.hook or ("manual" if "manual" in configured or wish.gates else "pre-commit")
     if name not in HOOK_POINTS:
-        hint = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
-        raise errors.UsageError(
-            f"unknown hook `{name}`",
-            hint or f"Configured are: {', '.join(configured) or 'none'}.",
-        )
+        raise unknown_hook(name, config)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)
     if not wish.gates:

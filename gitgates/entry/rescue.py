@@ -18,8 +18,11 @@ _FIXED = 3
 
 def run(args: list[str]) -> int:
     """Put back what the killed run had hidden, and leave a word for the next command."""
-    if len(args) < _FIXED:
-        raise UsageError("`rescue` is for gitgates itself", "You may want: gitgates recover")
+    if not _makes_sense(args):
+        raise UsageError(
+            "`rescue` is what gitgates itself starts when a run was killed",
+            "You may want: gitgates recover",
+        )
     root_abs, git_dir_abs, git_pid, *locks = args
     os.chdir(root_abs)
     env = dict(environ.read())
@@ -36,6 +39,13 @@ def run(args: list[str]) -> int:
     if lines:
         _leave_word(f"{roots.state_abs}/recovered", lines)
     return 0
+
+
+def _makes_sense(args: list[str]) -> bool:
+    root_abs, git_dir_abs, *rest = args if len(args) >= _FIXED else ("", "")
+    folders = os.path.isabs(root_abs) and os.path.isdir(root_abs) and os.path.isdir(git_dir_abs)
+    numbers = rest[:1] + rest[2::2]  # the process, and the inode of each lock
+    return folders and len(rest) % 2 == 1 and all(map(str.isdecimal, numbers))
 
 
 def _leave_word(path_abs: str, lines: tuple[str, ...]) -> None:
