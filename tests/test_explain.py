@@ -105,6 +105,18 @@ def test_whole_plan(project: Repo) -> None:
     assert explain(project, "pre-commit", SKIP="tell,hooks") == (0, PLAN, "")
 
 
+def test_skips_that_name_no_gate(project: Repo) -> None:
+    env = {"GITGATES_SKIP": "nope,hooks", "SKIP": "of-the-framework"}
+    _status, said, _err = explain(project, "pre-commit", "--files", "a.py", **env)
+    notes = [
+        "GITGATES_SKIP names no gate: `nope`",
+        "gate `hooks` is required: GITGATES_SKIP does not skip it",
+    ]
+    assert said.splitlines()[1:3] == [f"note: {note}" for note in notes]
+    _status, said, _err = explain(project, "pre-commit", "--format", "json", **env)
+    assert json.loads(said)["notes"] == notes
+
+
 def test_runs_nothing(project: Repo) -> None:
     project.config('[gates.g]\ncommand = "touch ran"\n[hooks.pre-commit]\ngates = ["g"]\n')
     assert explain(project, "pre-commit")[0] == 0

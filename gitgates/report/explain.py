@@ -52,6 +52,8 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
     """Return what the person should know of the plan as a whole."""
     notes = [step.note for step in plan.steps if step.note]
     name = plan.event.name
+    if plan.event.note:
+        notes.insert(0, plan.event.note)
     if plan.hook.name != name:
         notes.insert(0, f"{name} has no gates of its own, so that those of {plan.hook.name} run")
     point = HOOK_POINTS[name]
