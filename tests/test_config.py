@@ -124,7 +124,9 @@ BAD: list[tuple[str, str, str]] = [
     ("description", "1", "got 1, expected text in quotes"),
     ("command", '""', 'got "", expected a shell command in quotes, or an array of a program'),
     ("command", "[]", "got [], expected a shell command in quotes, or an array of a program"),
-    ("command", "[1]", "got [1], expected a shell command in quotes, or an array of a program"),
+    ("command[0]", "[1]", "got 1, expected text in quotes, without a NUL"),
+    ("command[2]", '["a", "b", true]', "got true, expected text in quotes, without a NUL"),
+    ("command[0]", '[" ", "a"]', 'got " ", expected a program'),
     ("command", "true", "got true, expected a shell command in quotes, or an array of a program"),
     (
         "pre-commit",
@@ -165,9 +167,10 @@ BAD: list[tuple[str, str, str]] = [
     ("on_pass", '""', 'got "", expected CONTINUE, BLOCK, STOP, or the name of a gate'),
     ("on_fail", "false", "got false, expected CONTINUE, BLOCK, STOP, or the name of a gate"),
     ("files", '"*.py"', 'got "*.py", expected an array of texts. Try ["*.py"].'),
-    ("files", '["!"]', 'got ["!"], expected an array of patterns such as *.py or src/'),
-    ("files", '[""]', 'got [""], expected an array of texts, none of them empty'),
-    ("exclude", "[1]", "got [1], expected an array of texts"),
+    ("files[1]", '["*.py", "!"]', 'got "!", expected a pattern such as *.py or src/'),
+    ("files[1]", '["*.py", 7]', "got 7, expected text in quotes"),
+    ("files[0]", '[""]', 'got "", expected text that is not empty'),
+    ("exclude[0]", "[1]", "got 1, expected text in quotes"),
     ("pass_files", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("pass_hook_input", "1", "got 1, expected true or false, without quotes"),
     (
@@ -179,7 +182,7 @@ BAD: list[tuple[str, str, str]] = [
     ("required", '"true"', 'got "true", expected true or false, without quotes'),
     ("git_env", '"x"', 'got "x", expected one of auto, commit, clean'),
     ("gates", '"lint"', 'got "lint", expected an array of texts. Try ["lint"].'),
-    ("gates", "[1]", "got [1], expected an array of texts"),
+    ("gates[1]", '["a", 1]', "got 1, expected text in quotes"),
     ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
     ("link", '".venv"', 'got ".venv", expected an array of texts. Try [".venv"].'),
     ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
@@ -201,7 +204,7 @@ REST = {
 
 def test_bad_values_cover_every_key() -> None:
     keys = {key.name for table in (TOP_KEYS, GATE_KEYS, HOOK_KEYS) for key in table}
-    assert {name for name, _value, _message in BAD} == keys
+    assert {name.partition("[")[0] for name, _value, _message in BAD} == keys
 
 
 def places(key: str) -> Iterator[tuple[str, str]]:
@@ -218,8 +221,10 @@ def places(key: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("key", "value", "message"), BAD)
 def test_bad_value(key: str, value: str, message: str) -> None:
-    for header, where in places(key):
-        _config, said, _deferred = read(f"{header}{key} = {value}\n")
+    name, bracket, entry = key.partition("[")
+    for header, table in places(name):
+        where = table + bracket + entry
+        _config, said, _deferred = read(f"{header}{name} = {value}\n")
         assert said.startswith(f"gitgates.toml: {where}: {message}"), said
         assert said.count("\n") == 0
         rest = said.removeprefix(f"gitgates.toml: {where}: {message}")
@@ -249,6 +254,11 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
     [
         ("job = 1", "job: unknown key. Did you mean `jobs`?"),
         ("gate = {}", "gate: unknown key. Did you mean `gates`?"),
+        (
+            '[tool.gitgates.gates.x]\ncommand = "true"',
+            "tool: unknown key. In gitgates.toml, leave `tool.gitgates.` out: [gates.x].",
+        ),
+        ("[tool.other]", f"tool: unknown key. Known here: {KNOWN}."),
         (
             "zzz = 1",
             f"zzz: unknown key. Known here: {KNOWN}.",

@@ -71,7 +71,10 @@ def test_what_is_missing_is_deferred() -> None:
     )
 
 
-@pytest.mark.parametrize("line", ["command = 1", "pre-commit = 1", 'pre-commit = "x"'])
+@pytest.mark.parametrize(
+    "line",
+    ["command = 1", "command = [1]", "pre-commit = 1", "pre-commit = [1]", 'pre-commit = "x"'],
+)
 def test_bad_command_is_not_a_missing_one_too(line: str) -> None:
     assert fatal(f"[gates.g]\n{line}").count("\n") == 0
     assert fatal("[gates.g]", f"[gates.g]\n{line}").startswith("gitgates.local.toml: gates.g.")

@@ -101,8 +101,11 @@ def _read_keys(
         try:
             found[key.field] = key.parse(value)
         except BadValue as bad:
+            where = place.where(key.name)
+            if bad.entry is not None and isinstance(value, list):
+                where, value = f"{where}[{bad.entry}]", value[bad.entry]
             message = f"got {show(value)}, expected {bad.expected}"
-            problems.append(Problem(place.where(key.name), message, bad.hint))
+            problems.append(Problem(where, message, bad.hint))
     return found
 
 
@@ -112,14 +115,18 @@ def _refuse_unknown(
     for name in table:
         if name not in known:
             hint = did_you_mean(name, known) or f"Known here: {', '.join(known)}."
-            hint = _misplaced(place.path, name) or hint
+            hint = _misplaced(place, name) or hint
             problems.append(Problem(place.where(name), "unknown key", hint))
 
 
-def _misplaced(path: tuple[str, ...], name: str) -> str:
-    """Say where a key of a hook belongs that this hook has no use for."""
+def _misplaced(place: Place, name: str) -> str:
+    """Say where a key belongs that has no meaning here: in another hook, or in pyproject.toml."""
+    document = place.document
+    tool = document.table.get("tool") if not (place.path or document.prefix) else None
+    if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
+        return f"In {document.source}, leave `tool.gitgates.` out: [gates.x]."
     for key in HOOK_KEYS:
-        if path[:1] == ("hooks",) and key.name == name:
+        if place.path[:1] == ("hooks",) and key.name == name:
             return f"`{name}` has a meaning only for {', '.join(key.only_in)}."
     return ""
 

@@ -65,7 +65,8 @@ def _has_bad_command(gate: str, problems: list[Problem]) -> bool:
     ends = tuple(
         nowhere.where("gates", gate, key).removeprefix(": ") for key in ("command", "pre-commit")
     )
-    return any(problem.where.endswith(ends) for problem in problems)
+    places = [p.where.rpartition("[")[0] if p.where.endswith("]") else p.where for p in problems]
+    return any(where.endswith(ends) for where in places)
 
 
 def _check_pre_commit_place(hook: str, gate: str, where: str, problems: list[Problem]) -> None:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 class BadValue(Exception):
     """A value that does not fit: what was expected, and what to write instead."""
 
-    def __init__(self, expected: str, hint: str = "") -> None:
+    def __init__(self, expected: str, hint: str = "", entry: int | None = None) -> None:
         super().__init__(expected)
         self.expected = expected
         self.hint = hint
+        self.entry = entry  # which one of an array does not fit
 
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
@@ -129,11 +130,13 @@ def names(value: object) -> tuple[str, ...]:
     """Parse an array of texts that are not empty."""
     if isinstance(value, str):
         raise BadValue("an array of texts", f"Try [{show(value)}].")
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list):
         raise BadValue("an array of texts")
-    for item in value:
+    for entry, item in enumerate(value):
+        if not isinstance(item, str):
+            raise BadValue("text in quotes", entry=entry)
         if not item.strip() or "\0" in item:
-            raise BadValue("an array of texts, none of them empty")
+            raise BadValue("text that is not empty", entry=entry)
     return tuple(value)
 
 
@@ -141,10 +144,13 @@ def command(value: object) -> str | tuple[str, ...]:
     """Parse a command: text for the shell, or an array that is executed as it is."""
     if isinstance(value, str) and value.strip() and "\0" not in value:
         return value
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        argv: tuple[str, ...] = tuple(value)
-        if argv[0].strip() and not any("\0" in item for item in argv):
-            return argv
+    if isinstance(value, list) and value:
+        for entry, item in enumerate(value):
+            if not isinstance(item, str) or "\0" in item:
+                raise BadValue("text in quotes, without a NUL", entry=entry)
+        if not value[0].strip():
+            raise BadValue("a program", entry=0)
+        return tuple(value)
     raise BadValue("a shell command in quotes, or an array of a program and its arguments")
 
 
@@ -152,13 +158,9 @@ def pre_commit(value: object) -> tuple[str, ...] | None:
     """Parse `true` (all hooks), `false` (none), or an array of hook ids."""
     if isinstance(value, bool):
         return () if value else None
-    try:
-        ids = names(value)
-    except BadValue:
-        ids = ()
-    if not ids:
+    if not isinstance(value, list) or not value:
         raise BadValue("true, or an array of hook ids", 'Try pre-commit = ["ruff", "mypy"].')
-    return ids
+    return names(value)
 
 
 def environment(value: object) -> tuple[tuple[str, str], ...]:
@@ -213,9 +215,9 @@ def failures(value: object) -> str:
 def patterns(value: object) -> tuple[str, ...]:
     """Parse an array of gitignore-style patterns."""
     found = names(value)
-    for item in found:
+    for entry, item in enumerate(found):
         if "\n" in item or not item.lstrip("!").strip("/"):
-            raise BadValue("an array of patterns such as *.py or src/")
+            raise BadValue("a pattern such as *.py or src/", entry=entry)
     return found
 
 
