@@ -361,3 +361,17 @@ def test_a_journal_that_cannot_be_written_lets_the_agent_pass(repo: Repo) -> Non
     assert said.keys() == {"systemMessage"}
     assert "did not run" in said["systemMessage"]
     assert os.path.isfile(sessions)
+
+
+@pytest.mark.slow
+def test_a_git_that_hangs_does_not_hang_the_agent(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, f'{CHECK}[hooks.Stop]\ngates = ["check"]\n')
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    agent.env["PATH"] = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
+    agent.prompt_id = "late"
+    child = agent.process("UserPromptSubmit", prompt="go on")
+    answer, _log = child.communicate(timeout=5)  # what the settings tell the host to wait
+    assert child.returncode == 0
+    assert "longer than 5 s" in json.loads(answer)["systemMessage"]

@@ -6,17 +6,21 @@ debug log, and in the session's journal.
 
 from __future__ import annotations
 
+import time
+
 from gitgates.agent.place import Place, find_place, note
 from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_facts, tell
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
+from gitgates.engine.limits import host_limit_s
 from gitgates.engine.plan import find_hook
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts.capabilities import CLAUDE
 from gitgates.hosts.claude import BadPayload, decode, encode
 from gitgates.policies.needs import needs
 from gitgates.policies.session import Session, fold
-from gitgates.types import BLOCK, WARN, Answer, Payload
+from gitgates.system.alarm import OutOfTime, set_alarm, stop_alarm
+from gitgates.types import BLOCK, WARN, Answer, Hook, Payload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
     from gitgates.types import Config
 
+# Before the host gives up, so that it hears of it.
+_ANSWER_S = 1.0
+_ALMOST = 0.9
 _NO_SETTINGS = "there is no [tool.gitgates] here; nothing is checked"
 
 
@@ -86,22 +93,32 @@ def _answer(place: Place) -> Answer:
         return Answer()
     if not needs(config):
         return Answer()
+    event = place.payload.event
+    hook = find_hook(config, event) or Hook(name=event)
+    limit_s = host_limit_s(config, hook)
+    gone_s = time.time() - place.began
+    set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
     try:
-        return _answer_configured(place, config)
+        return _answer_configured(place, config, hook)
+    except OutOfTime:
+        text = f"gitgates: {event} was not checked: that took longer than {limit_s:g} s"
+        note(place, text)
+        return Answer(WARN, to_person=text)
     except OSError as error:
         # Without the journal nothing is counted, and a gate could block for ever.
         where = error.filename or place.journal.path_abs
-        event = place.payload.event
         text = f"gitgates: {where}: {error.strerror}; the gates of {event} did not run"
         place.say(text)
         return Answer(WARN, to_person=text)
     except GitgatesError as error:
-        text = f"gitgates: {place.payload.event} was not checked: {error}"
+        text = f"gitgates: {event} was not checked: {error}"
         note(place, text)
         return Answer(WARN, to_person=text)
+    finally:
+        stop_alarm()
 
 
-def _answer_configured(place: Place, config: Config) -> Answer:
+def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     known = place.journal.read()
     if place.journal.torn:
         place.say(f"{place.journal.path_abs}: {place.journal.torn} torn lines are passed over")
@@ -113,18 +130,17 @@ def _answer_configured(place: Place, config: Config) -> Answer:
         if ended := end_main_thread(place, session):
             return ended
         session = fold(place.journal.read())
-    gated = _gate(place, config, (before, session))
+    gated = _gate(place, config, hook, (before, session))
     if gated.verdict >= BLOCK or gated.as_before is not None:
         return gated
     texts = (*tell(place, config, session), gated.to_agent)
     return gated._replace(to_agent="\n\n".join(text for text in texts if text))
 
 
-def _gate(place: Place, config: Config, sessions: tuple[Session, Session]) -> Answer:
+def _gate(place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]) -> Answer:
     """Run the gates of the event, where it has some that are about this tool and this agent."""
     payload = place.payload
-    hook = find_hook(config, payload.event)
-    if hook is None or not hook.gates or not answers_to(hook, payload):
+    if not hook.gates or not answers_to(hook, payload):
         return Answer()
     if payload.event in ENDINGS:
         from gitgates.agent.stopping import answer_stop  # what runs gates costs more than all this

@@ -17,7 +17,7 @@ GATES_OWN_TIME = ("Stop", "SubagentStop", "PostToolUse")
 _ALL_OTHERS_S = 5.0
 _SESSION_END_S = 10.0  # said explicitly: without it, the client gives all hooks 1.5 s
 _AROUND_S = 15.0  # beside the gates, where these have their own time
-_TO_END_S = 2.5  # a gate that is told to end, and the answer
+_TO_END_S = 2.8  # a gate that is told to end, and the answer
 
 
 def gates_limit_s(config: Config, hook: Hook) -> float:

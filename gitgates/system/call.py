@@ -7,6 +7,7 @@ import select
 import time
 
 from gitgates.record import Record
+from gitgates.system.alarm import OutOfTime
 from gitgates.system.spawn import which
 
 TYPE_CHECKING = False
@@ -79,11 +80,7 @@ def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: b
     poll.register(in_write, select.POLLOUT)
     try:
         while open_fds:
-            ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            if not ready:
-                os.kill(pid, _signal.SIGKILL)
-                raise TimeoutError(f"no end after {_DEADLINE_S:.0f} s")
-            for fd, _events in ready:
+            for fd, _events in _wait(poll, deadline):
                 if fd == in_write:
                     stdin = _write(fd, stdin)
                     if not stdin:
@@ -95,6 +92,9 @@ def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: b
                 else:
                     poll.unregister(fd)
                     open_fds.discard(fd)
+    except (OutOfTime, TimeoutError):
+        os.kill(pid, _signal.SIGKILL)
+        raise
     finally:
         for fd in (in_write, *outputs):
             if fd >= 0:
@@ -102,6 +102,13 @@ def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: b
         _pid, status = os.waitpid(pid, 0)
     stdout, stderr = (b"".join(parts) for parts in outputs.values())
     return Called(os.waitstatus_to_exitcode(status), stdout, stderr)
+
+
+def _wait(poll: select.poll, deadline: float) -> list[tuple[int, int]]:
+    ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+    if not ready:
+        raise TimeoutError(f"no end after {_DEADLINE_S:.0f} s")
+    return ready
 
 
 def _write(fd: int, data: bytes) -> bytes:
