@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def main() -> NoReturn:
     """Run gitgates and exit."""
+    _hold_streams()
     verb, *rest = sys.argv[1:] or [""]
     match verb:
         case "git-hook":
@@ -39,6 +40,19 @@ def main() -> NoReturn:
             sys.exit(run_cli())
 
 
+def _hold_streams() -> None:
+    """Put something in the place of a stream that is closed.
+
+    The next file that is opened would have its number, and what is meant for a person would be
+    written there. For reading only: what is written is refused, as on a closed one.
+    """
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # takes the lowest number that is free
+
+
 def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
     """Run an entry; turn every failure into words on stderr and a status that is not a verdict."""
     try:
@@ -57,8 +71,12 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stdout.flush()
-    os.write(2, text.encode("utf-8", "surrogateescape") + b"\n")
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+        os.write(2, text.encode("utf-8", "surrogateescape") + b"\n")
+    except OSError:
+        return  # nobody reads it, or nobody can: the status still tells
 
 
 def _leave(status: int) -> NoReturn:

@@ -33,9 +33,9 @@ VERBS = [
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has such a device")
 
 
-def ended(repo: Repo, *args: str, before: str = "", after: str = "") -> tuple[int, bytes]:
+def ended(repo: Repo, *args: str, after: str) -> tuple[int, bytes]:
     """Run gitgates from a shell, which can close what Python cannot; return status and stderr."""
-    script = f'{before} exec "$0" -m gitgates "$@" {after}'
+    script = f'exec "$0" -m gitgates "$@" {after}'
     done = repo.ask("sh", "-c", script, sys.executable, *args)
     assert done.stdout == b""
     return done.returncode, done.stderr
@@ -117,3 +117,27 @@ def test_what_is_lost_on_standard_error_changes_no_status(repo: Repo, after: str
     assert ended(repo, "check", after=f">/dev/full {after}") == (78, b"")
     repo.config(FINE)
     assert ended(repo, "check", after=f">/dev/full {after}") == (73, b"")
+
+
+@needs_full
+@pytest.mark.parametrize("after", ["2>/dev/full", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_an_entry_keeps_its_status_without_its_streams(repo: Repo, after: str) -> None:
+    repo.config(FINE + "strange = 1\n")
+    hook = ("git-hook", str(repo.path / "no-shim"))
+    assert ended(repo, *hook, "pre-commit", after=after) == (78, b"")
+    assert ended(repo, *hook, "nonsense", after=after) == (64, b"")
+    repo.config(FAILING)
+    assert ended(repo, *hook, "pre-commit", after=after) == (1, b"")
+    stage = ("pre-commit-hook", "pre-commit", "x")
+    assert ended(repo, *stage, after=f">/dev/full {after}") == (1, b"")
+
+
+def test_a_file_does_not_take_the_place_of_a_closed_stream(repo: Repo) -> None:
+    repo.config(FAILING)
+    before = {path: path.read_bytes() for path in (repo.path / ".git").glob("*") if path.is_file()}
+    ended(repo, "git-hook", "no-shim", "pre-commit", after=">&- 2>&-")
+    ended(repo, "run", after="<&- >&- 2>&-")
+    after = {path: path.read_bytes() for path in before}
+    written = [p for p in (repo.path / ".git/gitgates").rglob("*") if p.is_file()]
+    assert after == before
+    assert [p for p in written if b"blocked" in p.read_bytes()] == []
