@@ -41,11 +41,11 @@ def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
     if fine and style.quiet:
         return b""
     line = _line(result.gate, result.status, plan, style) + f"  {_time(result.duration_s):>8}"
-    if said := _detail(result):
+    if said := _shown(_detail(result)):
         line += f"  {said}"
     shown = b""
     if not fine or style.verbose or gate.on_pass in ("BLOCK", "STOP"):
-        shown = _output(result)
+        shown = _output(result, style)
     return _bytes(line.rstrip() + "\n") + shown
 
 
@@ -62,7 +62,7 @@ def closing_text(decision: Decision, plan: Plan, style: Style) -> bytes:
         if not style.quiet:
             why = f"the run ended at `{decision.asked}`"
             lines.append(f"{_line(name, 'not-run', plan, style)}  {why}")
-    lines += [f"gitgates: {note}" for note in decision.notes]
+    lines += [f"gitgates: {_shown(note)}" for note in decision.notes]
     if summary := _summary(decision, plan, style):
         lines.append(summary)
     return _bytes("".join(f"{line}\n" for line in lines))
@@ -70,17 +70,18 @@ def closing_text(decision: Decision, plan: Plan, style: Style) -> bytes:
 
 def _summary(decision: Decision, plan: Plan, style: Style) -> str:
     head = f"gitgates {plan.event.name}"
+    reason = _shown(decision.reason)
     match decision.verdict:
         case 0:
             return "" if style.quiet else f"{head}: {_tally(decision.visits)}"
         case 1:
-            return _paint(f"{head}: passed with a warning: {decision.reason}", "33", style)
+            return _paint(f"{head}: passed with a warning: {reason}", "33", style)
         case 2 | 3 if not HOOK_POINTS[plan.event.name].can_block:
-            return _paint(f"{head}: too late to block: {decision.reason}", "31", style)
+            return _paint(f"{head}: too late to block: {reason}", "31", style)
         case 2:
-            return _paint(f"{head}: blocked: {decision.reason}", "31", style)
+            return _paint(f"{head}: blocked: {reason}", "31", style)
         case 3:
-            return _paint(f"{head}: stopped: {decision.reason}", "31", style)
+            return _paint(f"{head}: stopped: {reason}", "31", style)
 
 
 def _tally(visits: tuple[Visit, ...]) -> str:
@@ -107,14 +108,25 @@ def _detail(result: GateResult) -> str:
             return result.reason
 
 
-def _output(result: GateResult) -> bytes:
+def _output(result: GateResult, style: Style) -> bytes:
     if not result.output:
         return b""
-    lines = result.output.rstrip(b"\n").split(b"\n")
-    shown = b"".join(b"  | " + line.rstrip(b"\r") + b"\n" for line in lines)
+    from gitgates.report.escapes import tame  # most runs show no output
+
+    lines = tame(result.output.rstrip(b"\r\n"), colour=style.colour).split(b"\n")
+    shown = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
         shown += b"  all of it: " + os.fsencode(result.log_abs) + b"\n"
     return shown
+
+
+def _shown(text: str) -> str:
+    """Return text with what could command a terminal shown: the name of a path may hold it."""
+    if text.isprintable():
+        return text
+    from gitgates.report.escapes import visible  # seldom needed
+
+    return visible(text)
 
 
 def _line(name: str, status: str, plan: Plan, style: Style) -> str:

@@ -1,0 +1,119 @@
+"""What a gate prints cannot command the terminal of the person who reads it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitgates.report.escapes import tame, visible
+
+RED = b"\x1b[31m"
+RESET = b"\x1b[0m"
+COLOUR = re.compile(rb"\x1b\[[0-9:;]*m")
+# Controls but tab and newline; and C1 as UTF-8 has it. What is left of C1 are continuation bytes.
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+PIECES = st.sampled_from(
+    [
+        *(b"\x1b", b"[", b"]", b"P", b"\\", b"\x07", b"m", b"0;1", b"?25", b"l", b"2J", b"\x9b"),
+        *(b"\xc2", b"\xc2\x9b", b"\n", b"\r", b"\x08", b"\xe2\x82\xac", b"a", b" ", b"31", b"(B"),
+    ]
+)
+OUTPUT = st.one_of(st.binary(), st.lists(PIECES).map(b"".join))
+
+
+@pytest.mark.parametrize(
+    ("output", "plain"),
+    [
+        (b"", b""),
+        (b"plain \xe2\x9c\x93\n\ttext\n", b"plain \xe2\x9c\x93\n\ttext\n"),
+        (b"\xff latin \xe9\n", b"\xff latin \xe9\n"),
+        (b"a\x1b]0;title\x07b", b"ab"),
+        (b"a\x1b]52;c;aGk=\x1b\\b", b"ab"),
+        (b"\x1b]8;;http://a/\x1b\\link\x1b]8;;\x1b\\.", b"link."),
+        (b"a\x1bP+q544e\x1b\\b\x1b_x\x1b\\c\x1b^y\x1b\\d\x1bXz\x1b\\e", b"abcde"),
+        (b"a\x1b]0;never ends\nb", b"a0;never ends\nb"),
+        (b"a\x1b]0;cut short by\x1b[2Jb", b"a0;cut short byb"),
+        (b"a\x1b[2J\x1b[H\x1b[1;1Hb\x1b[?1049hc\x1b[6nd\x1b[2 qe", b"abcde"),
+        (b"a\x1b[>4;1mb\x1b[?4mc", b"abc"),
+        (b"a\x1b[2\nJb", b"a\nJb"),
+        (b"a\x1bcb\x1b7c\x1b(Bd\x1b#8e", b"abcde"),
+        (b"a\x1b", b"a"),
+        (b"a\x1b\x1b[2Jb\x1b\xe2\x9c\x93", b"ab\xe2\x9c\x93"),
+        (b"a\x1b[", b"a"),
+        (b"a\xc2\x9b2Jb\x9b2Jc", rb"a\x9b2Jb\x9b2Jc"),
+        (b"\x07\x08\x0b\x0c\x0e\x00\x7f", rb"\x07\x08\x0b\x0c\x0e\x00\x7f"),
+        (b"a\r\nb\r\r\nc\rd", b"a\nb\nc\nd"),
+    ],
+)
+def test_what_is_no_colour(output: bytes, plain: bytes) -> None:
+    assert tame(output, colour=False) == plain
+    assert tame(output, colour=True) == plain
+
+
+@pytest.mark.parametrize("colour", [b"\x1b[31m", b"\x1b[m", b"\x1b[38;5;1m", b"\x1b[4:3m"])
+def test_colours_stay_where_they_are_taken(colour: bytes) -> None:
+    assert tame(b"a" + colour + b"b", colour=True) == b"a" + colour + b"b" + RESET
+    assert tame(b"a" + colour + b"b", colour=False) == b"ab"
+
+
+@given(OUTPUT)
+def test_nothing_that_commands_gets_through(output: bytes) -> None:
+    without = tame(output, colour=False)
+    assert COLOUR.sub(b"", tame(output, colour=True)) == without
+    assert not CONTROL.search(without.decode("utf-8", "replace"))
+    lone = {ord(char) - 0xDC00 for char in without.decode("utf-8", "surrogateescape")}
+    assert not lone & set(range(0x80, 0xA0))
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
+def test_text_stays_as_it_is(text: str) -> None:
+    assert tame(text.encode(), colour=True) == text.encode()
+    assert visible(text) == text
+
+
+@pytest.fixture(name="rude")
+def _rude(repo: Repo) -> Repo:
+    repo.config(
+        "[gates.rude]\n"
+        "command = '''printf '\\033]0;t\\007\\033[31mred\\033[2J\\rall is well\\n'; exit 1'''\n"
+        "[hooks.pre-commit]\ngates = ['rude']\n"
+    )
+    return repo
+
+
+def test_of_a_run_by_hand(rude: Repo) -> None:
+    done = rude.gitgates("run")
+    assert b"\n  | red\n  | all is well\ngitgates pre-commit: blocked" in done.stdout
+    done = rude.gitgates("run", env={"FORCE_COLOR": "1"})
+    assert b"\n  | " + RED + b"red\n  | all is well" + RESET + b"\n" in done.stdout
+    assert b"\x1b" not in COLOUR.sub(b"", done.stdout)
+
+
+def test_of_a_hook(rude: Repo) -> None:
+    done = rude.gitgates("git-hook", str(rude.path / "no-shim"), "pre-commit")
+    assert b"\n  | red\n  | all is well\n" in done.stderr
+    assert b"\x1b" not in done.stderr
+
+
+def test_the_log_has_it_as_it_was(rude: Repo) -> None:
+    rude.gitgates("run")
+    (log,) = Path(rude.path / ".git/gitgates/runs").rglob("*.log")
+    assert log.read_bytes() == b"\x1b]0;t\x07\x1b[31mred\x1b[2J\rall is well\n"
+
+
+def test_a_path_that_a_gate_changes(repo: Repo) -> None:
+    repo.config(
+        "[gates.rude]\nwrites = true\ncommand = 'echo x | tee -a a*b'\n"
+        "[hooks.pre-commit]\ngates = ['rude']\n"
+    )
+    repo.write("a\x1b[2Jb", "1\n")
+    repo.git("add", "-A")
+    done = repo.gitgates("git-hook", str(repo.path / "no-shim"), "pre-commit")
+    assert done.returncode == 1
+    assert b"\x1b" not in done.stderr
+    assert done.stderr.count(rb"a\x1b[2Jb") == 2
