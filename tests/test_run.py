@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from conftest import Repo, timeless
 
+from gitgates.system.runs import log_abs
+
 ECHO = "[gates.echo]\ncommand = 'printf \"%s\\n\" \"$@\"'\npass_files = true\nfiles = ['*.txt']\n"
 
 
@@ -452,3 +454,13 @@ def test_no_two_gates_share_a_log(repo: Repo) -> None:
     document = json.loads(repo.gitgates("run", "--format", "json").stdout)
     texts = [Path(gate["log"]).read_text() for gate in document["gates"]]
     assert texts == [f"{n}\n" for n in range(len(names))]
+
+
+def test_no_two_gates_share_a_log_where_case_does_not_count() -> None:
+    names = ["lint", "Lint", "LINT", "lInT", "lint+", "x" * 260, "X" * 260, "straße", "strasse"]
+    names += ["stra\u1e9ee", "lint.1", "Lint.1"]
+    logs = {name: os.path.basename(log_abs("/run", name, 0)) for name in names}
+    assert len({log.casefold() for log in logs.values()}) == len(names)
+    assert logs["lint"] == "lint.log"
+    assert logs["Lint"].startswith("Lint+")
+    assert os.path.basename(log_abs("/run", "Lint", 1)) == logs["Lint"].replace(".log", ".1.log")

@@ -70,13 +70,19 @@ def run_of(logs_abs: str) -> str:
 
 
 def log_abs(logs_abs: str, gate: str, again: int) -> str:
-    """Return the log file of one gate. Every gate name makes a file name, and no two the same."""
+    """Return the log file of one gate. Every gate name makes a file name, and no two the same.
+
+    That holds where the disk takes `Lint` and `lint` for one name, too: a name with capitals gets a
+    number. It depends on the name alone, so that a gate's log is called the same in each run.
+    """
     safe = "".join(char if char.isalnum() or char in "-_ " else _escape(char) for char in gate)
-    if len(os.fsencode(safe)) > _LONGEST_NAME:
+    is_long = len(os.fsencode(safe)) > _LONGEST_NAME
+    if is_long or gate != gate.casefold():
         import zlib  # seldom needed
 
-        # What is cut off is stood for by a number that only this name has, as good as always.
-        safe = f"{safe[:_CUT]}%{zlib.crc32(os.fsencode(gate)):08x}"
+        # What is cut off, or not told apart, is stood for by a number that only this name has, as
+        # good as always. The sign before it is escaped wherever a name has it.
+        safe = f"{safe[:_CUT] if is_long else safe}+{zlib.crc32(os.fsencode(gate)):08x}"
     return f"{logs_abs}/{safe}{f'.{again}' if again else ''}.log"
 
 
