@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gitgates.system.roots import Roots
     from gitgates.system.unstaged import Unstaged
 
+_FIRST_PATHS = 3  # of many, those that are named
+
 
 class Site(Record):
     """The working tree in question."""
@@ -222,7 +224,7 @@ def describe(restored: Restored) -> tuple[str, ...]:
     if not count:
         return restored.notes
     files = f"{count} file{'s' if count > 1 else ''}"
-    shown = ", ".join(restored.paths[:3]) + (", …" if count > 3 else "")  # noqa: PLR2004
+    shown = ", ".join(restored.paths[:_FIRST_PATHS]) + (", …" if count > _FIRST_PATHS else "")
     head = f"a run that was killed had left your unstaged work aside; put back {files}: {shown}"
     return (head, *restored.notes)
 

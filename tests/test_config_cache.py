@@ -147,7 +147,8 @@ def test_random_garbage_is_never_an_error(place: Place) -> None:
 def test_right_key_and_wrong_content(place: Place, frozen: int | None) -> None:
     raw = read_files(str(place.root))
     place.cache.parent.mkdir()
-    place.cache.write_bytes(marshal.dumps((cache._KEY, raw, frozen)))  # noqa: SLF001
+    key = cache._KEY  # noqa: SLF001 - what makes a file one of ours
+    place.cache.write_bytes(marshal.dumps((key, raw, frozen)))
     assert cache.read(str(place.cache), raw) is None
 
 

@@ -7,6 +7,7 @@ the house together as any other does.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -235,5 +236,16 @@ def test_no_function_is_too_long() -> None:
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert wrong == []
+
+
+def test_every_rule_that_is_broken_has_its_reason_beside_it() -> None:
+    mark = re.compile(r"# [n]oqa(?!: [A-Z]+[0-9]+(, [A-Z]+[0-9]+)* - \S)")
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in _own_files()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if mark.search(line)
     ]
     assert wrong == []

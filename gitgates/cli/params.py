@@ -28,7 +28,7 @@ class HookName(_Text):
         self,
         value: str,
         param: click.Parameter | None,  # noqa: ARG002 - click's
-        ctx: click.Context | None,  # noqa: ARG002
+        ctx: click.Context | None,  # noqa: ARG002 - click's
     ) -> str:
         """Return the name.
 
@@ -67,7 +67,7 @@ class GateName(_Text):
 
 def complete_hooks(
     ctx: click.Context,  # noqa: ARG001 - click's
-    param: click.Parameter,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001 - click's
     incomplete: str,
 ) -> list[CompletionItem]:
     """Return the configured hooks that begin so; where none does, the known ones."""
@@ -78,7 +78,7 @@ def complete_hooks(
 
 def complete_gates(
     ctx: click.Context,  # noqa: ARG001 - click's
-    param: click.Parameter,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001 - click's
     incomplete: str,
 ) -> list[CompletionItem]:
     """Return the gates of the configuration that begin so."""

@@ -59,13 +59,14 @@ def _remove(path_abs: str) -> None:
         return
 
 
-def _freeze(config: Config) -> Any:  # noqa: ANN401 - plain tuples, all the way down
+def _freeze(config: Config) -> tuple[Any, ...]:
+    # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
     return tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())
 
 
-def _thaw(frozen: Any) -> Config:  # noqa: ANN401
+def _thaw(frozen: tuple[Any, ...]) -> Config:
     config = Config(*frozen)
     gates = tuple(Gate(*gate) for gate in config.gates)
     hooks = tuple(Hook(*hook) for hook in config.hooks)

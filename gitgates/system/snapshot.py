@@ -32,6 +32,7 @@ _WAIT_S = 60.0
 _LOOK_AGAIN_S = 0.01
 _STORED_S = 24 * 3600.0  # far less than objects are kept without being asked for
 _PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
+_FIRST_PATHS = 3  # of many, those that are named
 
 
 class SnapshotError(GitError):
@@ -219,4 +220,5 @@ def _doubts(kept: KeptIndex, hidden: Hidden, found: tuple[list[str], dict[str, s
 
 
 def _some(paths: list[str]) -> str:
-    return ", ".join(f"`{path}`" for path in paths[:3]) + (", …" if len(paths) > 3 else "")  # noqa: PLR2004 - as shown
+    shown = ", ".join(f"`{path}`" for path in paths[:_FIRST_PATHS])
+    return shown + (", …" if len(paths) > _FIRST_PATHS else "")
