@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.discover.formats import read_json, table
 from gitgates.discover.npm import SCOPE, local_tool, package_manager
-from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.task import BadFile, Project, Task, defaults
 
 LANGUAGE = "JavaScript or TypeScript"
 MARKERS = ("package.json", "tsconfig.json", "deno.json")
@@ -35,19 +35,7 @@ def find_defaults(project: Project) -> list[Task]:
         ("test", "vitest run", "vitest", (), False),
         ("test", "jest", "jest", (), False),
     )
-    return [
-        Task(
-            name=name,
-            command=local_tool(manager, command),
-            source=signs[tool],
-            scope=SCOPE,
-            tool=tool,
-            files=files,
-            pass_files=passes,
-        )
-        for name, command, tool, files, passes in tools
-        if tool in signs
-    ]
+    return defaults(tools, signs, SCOPE, lambda command: local_tool(manager, command))
 
 
 def _signs(project: Project) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gitgates.discover.formats import read_toml, table
-from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.task import BadFile, Project, Task, defaults
 
 LANGUAGE = "Python"
 SCOPE = "python"
@@ -39,19 +39,7 @@ def find_defaults(project: Project) -> list[Task]:
         ("typecheck", "pyright", "pyright", _PYTHON, False),
         ("test", "pytest", "pytest", (), False),
     )
-    return [
-        Task(
-            name=name,
-            command=f"{runner_prefix(project)}{command}",
-            source=signs[tool],
-            scope=SCOPE,
-            tool=tool,
-            files=files,
-            pass_files=passes,
-        )
-        for name, command, tool, files, passes in tools
-        if tool in signs
-    ]
+    return defaults(tools, signs, SCOPE, lambda command: f"{runner_prefix(project)}{command}")
 
 
 def _signs(project: Project) -> dict[str, str]:

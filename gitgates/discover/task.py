@@ -6,7 +6,10 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    # name, command, tool, the paths that it is about, whether it is given them
+    Default = tuple[str, str, str, tuple[str, ...], bool]
 
 
 class BadFile(Exception):
@@ -34,3 +37,25 @@ class Task(Record):
     files: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     pass_files: bool = False
+
+
+def defaults(
+    tools: tuple[Default, ...], signs: Mapping[str, str], scope: str, call: Callable[[str], str]
+) -> list[Task]:
+    """Return a task for each tool that has a sign of being in use.
+
+    `signs` is tool → where it shows; `call` makes of a command one that finds the project's tool.
+    """
+    return [
+        Task(
+            name=name,
+            command=call(command),
+            source=signs[tool],
+            scope=scope,
+            tool=tool,
+            files=files,
+            pass_files=passes,
+        )
+        for name, command, tool, files, passes in tools
+        if tool in signs
+    ]
