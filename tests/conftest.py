@@ -101,6 +101,17 @@ class Repo:
         """Commit what is staged; return what git answered."""
         return self.ask("git", "commit", "-m", message, *args)
 
+    def commit_all(self, message: str) -> None:
+        """Stage everything and commit it."""
+        self.git("add", ".")
+        self.git("commit", "-qm", message)
+
+    def add_origin(self) -> None:
+        """Make a remote of that name, and push main to it."""
+        self.git("init", "-q", "--bare", "../origin.git")
+        self.git("remote", "add", "origin", "../origin.git")
+        self.git("push", "-q", "origin", "main")
+
     def head(self) -> str:
         """Return the id of HEAD."""
         return self.git("rev-parse", "HEAD")
@@ -109,6 +120,15 @@ class Repo:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo.init(tmp_path / "repo")
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder $OUT, outside of the repository, where gates write what they were given."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    monkeypatch.setenv("OUT", str(folder))
+    return folder
 
 
 def timeless(output: bytes) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from worktree_state import whole
+from worktree_state import where, whole
 
 from gitgates.errors import GitError
 from gitgates.system.checkout import Checkout, lay_out, lay_out_index
@@ -38,8 +38,7 @@ def filled(repo: Repo) -> Repo:
         repo.write(name, f"{name} first")
     repo.write("run.sh", "#!/bin/sh\n").chmod(0o755)
     os.symlink("a", repo.path / "link")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "first")
+    repo.commit_all("first")
     return repo
 
 
@@ -57,9 +56,7 @@ def untouched(filled: Repo) -> Iterator[Repo]:
 
 
 def out(repo: Repo, treeish: str = "HEAD", link: tuple[str, ...] = ()) -> Checkout:
-    env = dict(os.environ)
-    roots = find_roots(str(repo.path), env)
-    return lay_out(roots, Git(cwd_abs=roots.root_abs, env=env), treeish, link)
+    return lay_out(*where(repo), treeish, link)
 
 
 def inside(place: Checkout) -> Repo:
@@ -104,9 +101,7 @@ def test_a_commit_with_modes_and_links(untouched: Repo) -> None:
 
 
 def test_the_index_is_laid_out_as_it_would_be_committed(untouched: Repo) -> None:
-    env = dict(os.environ)
-    roots = find_roots(str(untouched.path), env)
-    git = Git(cwd_abs=roots.root_abs, env=env)
+    roots, git = where(untouched)
     with lay_out_index(roots, git, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {**FIRST, "a": "a staged"}
         assert place.commit == ""
@@ -216,8 +211,7 @@ def test_filters_and_line_endings_are_applied(filled: Repo) -> None:
     filled.write(".gitattributes", "*.txt text eol=crlf\n*.loud filter=shout\n")
     filled.write("t.txt", "one\r\ntwo\r\n")
     filled.write("x.loud", "HEY")
-    filled.git("add", ".")
-    filled.git("commit", "-qm", "filters")
+    filled.commit_all("filters")
     with out(filled) as place:
         assert (held(place)["t.txt"], held(place)["x.loud"]) == ("one\r\ntwo\r\n", "HEY")
         assert inside(place).git("status", "--porcelain") == ""
@@ -238,8 +232,7 @@ def test_filters_and_line_endings_are_applied(filled: Repo) -> None:
 
 def test_a_missing_required_filter_is_an_error(filled: Repo) -> None:
     filled.write("x.loud", "hey")
-    filled.git("add", ".")
-    filled.git("commit", "-qm", "file")
+    filled.commit_all("file")
     filled.write(".gitattributes", "*.loud filter=shout\n")
     filled.git("add", ".gitattributes")
     filled.git("commit", "-qm", "filters")
@@ -256,8 +249,7 @@ def test_links_to_what_git_ignores(filled: Repo) -> None:
     filled.write(".gitignore", ".venv/\nnode_modules/\n/dir/c\n")
     filled.write("web/package.json", "{}")
     filled.write("tool/keep", "")
-    filled.git("add", ".")
-    filled.git("commit", "-qm", "ignore")
+    filled.commit_all("ignore")
     filled.write(".venv/bin/python", "python")
     filled.write("web/node_modules/x/index.js", "js")
     filled.write("plain/x", "not ignored")
@@ -285,8 +277,7 @@ def test_links_to_what_git_ignores(filled: Repo) -> None:
 def test_submodules_are_left_empty_and_said(filled: Repo, tmp_path: Path) -> None:
     library = Repo.init(tmp_path / "library")
     library.write("x", "in the library")
-    library.git("add", ".")
-    library.git("commit", "-qm", "x")
+    library.commit_all("x")
     filled.git("submodule", "--quiet", "add", str(library.path), "lib")
     filled.git("commit", "-qm", "submodule")
     filled.git("config", "submodule.recurse", "true")
@@ -359,9 +350,7 @@ def test_in_a_linked_worktree(filled: Repo, tmp_path: Path) -> None:
 def test_before_the_first_commit(repo: Repo) -> None:
     repo.write("a", "staged")
     repo.git("add", "a")
-    env = dict(os.environ)
-    roots = find_roots(str(repo.path), env)
-    git = Git(cwd_abs=roots.root_abs, env=env)
+    roots, git = where(repo)
     with lay_out_index(roots, git, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {"a": "staged"}
         assert inside(place).git("status", "--porcelain") == "A  a"
@@ -396,8 +385,7 @@ def test_odd_names(repo: Repo) -> None:
     for name in names:
         with open(os.path.join(os.fsencode(odd.path), name), "wb") as file:
             file.write(name)
-    odd.git("add", ".")
-    odd.git("commit", "-qm", "odd")
+    odd.commit_all("odd")
     with out(odd) as place:
         assert sorted(os.listdir(os.fsencode(place.root_abs))) == sorted([b".git", *names])
         assert inside(place).git("status", "--porcelain") == ""
@@ -409,8 +397,7 @@ def test_a_sha256_repository(repo: Repo) -> None:
     repo.git("init", "-q", "--object-format=sha256", str(path))
     modern = Repo(path)
     modern.write("a", "x")
-    modern.git("add", ".")
-    modern.git("commit", "-qm", "modern")
+    modern.commit_all("modern")
     with out(modern) as place:
         assert held(place) == {"a": "x"}
         assert inside(place).head() == modern.head()

@@ -24,24 +24,13 @@ gates = ["look", "good", "paths"]
 
 
 @pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    monkeypatch.setenv("OUT", str(folder))
-    return folder
-
-
-@pytest.fixture
 def pushing(repo: Repo, out: Path) -> Repo:
     """A repository with a remote that has its first commit."""
     assert out.exists()
     repo.config(CONFIG)
     repo.write("a", "first\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "first")
-    repo.git("init", "-q", "--bare", "../origin.git")
-    repo.git("remote", "add", "origin", "../origin.git")
-    repo.git("push", "-q", "origin", "main")
+    repo.commit_all("first")
+    repo.add_origin()
     repo.shim("pre-push")
     return repo
 
@@ -159,8 +148,7 @@ def test_a_commit_can_be_checked_in_a_checkout(repo: Repo, out: Path) -> None:
     hook = '[hooks.pre-commit]\ngates = ["look"]\nunstaged = "checkout"\n'
     repo.config(CONFIG.partition("[hooks")[0] + hook)
     repo.write("a", "committed\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "base")
+    repo.commit_all("base")
     repo.shim("pre-commit")
     repo.write("a", "staged\n")
     repo.git("add", "a")

@@ -27,14 +27,6 @@ env >> "$OUT/env"
 '''
 
 
-@pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    monkeypatch.setenv("OUT", str(folder))
-    return folder
-
-
 def seen(out: Path, name: str = "paths") -> list[str] | None:
     """Return the recorded lines, sorted, and forget them; None where the gate did not run."""
     path = out / name
@@ -43,6 +35,14 @@ def seen(out: Path, name: str = "paths") -> list[str] | None:
     lines = path.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     path.unlink()
     return sorted(lines)
+
+
+def stage_after_first(repo: Repo) -> None:
+    """Commit everything, put the shim in place, and stage a change of `a`."""
+    repo.commit_all("configure")
+    repo.shim("pre-commit")
+    repo.write("a", "2\n")
+    repo.git("add", "a")
 
 
 def arm(repo: Repo, hook: str = "pre-commit", extra: str = "") -> None:
@@ -225,8 +225,7 @@ def test_a_gate_that_commits_elsewhere_commits_elsewhere(
         # There the copy of the index has an absolute name, which means the same everywhere.
         extra += 'git_env = "clean"\n'
     repo.config(RECORD + extra + '[hooks.pre-commit]\ngates = ["scratch", "record"]\n')
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("pre-commit")
     if where == "linked":
         repo.git("worktree", "add", "-q", "../linked")
@@ -267,8 +266,7 @@ def test_a_gate_in_a_subfolder_sees_the_same_index(repo: Repo, out: Path) -> Non
         'working_dir = "sub"\n'
     )
     repo.config(extra + '[hooks.pre-commit]\ngates = ["below"]\n')
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("pre-commit")
     repo.write("sub/a", "2")
     done = repo.commit("all", "-a")
@@ -296,11 +294,7 @@ def test_a_gate_may_not_change_what_is_committed(
         f"[gates.wild]\ncommand = '{command}'\nwrites = {str(writes).lower()}\n"
         "[hooks.pre-commit]\ngates = ['wild']\n"
     )
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
-    repo.shim("pre-commit")
-    repo.write("a", "2\n")
-    repo.git("add", "a")
+    stage_after_first(repo)
     done = repo.commit("x", *args)
     assert done.returncode == 1, done.stderr
     assert b"changed" in done.stderr
@@ -315,11 +309,7 @@ def test_gitgates_in_a_gate_sees_the_same_index(repo: Repo, args: tuple[str, ...
         "[gates.look]\ncommand = 'git diff --cached --name-only | grep -qx a'\n"
         "[hooks.manual]\ngates = ['look']\n[hooks.pre-commit]\ngates = ['inner']\n"
     )
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
-    repo.shim("pre-commit")
-    repo.write("a", "2\n")
-    repo.git("add", "a")
+    stage_after_first(repo)
     done = repo.commit("x", *args)
     assert done.returncode == 0, done.stderr
 
@@ -350,8 +340,7 @@ def test_a_message_can_be_refused_from_a_linked_worktree(repo: Repo) -> None:
         '[gates.subject]\ncommand = \'grep -q "^ok" "$1"\'\npass_hook_input = true\n'
         "[hooks.commit-msg]\ngates = ['subject']\n"
     )
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("commit-msg")
     repo.git("worktree", "add", "-q", "../linked")
     linked = Repo(repo.path.parent / "linked")
@@ -368,8 +357,7 @@ def test_hook_input_reaches_every_gate_that_asks(repo: Repo, out: Path) -> None:
     repo.config(
         gate.format("one") + gate.format("two") + "[hooks.pre-push]\ngates = ['one', 'two']\n"
     )
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("pre-push")
     repo.git("init", "-q", "--bare", "../remote.git")
     repo.git("push", "-q", "../remote.git", "main")
@@ -389,8 +377,7 @@ def test_post_checkout_and_post_merge_are_about_what_changed(repo: Repo, out: Pa
         f"[hooks.{name}]\ngates = ['record']\n" for name in ("post-checkout", "post-merge")
     )
     repo.config(RECORD + hooks + "[hooks.post-commit]\ngates = ['record']\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("post-checkout", "post-merge", "post-commit")
     repo.git("checkout", "-qb", "side")
     assert seen(out) is None
@@ -434,8 +421,7 @@ def test_skips_are_said_and_required_gates_cannot_be_skipped(repo: Repo) -> None
 
 def test_skips_are_in_the_ledger_of_all_worktrees(repo: Repo) -> None:
     repo.config("[gates.a]\ncommand = 'false'\n[hooks.pre-commit]\ngates = ['a']\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("pre-commit")
     repo.git("worktree", "add", "-q", "../linked")
     linked = Repo(repo.path.parent / "linked")
@@ -467,8 +453,7 @@ def test_a_gate_that_calls_its_own_hook_does_not_loop(repo: Repo) -> None:
         "[gates.again]\ncommand = '.git/hooks/pre-commit; git commit --allow-empty -qm inner'\n"
         "[hooks.pre-commit]\ngates = ['again']\n"
     )
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "configure")
+    repo.commit_all("configure")
     repo.shim("pre-commit")
     done = repo.ask(".git/hooks/pre-commit")
     assert done.returncode == 0

@@ -18,22 +18,13 @@ CONFIG = f"[gates.look]\ncommand = '''{LOOK}'''\n[hooks.pre-commit]\ngates = ['l
 
 
 @pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    monkeypatch.setenv("OUT", str(folder))
-    return folder
-
-
-@pytest.fixture
 def armed(repo: Repo, out: Path) -> Repo:
     """A repository with some committed files, whose gate writes down what it sees."""
     assert out.exists()
     repo.config(CONFIG)
     for name in ("a", "b", "c", "dir/d", "dir/e"):
         repo.write(name, f"{name} committed")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "base")
+    repo.commit_all("base")
     repo.shim("pre-commit")
     return repo
 
@@ -239,8 +230,7 @@ def test_a_sparse_checkout_stays_sparse(armed: Repo, out: Path) -> None:
 def test_submodules_are_left_alone_and_said(armed: Repo, tmp_path: Path) -> None:
     other = Repo.init(tmp_path / "other")
     other.write("x", "1")
-    other.git("add", ".")
-    other.git("commit", "-qm", "x")
+    other.commit_all("x")
     armed.git("submodule", "add", "-q", str(other.path), "sub")
     armed.git("commit", "-qm", "sub", "--no-verify")
     armed.write("sub/x", "dirty")
@@ -316,8 +306,7 @@ def test_ten_thousand_files(repo: Repo, out: Path) -> None:
     for number in range(10_000):
         repo.write(f"f/{number % 100}/{number}", "committed")
     repo.config("[gates.g]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['g']\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "many")
+    repo.commit_all("many")
     repo.shim("pre-commit")
     for number in range(10_000):
         repo.write(f"f/{number % 100}/{number}", "unstaged")
@@ -355,8 +344,7 @@ def test_a_commit_is_checked_as_its_own_configuration_says(repo: Repo, edit: str
 
 def test_a_gate_that_is_not_committed_yet_does_not_count(repo: Repo) -> None:
     repo.config(GATE.format("true"))
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "base")
+    repo.commit_all("base")
     repo.shim("pre-commit")
     repo.config(GATE.format("false"))
     done = repo.commit("x", "--allow-empty")

@@ -45,8 +45,7 @@ def hook_calls(repo: Repo, calls: Path, unstaged: str) -> list[str]:
 def armed(repo: Repo) -> Repo:
     repo.config(HOOK)
     repo.write("a", "a\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "base")
+    repo.commit_all("base")
     repo.shim("pre-commit")
     repo.write("a", "staged\n")
     repo.git("add", "a")

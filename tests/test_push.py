@@ -10,23 +10,12 @@ from test_githook import arm, change, seen
 
 
 @pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    monkeypatch.setenv("OUT", str(folder))
-    return folder
-
-
-@pytest.fixture
 def pushing(repo: Repo, out: Path) -> Repo:
     """A repository that records what its pushes to `origin` are about; main is there already."""
     arm(repo, "pre-push")
     repo.write("base", "x")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "base")
-    repo.git("init", "-q", "--bare", "../origin.git")
-    repo.git("remote", "add", "origin", "../origin.git")
-    repo.git("push", "-q", "origin", "main")
+    repo.commit_all("base")
+    repo.add_origin()
     assert seen(out) == ["base", "pyproject.toml"]
     return repo
 

@@ -18,8 +18,7 @@ def armed(repo: Repo) -> Repo:
     repo.config(FIX)
     for name in ("a.txt", "b.txt"):
         repo.write(name, LINES)
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "base")
+    repo.commit_all("base")
     repo.shim("pre-commit")
     return repo
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from worktree_state import whole
+from worktree_state import where, whole
 
 from gitgates.system import own_objects, snapshot
 from gitgates.system.checkout import lay_out
@@ -18,7 +18,7 @@ from gitgates.system.hide import Around, hide
 from gitgates.system.kept import Keeper
 from gitgates.system.rescue import Rescue
 from gitgates.system.restore import Place, restore
-from gitgates.system.roots import Roots, find_roots
+from gitgates.system.roots import find_roots
 from gitgates.system.snapshot import Snapshot, SnapshotError, take
 from gitgates.system.unstaged import find_unstaged
 
@@ -49,8 +49,7 @@ def filled(repo: Repo) -> Repo:
     for name in ("a", "b", "dir/c", "dir/d"):
         repo.write(name, f"{name} first")
     repo.write(".gitignore", "*.log\nbuild/\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "first")
+    repo.commit_all("first")
     (repo.path / ".git/gitgates").mkdir()
     return repo
 
@@ -69,12 +68,6 @@ def untouched(filled: Repo) -> Iterator[Repo]:
     yield filled
     assert everything(filled) == before
     filled.git("fsck", "--strict")
-
-
-def where(repo: Repo) -> tuple[Roots, Git]:
-    env = dict(os.environ)
-    roots = find_roots(str(repo.path), env)
-    return roots, Git(cwd_abs=roots.root_abs, env=env)
 
 
 def shot(repo: Repo) -> Snapshot:
@@ -293,8 +286,7 @@ def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
 ) -> None:
     library = Repo.init(tmp_path / "library")
     library.write("x", "in the library")
-    library.git("add", ".")
-    library.git("commit", "-qm", "x")
+    library.commit_all("x")
     filled.git("submodule", "--quiet", "add", str(library.path), "lib")
     filled.git("commit", "-qm", "submodule")
     assert shot(filled).why_unprovable == ()
@@ -486,8 +478,7 @@ def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> Non
     filled.git("config", "filter.up.clean", "tr a-z A-Z")
     filled.write("t.up", "lower")
     filled.write(".gitattributes", "*.up filter=up\n")
-    filled.git("add", ".")
-    filled.git("commit", "-qm", "filter")
+    filled.commit_all("filter")
     filled.write("b", "b staged")
     filled.git("add", "b")
     filled.write("a", "a unstaged")

@@ -7,8 +7,18 @@ import stat
 
 from conftest import Repo
 
+from gitgates.system.git import Git
+from gitgates.system.roots import Roots, find_roots
+
 # path → mode, content or target, modification time
 Files = dict[str, tuple[int, bytes, int]]
+
+
+def where(repo: Repo) -> tuple[Roots, Git]:
+    """Return where a repository is, and git in it, as the parts of `system` want them."""
+    env = dict(os.environ)
+    roots = find_roots(str(repo.path), env)
+    return roots, Git(cwd_abs=roots.root_abs, env=env)
 
 
 def files(repo: Repo) -> Files:
