@@ -49,6 +49,7 @@ NAMES: tuple[Name, ...] = (
     Name("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
     Name("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: where it came from"),
     Name("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
+    Name("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
     Name("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
     Name("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     Name("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),

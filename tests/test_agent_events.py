@@ -375,3 +375,56 @@ def test_a_git_that_hangs_does_not_hang_the_agent(repo: Repo, tmp_path: Path) ->
     answer, _log = child.communicate(timeout=5)  # what the settings tell the host to wait
     assert child.returncode == 0
     assert "longer than 5 s" in json.loads(answer)["systemMessage"]
+
+
+BY_NAME = f"""
+[gates.check]
+command = '''{COUNT}; ! ls | grep bad'''
+[hooks.Stop]
+gates = ["check"]
+"""
+
+
+def test_what_is_committed_in_a_worktree_made_by_the_session_is_checked(
+    repo: Repo, tmp_path: Path
+) -> None:
+    agent = begin(repo, BY_NAME)
+    linked = Repo(tmp_path / "linked")
+    repo.git("worktree", "add", "-q", str(linked.path))
+    assert agent.stop(cwd=str(linked.path)) == {}
+    linked.write("bad.txt")
+    linked.git("add", ".")
+    linked.git("commit", "-qm", "hidden")
+    assert agent.stop(cwd=str(linked.path))["decision"] == "block"
+
+
+def test_the_place_where_the_session_began_is_checked_too(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, BY_NAME)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(repo.path)
+    elsewhere = Repo.init(tmp_path / "elsewhere")
+    agent.write("bad.txt", "x")
+    assert agent.stop(cwd=str(elsewhere.path))["decision"] == "block"
+    assert agent.stop(again=True, cwd=str(tmp_path))["decision"] == "block"
+
+
+def test_settings_that_go_away_are_said(repo: Repo) -> None:
+    agent = begin(repo, BY_NAME)
+    agent.write("bad.txt", "x")
+    (repo.path / "pyproject.toml").unlink()
+    assert "are gone" in agent.stop()["systemMessage"]
+    repo.write("pyproject.toml", "[tool.gitgates]\n")
+    assert "are gone" in agent.stop()["systemMessage"]
+
+
+def test_a_gate_of_prompts_is_not_for_what_the_client_writes(repo: Repo) -> None:
+    agent = begin(repo, '[gates.no]\ncommand = "false"\n[hooks.UserPromptSubmit]\ngates = ["no"]\n')
+    assert agent.prompt("real")["decision"] == "block"
+    assert agent.prompt("<task-notification> done") == {}
+
+
+def test_the_rules_are_told_beside_what_a_gate_says(repo: Repo) -> None:
+    gate = '[gates.no]\ncommand = "false"\n[hooks.SessionStart]\ngates = ["no"]\n'
+    agent = begin(repo, gate)
+    said = context(agent.start())
+    assert "gitgates cannot-fix" in said
+    assert "`no` failed" in said

@@ -149,8 +149,8 @@ def test_nothing_in_an_output_closes_its_fence() -> None:
 
 def test_the_person_is_told_why_everything_ends() -> None:
     assert stop_text(STOP._replace(findings=(Finding(result=TEST), Finding(result=TYPES)))) == (
-        "gitgates stopped the agent at Stop. 2 of 3 gates did not pass: 1 failed (`test`), "
-        "1 could not run (`types`). This was attempt 1 of 3.\n"
+        "gitgates stopped the agent at Stop. 2 of 3 gates did not let this pass: 1 failed "
+        "(`test`), 1 could not run (`types`). This was attempt 1 of 3.\n"
         "- `test` failed (exit status 1); full log: .git/gitgates/runs/7/logs/test.log\n"
         "- `types` could not be started (command not found); "
         "full log: .git/gitgates/runs/7/logs/types.log"

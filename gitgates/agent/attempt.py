@@ -17,7 +17,17 @@ from gitgates.agent.checks import (
 )
 from gitgates.agent.saving import Came, save_attempt
 from gitgates.engine.failures import Failure, compare, does_not_converge
-from gitgates.policies.retry import BLOCKED, NO_RESULT, PASSED, STOPPED, Limits, Try, rule
+from gitgates.policies.retry import (
+    BLOCKED,
+    EXHAUSTED,
+    NO_RESULT,
+    NOT_CONVERGING,
+    PASSED,
+    STOPPED,
+    Limits,
+    Try,
+    rule,
+)
 from gitgates.report.feedback import feedback, person_text, stop_text
 from gitgates.types import BLOCK, STOP, WARN, Answer, Decision
 
@@ -231,7 +241,7 @@ class Attempt:
     def _stop(self, said: Situation, text: str) -> tuple[Answer, list[Fact]]:
         if self._place.payload.event == "Stop":
             return Answer(STOP, to_agent=text, to_person=text), []
-        if any(one.outcome == STOPPED for one in self._rounds):
+        if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
             return Answer(), []  # it was told; nothing else can end it
         reason = feedback(said, _LATER) + _END_NOW
         return Answer(BLOCK, to_agent=reason, to_person=text), [{"what": "stop", "reason": text}]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
 from gitgates.system.facts import changed_paths, tree_paths
+from gitgates.system.journal import Journal
 from gitgates.system.own_objects import object_env
 from gitgates.system.snapshot import take
 
@@ -25,6 +28,37 @@ def snapshot_now(place: Place) -> tuple[str, bool]:
         note(place, error.message)
         return "", False
     return snapshot.tree, snapshot.provable
+
+
+def first_tree(place: Place, session: Session) -> str:
+    """Return what was there when the session began; empty where that is not known.
+
+    In a worktree that the session came to later, that is the commit which was checked out there
+    when the session began elsewhere, or when the worktree was made.
+    """
+    if session.base:
+        return session.base
+    began = _began_elsewhere(place)
+    if not began:
+        return ""
+    # The log of HEAD counts in seconds: what is of the same one belongs to the session.
+    then = f"HEAD@{{{int(began) - 1} +0000}}^{{tree}}"
+    asked = place.git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", then)
+    return "" if asked.exit_status else asked.stdout.decode().split()[-1]
+
+
+def _began_elsewhere(place: Place) -> float:
+    """Return when the session began in another worktree of the repository; 0 where it did not."""
+    name = os.path.basename(place.journal.path_abs)
+    common_abs = place.roots.common_dir_abs
+    linked_abs = f"{common_abs}/worktrees"
+    linked = os.listdir(linked_abs) if os.path.isdir(linked_abs) else []
+    times = []
+    for folder in (common_abs, *(f"{linked_abs}/{each}" for each in linked)):
+        if folder != place.roots.git_dir_abs:
+            facts = Journal(f"{folder}/gitgates/sessions/{name}").read()
+            times += [float(fact["t"]) for fact in facts[:1]]
+    return min(times, default=0.0)
 
 
 def session_paths(place: Place, session: Session, now: str) -> tuple[tuple[str, ...], str]:

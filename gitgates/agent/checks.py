@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gitgates.engine.decide import observed
+from gitgates.engine.decide import describe, observed
 from gitgates.engine.failures import Change, Failure, split
 from gitgates.engine.limits import gates_limit_s
 from gitgates.engine.plan import make_plan
@@ -103,6 +103,7 @@ def unpassed(decision: Decision) -> list[Visit]:
         for visit in decision.visits
         if not visit.would
         and not visit.result.excused
+        and not visit.rescued_by
         and (visit.verdict >= WARN or visit.result.status in _NO_PASS)
     ]
     return sorted(found, key=lambda visit: -visit.verdict)
@@ -181,4 +182,9 @@ def situation(
         ),
         not_run=tuple((name, why) for name in decision.not_run if name not in met),
         observed=observed(decision.visits),
+        notes=tuple(
+            f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` put that right."
+            for v in decision.visits
+            if v.rescued_by
+        ),
     )

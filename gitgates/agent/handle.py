@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 
-from gitgates.agent.place import Place, find_place, note
+from gitgates.agent.place import Place, find_place, find_places, note
 from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_facts, tell
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
 from gitgates.engine.limits import host_limit_s
 from gitgates.engine.plan import find_hook
 from gitgates.errors import ConfigError, GitError, GitgatesError
-from gitgates.hosts.capabilities import CLAUDE
-from gitgates.hosts.claude import BadPayload, decode, encode
+from gitgates.hosts.capabilities import CLAUDE, express
+from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
 from gitgates.policies.needs import needs
 from gitgates.policies.session import Session, fold
 from gitgates.system.alarm import OutOfTime, set_alarm, stop_alarm
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 # Before the host gives up, so that it hears of it.
 _ANSWER_S = 1.0
 _ALMOST = 0.9
-_NO_SETTINGS = "there is no [tool.gitgates] here; nothing is checked"
+_UNCHECKED = "nothing is checked"
+_NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
 
 
 def respond(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> bytes:
@@ -54,14 +55,13 @@ def _respond(
     if payload.event not in CLAUDE:
         return b""
     try:
-        place = find_place(payload, raw, env, say)
+        where += find_places(payload, raw, env, say)
     except GitError as error:
         say(error.message)
         return b""
-    where.append(place)
-    if _is_of_a_gate(place):
+    if any(_is_of_a_gate(place) for place in where):
         return b""  # a gate started this agent: to gate it, too, would never end
-    return encode(payload.event, _answer(place))
+    return encode(payload.event, _answer_all(where))
 
 
 def _report(
@@ -80,6 +80,23 @@ def _trace(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
+def _answer_all(where: list[Place]) -> Answer:
+    """Return the answer of the first place that refuses; otherwise what all have to say."""
+    answers = []
+    for place in where:
+        answer = _answer(place)
+        if express(place.payload.event, answer.verdict)[0] >= BLOCK or answer.as_before:
+            return answer
+        answers.append(answer)
+    if len(answers) == 1:
+        return answers[0]
+    return Answer(
+        max(answer.verdict for answer in answers),
+        to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in answers if one.to_agent)),
+        to_person="\n".join(dict.fromkeys(one.to_person for one in answers if one.to_person)),
+    )
+
+
 def _answer(place: Place) -> Answer:
     """Return the answer to an event of a repository."""
     try:
@@ -88,11 +105,8 @@ def _answer(place: Place) -> Answer:
         from gitgates.agent.broken import answer_broken
 
         return answer_broken(place, error, event_key(place.payload))
-    if config is None:
-        _say_once(place, _NO_SETTINGS)
-        return Answer()
-    if not needs(config):
-        return Answer()
+    if config is None or not needs(config):
+        return _without_settings(place, config)
     event = place.payload.event
     hook = find_hook(config, event) or Hook(name=event)
     limit_s = host_limit_s(config, hook)
@@ -131,7 +145,8 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
             return ended
         session = fold(place.journal.read())
     gated = _gate(place, config, hook, (before, session))
-    if gated.verdict >= BLOCK or gated.as_before is not None:
+    verdict, _why = express(place.payload.event, gated.verdict)
+    if verdict >= BLOCK or gated.as_before is not None:
         return gated
     texts = (*tell(place, config, session), gated.to_agent)
     return gated._replace(to_agent="\n\n".join(text for text in texts if text))
@@ -140,7 +155,7 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
 def _gate(place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]) -> Answer:
     """Run the gates of the event, where it has some that are about this tool and this agent."""
     payload = place.payload
-    if not hook.gates or not answers_to(hook, payload):
+    if not hook.gates or not answers_to(hook, payload) or is_pseudo_prompt(payload):
         return Answer()
     if payload.event in ENDINGS:
         from gitgates.agent.stopping import answer_stop  # what runs gates costs more than all this
@@ -160,11 +175,18 @@ def _is_of_a_gate(place: Place) -> bool:
     return is_running_here(place.env, place.roots.git_dir_abs)
 
 
-def _say_once(place: Place, text: str) -> None:
-    """Say something, and keep it in the journal unless it is there already."""
-    place.say(text)
+def _without_settings(place: Place, config: Config | None) -> Answer:
+    """Let pass what nobody wants checked; but where that is new in this session, say so."""
+    if config is None:
+        place.say(_NO_SETTINGS)
     try:
-        if text not in fold(place.journal.read()).notes:
-            note(place, text)
+        session = fold(place.journal.read())
+        if session.last and place.payload.event in ENDINGS:
+            # There were settings, or nothing would be known of the session.
+            text = f"gitgates: the settings that this session began with are gone; {_UNCHECKED}"
+            return Answer(WARN, to_person=text)
+        if config is None and _NO_SETTINGS not in session.notes:
+            place.journal.append({"what": "note", "text": _NO_SETTINGS})
     except OSError as error:
-        place.say(f"{place.journal.path_abs}: cannot be read: {error.strerror}")
+        place.say(f"{place.journal.path_abs}: {error.strerror}")
+    return Answer()

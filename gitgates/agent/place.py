@@ -29,7 +29,39 @@ class Place(Record):
     env: Mapping[str, str]
     journal: Journal
     began: float  # when our process did, by the wall clock
-    say: Callable[[str], None]  # to whoever reads the host's debug log
+    say: Callable[[str], None] = lambda _text: None  # to whoever reads the host's debug log
+
+
+# What these are about is the session, wherever the agent has gone since.
+_OF_THE_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
+_PROJECT = "CLAUDE_PROJECT_DIR"
+
+
+def find_places(
+    payload: Payload, raw: bytes, env: Mapping[str, str], say: Callable[[str], None]
+) -> list[Place]:
+    """Return where an event happens, and where the session was started if that is elsewhere.
+
+    An agent that has gone into another worktree or repository has still changed the first one.
+
+    Raises: GitError where there is no repository.
+    """
+    try:
+        found = [find_place(payload, raw, env, say)]
+    except GitError:
+        if not (payload.event in _OF_THE_SESSION and env.get(_PROJECT)):
+            raise
+        found = []
+    if payload.event in _OF_THE_SESSION and os.path.isdir(env.get(_PROJECT, "")):
+        try:
+            roots = find_roots(env[_PROJECT], env)
+        except GitError:
+            roots = None
+        if roots and all(roots.git_dir_abs != place.roots.git_dir_abs for place in found):
+            found.append(_place(roots, payload, raw, env)._replace(say=say))
+    if not found:
+        raise GitError(f"{payload.cwd_abs}: not a git repository, nor {env[_PROJECT]}")
+    return found
 
 
 def find_place(
@@ -43,9 +75,13 @@ def find_place(
     """
     cwd_abs = payload.cwd_abs if os.path.isdir(payload.cwd_abs) else current_folder()
     roots = _roots_of_file(payload, cwd_abs, env) or find_roots(cwd_abs, env)
+    return _place(roots, payload, raw, env)._replace(say=say)
+
+
+def _place(roots: Roots, payload: Payload, raw: bytes, env: Mapping[str, str]) -> Place:
     git = Git(cwd_abs=roots.root_abs, env=env)
     journal = session_journal(roots.state_abs, payload.session)
-    return Place(payload, raw, roots, git, env, journal, process_began(), say)
+    return Place(payload, raw, roots, git, env, journal, process_began())
 
 
 def note(place: Place, text: str) -> None:

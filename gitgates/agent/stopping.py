@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.agent.attempt import Attempt
-from gitgates.agent.changed import session_paths, snapshot_now
+from gitgates.agent.changed import first_tree, session_paths, snapshot_now
 from gitgates.agent.checks import make_check
 from gitgates.agent.replay import Turns
 from gitgates.engine.limits import host_limit_s
@@ -26,6 +26,7 @@ def answer_stop(
     if _is_none_of_ours(place) or _defer(place, session):
         return Answer()
     now, provable = snapshot_now(place)
+    session = session._replace(base=first_tree(place, session))
     if now and now == session.base:
         return Answer()
     paths, note = session_paths(place, session, now)

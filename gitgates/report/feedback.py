@@ -17,6 +17,7 @@ from gitgates.types import GateResult
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
+_UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
 _TIGHT = 2  # the level of detail where only what is needed is left
 # titles in each list, and their length, from the most detailed text to the barest
 _DETAIL = ((10, 200), (4, 120), (0, 60))
@@ -78,7 +79,10 @@ def stop_text(situation: Situation) -> str:
 
 def person_text(situation: Situation, how: str) -> str:
     """Return a paragraph for the person: what did not pass, and why the agent was let go."""
-    gates = "; ".join(_ended(finding) for finding in situation.findings)
+    gates = "; ".join(
+        _ended(one) + (f" (it says: {_quoted(one.cannot_fix)})" if one.cannot_fix else "")
+        for one in situation.findings
+    )
     said = f"gitgates let the agent go {how}, although gates did not pass: {gates}."
     logs = [_below(f.result.log_abs, situation) for f in situation.findings if f.result.log_abs]
     notes = [plain_line(note) for note in situation.notes]
@@ -89,15 +93,18 @@ def person_text(situation: Situation, how: str) -> str:
 
 def _headline(situation: Situation) -> str:
     found = situation.findings
-    total = len(found) + len(situation.passed)
-    fixers = [f.result.gate for f in found if f.result.status == "passed"]
-    failed = [f.result.gate for f in found if f.result.status not in ("passed", "not-started")]
-    unable = [f.result.gate for f in found if f.result.status == "not-started"]
-    parts = [f"{len(failed)} failed ({_names(failed)})"] if failed else []
-    parts += [f"{len(unable)} could not run ({_names(unable)})"] if unable else []
-    parts += [f"{len(fixers)} changed files ({_names(fixers)})"] if fixers else []
-    said = f"{len(found)} of {total} gate{'s' if total != 1 else ''} did not pass: "
-    said += ", ".join(parts) + "."
+    total = len({f.result.gate for f in found} | set(situation.passed))
+    passed = [f.result for f in found if f.result.status == "passed"]
+    kinds = {
+        "failed": [f.result.gate for f in found if f.result.status not in ("passed", *_UNABLE)],
+        "could not run": [f.result.gate for f in found if f.result.status in _UNABLE],
+        "changed files": [result.gate for result in passed if result.changed_paths],
+        "passed, which blocks here": [r.gate for r in passed if not r.changed_paths],
+    }
+    parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
+    fine = "" if parts else "The gates passed."
+    gates = f"{total} gate{'s' if total != 1 else ''}"
+    said = fine or f"{len(found)} of {gates} did not let this pass: {', '.join(parts)}."
     if situation.attempt:
         said += f" This was attempt {situation.attempt} of {situation.attempts}."
     if situation.repeated:
@@ -194,7 +201,9 @@ def _ending(situation: Situation) -> str:
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
     open_gates = [quote(plain_line(f.result.gate, 60)) for f in situation.findings
                   if not f.cannot_fix]  # fmt: skip
-    unable = any(f.result.status == "not-started" for f in situation.findings)
+    if not situation.findings:
+        return "\n".join(lines)
+    unable = any(f.result.status in _UNABLE for f in situation.findings)
     last = situation.attempt >= situation.attempts
     lines += ["", *advice(situation.hook, open_gates, unable=unable,
                           last=last if situation.attempt else None)]  # fmt: skip
