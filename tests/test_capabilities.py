@@ -1,0 +1,61 @@
+"""What each event of an agent can be answered with, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gitgates.hosts.capabilities import CLAUDE, express, reaches_agent
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN
+
+if TYPE_CHECKING:
+    from gitgates.types import Verdict
+
+ALL: tuple[Verdict, ...] = (ALLOW, WARN, BLOCK, STOP)
+# event → what allow, warn, block and stop become, and which of these reach the agent itself
+TABLE = {
+    "SessionStart": ("allow warn warn warn", "allow warn"),
+    "UserPromptSubmit": ("allow warn block stop", "allow warn"),
+    "UserPromptExpansion": ("allow warn block stop", "allow warn"),
+    "PreToolUse": ("allow warn block stop", "allow warn block"),
+    "PostToolUse": ("allow warn block stop", "allow warn block"),
+    "PostToolUseFailure": ("allow warn warn warn", "allow warn"),
+    "SubagentStart": ("allow warn warn warn", "allow warn"),
+    "SubagentStop": ("allow warn block block", "block"),
+    "Stop": ("allow warn block stop", "block"),
+    "StopFailure": ("allow warn warn warn", ""),
+    "PreCompact": ("allow warn block block", "block"),
+    "PostCompact": ("allow warn warn warn", ""),
+    "SessionEnd": ("allow warn warn warn", ""),
+    "Nonsense": ("allow warn warn warn", ""),
+}
+
+
+def test_every_event_of_the_agent_is_known() -> None:
+    assert set(CLAUDE) == {name for name, point in HOOK_POINTS.items() if point.host == "claude"}
+
+
+@pytest.mark.parametrize("event", TABLE)
+def test_the_table(event: str) -> None:
+    expressed, reaching = TABLE[event]
+    assert " ".join(VERDICTS[express(event, verdict)[0]] for verdict in ALL) == expressed
+    assert " ".join(VERDICTS[v] for v in ALL if reaches_agent(event, v)) == reaching
+
+
+@pytest.mark.parametrize(
+    ("event", "verdict", "why"),
+    [
+        ("Stop", STOP, ""),
+        ("Stop", BLOCK, ""),
+        ("SubagentStop", STOP, "SubagentStop cannot stop the agent"),
+        ("SubagentStop", BLOCK, ""),
+        ("SessionStart", STOP, "SessionStart cannot stop the agent"),
+        ("SessionStart", BLOCK, "SessionStart cannot block"),
+        ("PostToolUseFailure", BLOCK, "PostToolUseFailure cannot block"),
+        ("SessionEnd", WARN, ""),
+    ],
+)
+def test_why_it_is_another_verdict(event: str, verdict: Verdict, why: str) -> None:
+    assert express(event, verdict)[1] == why

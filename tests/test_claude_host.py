@@ -1,0 +1,313 @@
+"""Claude Code as a host: any bytes in, one JSON object or nothing out."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from json_support import JSON, TEXTS
+
+from gitgates.hosts.capabilities import CLAUDE
+from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer, Payload, Task
+
+if TYPE_CHECKING:
+    from gitgates.types import Verdict
+
+STOP_PAYLOAD = {
+    "session_id": "s1",
+    "transcript_path": "/h/t.jsonl",
+    "cwd": "/repo",
+    "prompt_id": "p1",
+    "permission_mode": "default",
+    "hook_event_name": "Stop",
+    "stop_hook_active": True,
+    "last_assistant_message": "end",
+    "background_tasks": [
+        {"id": "a", "type": "subagent", "status": "running", "agent_type": "reviewer"},
+        "no table",
+        {"type": 3},
+    ],
+}
+VERDICTS: tuple[Verdict, ...] = (ALLOW, WARN, BLOCK, STOP)
+
+
+def test_everything_that_a_stop_says() -> None:
+    assert decode(json.dumps(STOP_PAYLOAD).encode()) == Payload(
+        event="Stop",
+        session="s1",
+        prompt_id="p1",
+        cwd_abs="/repo",
+        mode="default",
+        last_message="end",
+        transcript_abs="/h/t.jsonl",
+        again=True,
+        background=(Task("subagent", "running"), Task("", "")),
+    )
+
+
+def test_everything_that_a_tool_call_says() -> None:
+    data = {
+        "hook_event_name": "PreToolUse",
+        "agent_id": "a1",
+        "agent_type": "reviewer",
+        "tool_name": "Write",
+        "tool_use_id": "toolu_1",
+        "tool_input": {"file_path": "/r/a", "notebook_path": "/r/b", "command": "ls"},
+    }
+    assert decode(json.dumps(data).encode()) == Payload(
+        event="PreToolUse",
+        agent_id="a1",
+        agent_type="reviewer",
+        tool="Write",
+        tool_use_id="toolu_1",
+        paths=("/r/a", "/r/b"),
+        command="ls",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "no JSON: Expecting value"),
+        (b" \n", "no JSON: Expecting value"),
+        (b"{", "no JSON: Expecting property name"),
+        (b'{"a": 1} {"b": 2}', "no JSON: Extra data"),
+        (b"\xff\xfe{\0}\0", "no JSON: Expecting value"),
+        (b"[]", "a JSON object was expected, not list"),
+        (b"null", "a JSON object was expected, not NoneType"),
+        (b'"Stop"', "a JSON object was expected, not str"),
+        (b"3", "a JSON object was expected, not int"),
+        (b"[" * 100_000, "no JSON: "),
+        (b'{"a":' * 100_000, "no JSON: "),
+        (b'{"hook_event_name": "Stop", "x": ' + b"9" * 5000 + b"}", "no JSON: Exceeds the limit"),
+    ],
+    ids=lambda value: repr(value[:20]),
+)
+def test_what_is_no_object_is_refused(data: bytes, said: str) -> None:
+    with pytest.raises(BadPayload) as refused:
+        decode(data)
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"{}", Payload(event="")),
+        (b'\xef\xbb\xbf{"hook_event_name": "Stop"}', Payload(event="Stop")),
+        (b'{"session_id": "a\xffb"}', Payload(event="", session="a\ufffdb")),
+        (rb'{"session_id": "a\ud800b"}', Payload(event="", session="a?b")),
+        (rb'{"session_id": "\ud83d\ude00"}', Payload(event="", session="\U0001f600")),
+        (rb'{"cwd": "/a\u0000b", "transcript_path": "\u0000"}', Payload(event="")),
+        (rb'{"tool_input": {"file_path": "a\u0000b"}}', Payload(event="")),
+        (rb'{"tool_input": {"file_path": ["a"], "command": 3}}', Payload(event="")),
+        (rb'{"tool_input": {"file_path": "a\udcff"}}', Payload(event="", paths=("a?",))),
+        (b'{"tool_input": "rm"}', Payload(event="")),
+        (b'{"tool_input": null, "tool_name": null}', Payload(event="")),
+        (b'{"stop_hook_active": "true"}', Payload(event="")),
+        (b'{"stop_hook_active": 1}', Payload(event="")),
+        (b'{"background_tasks": {"type": "subagent"}}', Payload(event="")),
+        (b'{"hook_event_name": {"a": [1e999, NaN]}}', Payload(event="")),
+        (b'{"hook_event_name": "Stop", "n": 1' + b"0" * 400 + b"}", Payload(event="Stop")),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_is_odd_counts_as_not_said(data: bytes, expected: Payload) -> None:
+    assert decode(data) == expected
+
+
+_FIELDS = st.sampled_from([*STOP_PAYLOAD, "tool_input", "tool_name", "agent_id", "source"])
+
+
+@given(data=st.dictionaries(_FIELDS, JSON))
+def test_any_object_is_read(data: dict[str, Any]) -> None:
+    found = decode(json.dumps(data).encode("utf-8", "surrogatepass"))
+    for text in (found.event, found.session, found.cwd_abs, *found.paths):
+        text.encode()  # no half of a surrogate pair
+    assert "\0" not in "".join((found.cwd_abs, found.transcript_abs, *found.paths))
+
+
+@given(data=st.binary())
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    with suppress(BadPayload):
+        decode(data)
+
+
+def own(event: str, **fields: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+NOTHING: dict[str, Any] = {}
+PERSON = {"systemMessage": "P"}
+BLOCKS = {"decision": "block", "reason": "A"}
+STOPS = {"continue": False, "stopReason": "P"}
+
+
+def _told(event: str) -> dict[str, Any]:
+    return {**own(event, additionalContext="A"), **PERSON}
+
+
+def _denied(event: str) -> dict[str, Any]:
+    return own(event, permissionDecision="deny", permissionDecisionReason="A")
+
+
+# event → what it says for allow, warn, block and stop, where both are to hear something
+BOTH: dict[str, tuple[dict[str, Any], ...]] = {
+    "SessionStart": (_told("SessionStart"),) * 4,
+    "UserPromptSubmit": (
+        *(_told("UserPromptSubmit"),) * 2,
+        BLOCKS | PERSON,
+        STOPS | PERSON,
+    ),
+    "UserPromptExpansion": (
+        *(_told("UserPromptExpansion"),) * 2,
+        BLOCKS | PERSON,
+        STOPS | PERSON,
+    ),
+    "PreToolUse": (
+        *(_told("PreToolUse"),) * 2,
+        _denied("PreToolUse") | PERSON,
+        STOPS | _denied("PreToolUse") | PERSON,
+    ),
+    "PostToolUse": (*(_told("PostToolUse"),) * 2, BLOCKS | PERSON, STOPS | PERSON),
+    "PostToolUseFailure": (_told("PostToolUseFailure"),) * 4,
+    "SubagentStart": (_told("SubagentStart"),) * 4,
+    "SubagentStop": (PERSON, PERSON, BLOCKS | PERSON, BLOCKS | PERSON),
+    "Stop": (PERSON, PERSON, BLOCKS | PERSON, STOPS | PERSON),
+    "StopFailure": (PERSON,) * 4,
+    "PreCompact": (PERSON, PERSON, BLOCKS | PERSON, BLOCKS | PERSON),
+    "PostCompact": (PERSON,) * 4,
+    "SessionEnd": (PERSON,) * 4,
+}
+
+
+def test_the_table_is_whole() -> None:
+    assert list(BOTH) == list(CLAUDE)
+
+
+@pytest.mark.parametrize("event", CLAUDE)
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_answers_with_a_word_to_both(event: str, verdict: Verdict) -> None:
+    said = encode(event, Answer(verdict, to_agent="A", to_person="P"))
+    assert json.loads(said) == BOTH[event][verdict]
+    assert b"\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(ALLOW), b""),
+        (Answer(WARN), b""),
+        (Answer(ALLOW, to_person="P"), b'{"systemMessage": "P"}'),
+        (Answer(ALLOW, to_agent="A"), b""),  # there is no channel, and nothing went wrong
+        (Answer(WARN, to_agent="A"), b'{"systemMessage": "A"}'),
+        (Answer(BLOCK), b'{"decision": "block", "reason": "gitgates refused this."}'),
+        (Answer(BLOCK, to_agent="A"), b'{"decision": "block", "reason": "A"}'),
+        (
+            Answer(BLOCK, to_person="P"),
+            b'{"decision": "block", "reason": "P", "systemMessage": "P"}',
+        ),
+        (Answer(STOP), b'{"continue": false, "stopReason": "gitgates refused this."}'),
+        (Answer(STOP, to_agent="A"), b'{"continue": false, "stopReason": "A"}'),
+        (Answer(BLOCK, to_agent="B", as_before='{"x": 1}'), b'{"x": 1}'),
+        (Answer(BLOCK, to_agent="B", as_before=""), b""),
+    ],
+)
+def test_answers_to_a_stop(answer: Answer, expected: bytes) -> None:
+    assert encode("Stop", answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "answer", "expected"),
+    [
+        ("PreToolUse", Answer(ALLOW), NOTHING),
+        ("PreToolUse", Answer(ALLOW, to_agent="A"), own("PreToolUse", additionalContext="A")),
+        ("PreToolUse", Answer(BLOCK, to_agent="A"), _denied("PreToolUse")),
+        ("PostToolUse", Answer(WARN, to_agent="A"), own("PostToolUse", additionalContext="A")),
+        ("PostToolUse", Answer(STOP, to_agent="A"), {"continue": False, "stopReason": "A"}),
+        ("SessionStart", Answer(BLOCK, to_agent="A"), own("SessionStart", additionalContext="A")),
+        ("SessionStart", Answer(STOP, to_person="P"), PERSON),
+        ("SessionStart", Answer(BLOCK), NOTHING),
+        ("SessionEnd", Answer(BLOCK, to_agent="A"), {"systemMessage": "A"}),
+        ("SubagentStop", Answer(STOP, to_agent="A"), BLOCKS),
+        ("SubagentStop", Answer(WARN, to_agent="A"), {"systemMessage": "A"}),
+        ("Nonsense", Answer(STOP, to_agent="A", to_person="P"), PERSON),
+        ("", Answer(BLOCK, to_agent="A"), {"systemMessage": "A"}),
+    ],
+)
+def test_answers_with_a_word_to_one(event: str, answer: Answer, expected: dict[str, Any]) -> None:
+    said = encode(event, answer)
+    assert (json.loads(said) if said else NOTHING) == expected
+
+
+_TEXTS = TEXTS | st.sampled_from(["x" * 20_000, "😀" * 9_000])
+
+
+@given(
+    event=st.sampled_from([*CLAUDE, "Nonsense"]),
+    verdict=st.sampled_from(VERDICTS),
+    texts=st.tuples(_TEXTS, _TEXTS),
+)
+def test_promises_of_every_answer(event: str, verdict: Verdict, texts: tuple[str, str]) -> None:
+    said = encode(event, Answer(verdict, to_agent=texts[0], to_person=texts[1]))
+    found = json.loads(said) if said else {}
+    assert isinstance(found, dict)
+    assert not {"continue", "decision"} <= set(found)  # a stop beats a block: never both
+    inside = found.get("hookSpecificOutput")
+    assert inside is None or inside["hookEventName"] == event
+    if event in ("Stop", "SubagentStop"):
+        assert inside is None  # context would keep the turn going
+    if event == "SubagentStop":
+        assert "continue" not in found
+    if verdict == BLOCK and CLAUDE.get(event) and CLAUDE[event].block:
+        assert found["reason"]  # the client says "Blocked by hook" to an empty one
+    for text in (*found.values(), *(inside or {}).values()):
+        assert not isinstance(text, str) or javascript_length(text) <= 10_000
+
+
+def javascript_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x" * 10_000, "x" * 10_000),
+        ("x" * 10_001, "x" * 9_996 + " […]"),
+        ("x" * 1_000_000, "x" * 9_996 + " […]"),
+        ("😀" * 5_000, "😀" * 5_000),
+        ("😀" * 5_001, "😀" * 4_998 + " […]"),
+        ("x" + "😀" * 5_000, "x" + "😀" * 4_997 + " […]"),
+        ("\udcff" * 10_000, "\udcff" * 10_000),
+        ("é" * 10_000, "é" * 10_000),
+    ],
+    ids=range(8),
+)
+def test_the_limit_is_counted_as_javascript_counts(text: str, expected: str) -> None:
+    said = json.loads(encode("Stop", Answer(BLOCK, to_agent=text)))["reason"]
+    assert said == expected
+    context = json.loads(encode("PostToolUse", Answer(WARN, to_agent=text)))
+    assert context["hookSpecificOutput"]["additionalContext"] == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "source", "expected"),
+    [
+        ("<task-notification>\n<task-id>x</task-id>", "", True),
+        ("\n  <task-notification>", "", True),
+        ("fix <task-notification>", "", False),
+        ("go", "", False),
+        ("", "", False),
+        ("go", "schedule_wakeup", True),
+        ("go", "loop_wakeup", True),
+        ("go", "poll_event", True),
+        ("go", "system", True),
+        ("go", "user", False),
+    ],
+)
+def test_prompts_that_the_client_writes_itself(prompt: str, source: str, expected: bool) -> None:  # noqa: FBT001
+    assert is_pseudo_prompt(Payload(event="x", prompt=prompt, source=source)) is expected
