@@ -1,8 +1,8 @@
 """The journal of one session of an agent: append-only, one JSON object a line.
 
 State is a fold over it (policies/session.py), so that nothing is ever rewritten. Hooks run side by
-side and are killed in the middle: each append is one write under the file's lock, and a line that a
-killed one left torn is dropped when it is read.
+side and are killed in the middle: each append is one write under the file's lock, reading waits for
+one that is under way, and a line that a killed one left torn is dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "sessions"
 _LONGEST_NAME = 80
-_UNKNOWN = "unknown"
+_UNKNOWN = "unknown.session"  # no session's own name: those have no dot, or end in hex digits
+_LOCKED_S = 3.0  # a lock is held for one write; longer only by a process that does not go on
 
 
 class Journal:
@@ -43,7 +44,8 @@ class Journal:
         lines = b"".join(json.dumps({**head, **fact}).encode("ascii") + b"\n" for fact in facts)
         fd = _open(self.path_abs)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            if not _lock(fd, fcntl.LOCK_EX):
+                raise OSError(errno.ETIMEDOUT, "another process holds its lock", self.path_abs)
             size = os.fstat(fd).st_size
             if size and os.pread(fd, 1, size - 1) != b"\n":
                 lines = b"\n" + lines  # whoever wrote last was killed in the middle
@@ -60,13 +62,14 @@ class Journal:
         """
         try:
             with open(self.path_abs, "rb", buffering=0) as file:
+                _lock(file.fileno(), fcntl.LOCK_SH)  # else half of what is being written is seen
                 raw = file.read()
         except FileNotFoundError:
             return []
         found = [_parse(line) for line in raw.split(b"\n") if line]
         facts = [fact for fact in found if fact is not None]
         self.torn = len(found) - len(facts)
-        return facts
+        return [fact for fact in facts if fact.get("v") == VERSION]
 
 
 class Turn:
@@ -74,7 +77,7 @@ class Turn:
 
     def __init__(self, journal: Journal, key: str) -> None:
         base = journal.path_abs.removesuffix(".jsonl")
-        self._path_abs = f"{base}.{zlib.crc32(key.encode()):08x}.lock"
+        self._path_abs = f"{base}.{zlib.crc32(key.encode('utf-8', 'replace')):08x}.lock"
         self._fd = -1
 
     def take(self, longest_s: float) -> bool:
@@ -118,9 +121,19 @@ def session_journal(state_abs: str, session: str) -> Journal:
 
 def sessions(state_abs: str) -> list[str]:
     """Return the journals of a worktree, the newest last."""
+    found: list[tuple[int, str]] = []
+    for name in _names(f"{state_abs}/{FOLDER}"):
+        path_abs = f"{state_abs}/{FOLDER}/{name}"
+        try:
+            found.append((os.stat(path_abs).st_mtime_ns, path_abs))
+        except FileNotFoundError:
+            continue  # somebody is tidying up
+    return [path_abs for _changed, path_abs in sorted(found)]
+
+
+def _names(folder_abs: str) -> list[str]:
     try:
-        entries = [e for e in os.scandir(f"{state_abs}/{FOLDER}") if e.name.endswith(".jsonl")]
-        return [e.path for e in sorted(entries, key=lambda e: e.stat().st_mtime_ns)]
+        return [name for name in os.listdir(folder_abs) if name.endswith(".jsonl")]
     except OSError:
         return []
 
@@ -142,7 +155,21 @@ def _parse(line: bytes) -> Fact | None:
         fact = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return fact if isinstance(fact, dict) and fact.get("v") == VERSION else None
+    return fact if isinstance(fact, dict) else None
+
+
+def _lock(fd: int, mode: int) -> bool:
+    """Lock a journal; tell whether that was possible in time: no hook waits for ever."""
+    until = time.monotonic() + _LOCKED_S
+    while True:
+        try:
+            fcntl.flock(fd, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.002)
+        else:
+            return True
 
 
 def _open(path_abs: str) -> int:
@@ -150,5 +177,8 @@ def _open(path_abs: str) -> int:
     try:
         return os.open(path_abs, flags, 0o600)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        folder_abs = os.path.dirname(path_abs)
+        # The state folder itself, too: makedirs gives its mode to the last folder alone.
+        os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
+        os.makedirs(folder_abs, mode=0o700, exist_ok=True)
         return os.open(path_abs, flags, 0o600)
