@@ -36,7 +36,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     ]
     if found:
         found += [Need(event=name) for name in RETRY_NEEDS]
-    if any(hook.name == "SubagentStop" and _can_stop(hook, config) for hook in config.hooks):
+    if any(h.name == "SubagentStop" and _can_stop(h, config) for h in _agent_hooks(config)):
         found += [Need(event=name) for name in STOP_NEEDS]
         found.append(Need(event="PostToolUse", tools=(_LAUNCHER,)))
     merged: dict[str, Need] = {}
@@ -46,7 +46,13 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def _agent_hooks(config: Config) -> list[Hook]:
-    return [h for h in config.hooks if h.gates and HOOK_POINTS[h.name].host == "claude"]
+    return [
+        hook
+        for hook in config.hooks
+        if hook.gates
+        and HOOK_POINTS[hook.name].host == "claude"
+        and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
+    ]
 
 
 def _can_stop(hook: Hook, config: Config) -> bool:
@@ -62,7 +68,7 @@ def _can_stop(hook: Hook, config: Config) -> bool:
         if gate is None or "STOP" in (gate.on_pass, gate.on_fail):
             return True  # one that is not defined stops the run
         waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
-    return bool(hook.gates) and hook.on_exhausted == "stop"
+    return hook.on_exhausted == "stop"
 
 
 def _join(one: Need, other: Need) -> Need:

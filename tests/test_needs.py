@@ -1,0 +1,118 @@
+"""Which events of an agent a configuration needs to hear of: those, and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitgates.policies.needs import Need, needs
+from gitgates.types import Config, Gate, Hook
+
+CHECK = Gate(name="check", command="x")
+BEGINNINGS = (Need(event="SessionStart"), Need(event="UserPromptSubmit"))
+SUBAGENTS = Need(event="SubagentStart")
+
+
+def needed(*hooks: Hook, gates: tuple[Gate, ...] = (CHECK,)) -> tuple[Need, ...]:
+    return needs(Config(gates=gates, hooks=hooks))
+
+
+def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -> Hook:
+    return Hook(name=name, gates=(listed,), enabled_tools=tools)
+
+
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        (),
+        (on("pre-commit"), on("manual"), on("headless"), on("pre-push")),
+        (Hook(name="Stop"), Hook(name="SubagentStop", on_exhausted="stop")),
+        (on("PostToolUse", tools=()),),  # answers to no tool
+        (Hook(name="SubagentStop", gates=("nope",), enabled_agents=()),),
+    ],
+    ids=["nothing", "git only", "no gates", "no tool", "no agent"],
+)
+def test_nothing_is_needed(hooks: tuple[Hook, ...]) -> None:
+    assert needed(*hooks) == ()
+
+
+def test_a_stop_needs_the_beginnings() -> None:
+    assert needed(on("Stop")) == (*BEGINNINGS, SUBAGENTS, Need(event="Stop"))
+
+
+def test_filters_are_kept() -> None:
+    tools = ("Edit", "Write")
+    agents = ("reviewer",)
+    hook = Hook(name="PreToolUse", gates=("check",), enabled_tools=tools, enabled_agents=agents)
+    assert needed(hook) == (
+        *BEGINNINGS,
+        Need(event="PreToolUse", tools=tools, agents=agents),
+        SUBAGENTS,
+    )
+
+
+def test_a_beginning_that_is_gated_is_heard_of_once_and_whole() -> None:
+    assert needed(on("UserPromptSubmit"), on("SessionStart")) == (*BEGINNINGS, SUBAGENTS)
+
+
+def test_each_event_once_in_the_order_of_a_session() -> None:
+    names = ("SessionEnd", "Stop", "PreCompact", "PostToolUse", "StopFailure", "SubagentStart")
+    assert [need.event for need in needed(*(on(name) for name in names))] == [
+        *("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStart", "Stop"),
+        *("StopFailure", "PreCompact", "SessionEnd"),
+    ]
+
+
+STOPS = Gate(name="check", command="x", on_fail="STOP")
+PASS_STOPS = Gate(name="check", command="x", on_pass="STOP")
+LEADS_ON = Gate(name="check", command="x", on_pass="a", on_fail="b")
+A = Gate(name="a", command="x", on_fail="c")
+B = Gate(name="b", command="x", on_fail="CONTINUE")
+C = Gate(name="c", command="x", on_fail="STOP")
+
+
+@pytest.mark.parametrize(
+    ("gates", "listed", "on_exhausted", "stops"),
+    [
+        pytest.param((CHECK,), "check", "allow", False, id="blocks only"),
+        pytest.param((CHECK,), "check", "stop", True, id="stops in the end"),
+        pytest.param((STOPS,), "check", "allow", True, id="on_fail stops"),
+        pytest.param((PASS_STOPS,), "check", "allow", True, id="on_pass stops"),
+        pytest.param((LEADS_ON, A, B, C), "check", "allow", True, id="a chain ends in a stop"),
+        pytest.param(
+            (LEADS_ON, A._replace(on_fail="BLOCK"), B, C), "check", "allow", False, id="no chain"
+        ),
+        pytest.param((), "gone", "allow", True, id="a gate that is not defined"),
+    ],
+)
+def test_the_main_thread_is_heard_of_where_a_sub_agent_may_be_stopped(
+    gates: tuple[Gate, ...],
+    listed: str,
+    on_exhausted: str,
+    stops: bool,  # noqa: FBT001
+) -> None:
+    hook = Hook(name="SubagentStop", gates=(listed,), on_exhausted=on_exhausted)
+    more = (Need(event="Stop"),) if stops else ()
+    launcher = (Need(event="PostToolUse", tools=("Agent",)),) if stops else ()
+    assert needed(hook, gates=gates) == (
+        *BEGINNINGS,
+        *launcher,
+        SUBAGENTS,
+        Need(event="SubagentStop"),
+        *more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tools", "merged"),
+    [
+        (None, None),
+        (("Edit",), ("Edit", "Agent")),
+        (("Agent", "Edit"), ("Agent", "Edit")),
+        ((), ("Agent",)),
+    ],
+)
+def test_tools_of_two_needs_are_joined(
+    tools: tuple[str, ...] | None, merged: tuple[str, ...] | None
+) -> None:
+    found = needed(on("PostToolUse", tools), on("SubagentStop"), gates=(STOPS,))
+    assert Need(event="PostToolUse", tools=merged) in found
