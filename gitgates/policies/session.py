@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Fact: TypeAlias = dict[str, Any]
     Failures: TypeAlias = tuple[tuple[str, str], ...]  # (fingerprint, title)
 
+_ENDINGS = ("Stop", "SubagentStop")
+
 
 class Round(Record):
     """One time that gates ran for the agent, and what it was answered."""
@@ -75,10 +77,14 @@ class Session(Record):
         return tuple(found)
 
     def blocks(self, prompt: str = "") -> int:
-        """Return how often the agent was kept from stopping, in one prompt or at all."""
+        """Return how often the agent was kept from stopping, in one prompt or at all.
+
+        A tool call that is refused keeps nobody from stopping.
+        """
         return sum(
             # A sub-agent that is to stop is blocked: nothing else stops it.
             (one.outcome == "blocked" or (one.outcome, one.hook) == ("stopped", "SubagentStop"))
+            and one.hook in _ENDINGS
             and prompt in ("", one.prompt)
             for one in self.rounds
         )
@@ -96,18 +102,22 @@ class Baseline(Record):
     why_not: str = ""  # why it could not be found out
 
 
+# What reading a fact fails with that somebody else has written, or a hand has damaged.
+_NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+
+
 def fold(facts: Iterable[Fact]) -> Session:
     """Return what all facts mean together."""
     state: dict[str, Any] = dict.fromkeys(("base", "no_base", "prompt", "last", "stop"), "")
     state |= {name: [] for name in ("rounds", "deferred", "cannot_fix", "warnings", "notes")}
     state |= {name: {} for name in ("prompts", "deliveries", "baselines")}
     for fact in facts:
-        take = _TAKE.get(str(fact.get("what")))
-        if take:
-            try:
+        try:
+            take = _TAKE.get(str(fact["what"]))
+            if take:
                 take(state, fact)
-            except (KeyError, TypeError, ValueError):
-                continue  # written by somebody else than us
+        except _NOT_OURS:
+            continue
     state["warnings"] = [text for _hook, text in state["warnings"]]
     return Session(**{name: _freeze(value) for name, value in state.items()})
 
@@ -144,27 +154,26 @@ def _pseudo_prompt(state: Fact, fact: Fact) -> None:
 
 
 def _round(state: Fact, fact: Fact) -> None:
-    if fact["outcome"] == "passed":
-        # What is right now need not be warned of any more.
-        state["warnings"] = [one for one in state["warnings"] if one[0] != fact["hook"]]
-    state["rounds"].append(
-        Round(
-            key=str(fact["key"]),
-            stamp=float(fact["t"]),
-            hook=str(fact["hook"]),
-            agent=str(fact["agent"]),
-            prompt=str(fact["prompt"]),
-            gates=str(fact["gates"]),
-            outcome=str(fact["outcome"]),
-            tree=str(fact.get("tree", "")),
-            statuses=_pairs(fact.get("statuses", [])),
-            failures=tuple((str(g), _pairs(found)) for g, found in fact.get("failures", [])),
-            answer=str(fact.get("answer", "")),
-            run=str(fact.get("run", "")),
-            transcript=int(fact.get("transcript", -1)),
-            config=str(fact.get("config", "")),
-        )
+    one = Round(
+        key=str(fact["key"]),
+        stamp=float(fact["t"]),
+        hook=str(fact["hook"]),
+        agent=str(fact["agent"]),
+        prompt=str(fact["prompt"]),
+        gates=str(fact["gates"]),
+        outcome=str(fact["outcome"]),
+        tree=str(fact.get("tree", "")),
+        statuses=_pairs(fact.get("statuses", [])),
+        failures=tuple((str(g), _pairs(found)) for g, found in fact.get("failures", [])),
+        answer=str(fact.get("answer", "")),
+        run=str(fact.get("run", "")),
+        transcript=int(fact.get("transcript", -1)),
+        config=str(fact.get("config", "")),
     )
+    state["rounds"].append(one)
+    if one.outcome == "passed":
+        # What is right now need not be warned of any more.
+        state["warnings"] = [told for told in state["warnings"] if told[0] != one.hook]
 
 
 def _pairs(found: Any) -> Failures:  # noqa: ANN401 - as it comes from JSON
