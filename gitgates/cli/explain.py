@@ -12,7 +12,7 @@ from gitgates.cli.params import HookName
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
 from gitgates.engine.plan import find_hook, make_plan
-from gitgates.errors import OK
+from gitgates.errors import OK, UsageError
 from gitgates.hosts import manual
 from gitgates.report.document import VERSION
 from gitgates.report.explain import plan_document, plan_text
@@ -39,12 +39,12 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
     unstaged and untracked, unless an option says otherwise.
     """
+    if for_agent and hook:
+        raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
     roots, git = here()
     config = configuration(roots)
     if for_agent:
-        from gitgates.report.rules import rules_text
-
-        click.echo(rules_text(config))
+        _print_rules(config)
         return OK
     if hook is None:
         raise click.UsageError("Missing argument 'HOOK'.", click.get_current_context())
@@ -62,6 +62,15 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
         text = plan_text(plan, colour=terminal.colour)
         terminal.write(text.encode("utf-8", "surrogateescape"))
     return OK
+
+
+def _print_rules(config: Config) -> None:
+    from gitgates.report.rules import rules_text  # seldom needed
+
+    if text := rules_text(config):
+        click.echo(text)
+    else:
+        click.echo("No hook has gates, so that agents are told nothing.", err=True)
 
 
 def _say_nothing_runs(hook: str, config: Config, fmt: str) -> None:

@@ -57,13 +57,12 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
 
 def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, ...]:
     """Return the named gates and all that their actions lead to, defined or not, each once."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     waiting = list(names)
-    while waiting:
-        name = waiting.pop(0)
+    for name in waiting:  # which grows while it is walked
         if name in found:
             continue
-        found.append(name)
+        found[name] = None
         if gate := gates.get(name):
             waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
     return tuple(found)

@@ -90,7 +90,8 @@ def _filter(hook: Hook) -> str:
 
 def _closing(config: Config, shown: str) -> str:
     stop = next((hook for hook in config.hooks if hook.name == "Stop" and hook.gates), None)
-    retries = f", up to {stop.max_retries} times" if stop and stop.max_retries else ""
+    most = stop.max_retries if stop else 0
+    retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
     text = _BLOCKS.format(retries=retries)
     text += _STOPS if "(stops)" in shown else ""
     return text + (_WARNS if "(warns)" in shown else "")
