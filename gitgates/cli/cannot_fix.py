@@ -9,18 +9,19 @@ from gitgates.cli.params import GateName
 from gitgates.cli.places import configuration, here
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
-from gitgates.policies.session import fold
+from gitgates.policies.session import Session, fold
 from gitgates.system.journal import Journal, session_journal, sessions
 from gitgates.system.ledger import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.policies.session import Session
+    from gitgates.policies.session import Round
     from gitgates.system.roots import Roots
     from gitgates.types import Config
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 _LONGEST = 2000
+_ENDINGS = ("Stop", "SubagentStop")
 
 
 @click.command("cannot-fix")
@@ -40,11 +41,12 @@ def command(gate: str, reason: str, session: str | None) -> int:
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
     journal = _find_session(roots, gate, session or environ.read().get(_SESSION, ""))
-    known = fold(journal.read())
+    known = _read(journal)
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
     try:
-        journal.append({"what": "cannot-fix", "prompt": _prompt(known), **fields})
+        prompts = _prompts(known, gate)
+        journal.append(*({"what": "cannot-fix", "prompt": one, **fields} for one in prompts))
         record(roots.shared_state_abs, "cannot-fix", {**fields, "root": roots.root_abs})
     except OSError as error:
         raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
@@ -61,14 +63,14 @@ def _check_gate(gate: str, config: Config) -> None:
 
 def _find_session(roots: Roots, gate: str, named: str) -> Journal:
     """Return the journal of the session that is meant; never simply the latest."""
-    waiting = [
-        path_abs
-        for path_abs in sessions(roots.state_abs)
-        if _waits_for(fold(Journal(path_abs).read()), gate)
-    ]
+    there = sessions(roots.state_abs)
+    waiting = [path for path in there if _is_waiting(path, gate)]
     if named:
         journal = session_journal(roots.state_abs, named)
-        if not journal.read():
+        # The hint names the file of a session whose id is no file name.
+        as_file = [path for path in there if _name(path) == named]
+        journal = Journal(as_file[0]) if as_file else journal
+        if _read(journal) == Session():
             raise UsageError(f"session `{named}` has no journal here", _hint(waiting))
         return journal
     if len(waiting) != 1:
@@ -77,19 +79,45 @@ def _find_session(roots: Roots, gate: str, named: str) -> Journal:
     return Journal(waiting[0])
 
 
+def _read(journal: Journal) -> Session:
+    try:
+        return fold(journal.read())
+    except OSError as error:
+        raise StateError(f"{journal.path_abs}: cannot be read: {error.strerror}") from error
+
+
+def _is_waiting(path_abs: str, gate: str) -> bool:
+    try:
+        return bool(_rounds_of(_read(Journal(path_abs)), gate))
+    except StateError:
+        return False  # whoever's it is, it is not the one that asks
+
+
 def _hint(waiting: list[str]) -> str:
-    names = [path_abs.rpartition("/")[2].removesuffix(".jsonl") for path_abs in waiting]
+    names = [_name(path_abs) for path_abs in waiting]
     if not names:
         return "Say this where a gate keeps you from stopping, or name the session: --session ID"
     return f"Name one of them: --session {' or --session '.join(names)}"
 
 
-def _waits_for(session: Session, gate: str) -> bool:
-    """Tell whether a session is being kept from stopping by a gate now."""
-    last = session.rounds[-1] if session.rounds else None
-    return bool(last and last.outcome == "blocked" and gate in dict(last.statuses))
+def _name(path_abs: str) -> str:
+    return path_abs.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def _prompt(session: Session) -> str:
-    """Return the prompt that the last round belongs to, as an agent that was blocked is in it."""
-    return session.rounds[-1].prompt if session.rounds else session.prompt
+def _rounds_of(session: Session, gate: str) -> list[Round]:
+    """Return the rounds in which a gate keeps an agent of a session from stopping now.
+
+    What was checked between two stops, such as each edit, says nothing of that.
+    """
+    last = {(one.hook, one.agent): one for one in session.rounds if one.hook in _ENDINGS}
+    return [r for r in last.values() if r.outcome == "blocked" and gate in dict(r.statuses)]
+
+
+def _prompts(session: Session, gate: str) -> tuple[str, ...]:
+    """Return the prompts that it is said for: the current one, and those of who waits.
+
+    They differ where a sub-agent of an earlier prompt is still at work, and where a prompt came of
+    which we did not hear.
+    """
+    waiting = [one.prompt for one in _rounds_of(session, gate)]
+    return tuple(dict.fromkeys((session.prompt, *waiting)))
