@@ -41,7 +41,7 @@ def prompt(prompt_id: str) -> dict[str, Any]:
 
 
 def round_fact(outcome: str = "blocked", **fields: Any) -> dict[str, Any]:
-    fact = {"what": "round", "key": "k", "hook": "Stop", "agent": "", "prompt": "1"}
+    fact: dict[str, Any] = {"what": "round", "key": "k", "hook": "Stop", "agent": "", "prompt": "1"}
     fact |= {"gates": "check", "outcome": outcome, "statuses": [["check", "failed"]]}
     return fact | fields
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitgates.engine.decide import decide
 from gitgates.engine.plan import make_plan
 from gitgates.engine.walk import advance
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Event, Gate, GateResult, Hook, Plan
@@ -98,3 +102,109 @@ def test_priority_then_listed_order() -> None:
     hook = Hook(name="pre-push", gates=("n1", "low", "top", "n1", "hi"))
     plan = make_plan(Config(gates=gates), hook, EVENT, {})
     assert plan.listed == ("top", "hi", "n1", "n1", "low")
+
+
+def ended(name: str, status: str, **fields: Any) -> dict[tuple[str, int], GateResult]:
+    return {(name, 0): GateResult(gate=name, status=status, **fields)}  # type: ignore[arg-type]
+
+
+def decided(
+    *gates: Gate, results: dict[tuple[str, int], GateResult], strategy: str = "sequence"
+) -> tuple[int, list[tuple[str, int, str, str]], tuple[str, ...], str]:
+    """Return the verdict, each visit (gate, verdict, action, would), the notes and the reason."""
+    names = tuple(gate.name for gate in gates if not gate.name.startswith("chained"))
+    hook = Hook(name="pre-push", gates=names, strategy=strategy)  # type: ignore[arg-type]
+    plan = make_plan(Config(gates=gates), hook, EVENT, {})
+    walk = advance(plan, results)
+    assert not walk.due
+    decision = decide(plan, walk)
+    visits = [(v.result.gate, int(v.verdict), v.action, v.would) for v in decision.visits]
+    return decision.verdict, visits, decision.notes, decision.reason
+
+
+FAILED_SO = "gate `a` only observes: it failed (exit status 1), which would have "
+
+
+@pytest.mark.parametrize(
+    ("actions", "status", "would", "notes"),
+    [
+        (("CONTINUE", "BLOCK"), "failed", "BLOCK", (FAILED_SO + "led to BLOCK",)),
+        (("CONTINUE", "STOP"), "failed", "STOP", (FAILED_SO + "led to STOP",)),
+        (("CONTINUE", "CONTINUE"), "failed", "CONTINUE", (FAILED_SO + "been a warning",)),
+        (("CONTINUE", "chained"), "failed", "chained", (FAILED_SO + "led to gate `chained`",)),
+        (("CONTINUE", "BLOCK"), "passed", "CONTINUE", ()),
+        (
+            ("BLOCK", "CONTINUE"),
+            "passed",
+            "BLOCK",
+            ("gate `a` only observes: it passed, which would have led to BLOCK",),
+        ),
+        (
+            ("CONTINUE", "BLOCK"),
+            "not-run",
+            "BLOCK",
+            ("gate `a` only observes: it was not run (late), which would have led to BLOCK",),
+        ),
+    ],
+)
+def test_a_gate_that_only_observes_decides_nothing(
+    actions: tuple[str, str], status: str, would: str, notes: tuple[str, ...]
+) -> None:
+    observing = Gate(name="a", command="x", observe=True, on_pass=actions[0], on_fail=actions[1])
+    chained = Gate(name="chained", command="x")
+    exit_status = 1 if status == "failed" else None
+    reason = "late" if status == "not-run" else ""
+    one = ended("a", status, exit_status=exit_status, reason=reason)
+    # What it would lead to does not run, and what comes after it does.
+    found = decided(observing, chained, Gate(name="b", command="x"), results=one | B_PASSED)
+    assert found == (
+        ALLOW,
+        [("a", ALLOW, "CONTINUE", would), ("b", ALLOW, "CONTINUE", "")],
+        notes,
+        "",
+    )
+
+
+B_PASSED = ended("b", "passed")
+
+
+def test_an_observing_gate_hides_no_other_failure() -> None:
+    observing = Gate(name="a", command="x", observe=True)
+    both = ended("a", "failed", exit_status=1) | ended("b", "failed", exit_status=2)
+    for strategy in ("sequence", "collect"):
+        verdict, _visits, notes, reason = decided(
+            observing, Gate(name="b", command="x"), results=both, strategy=strategy
+        )
+        assert (verdict, reason) == (BLOCK, "gate `b` failed (exit status 2)")
+        assert notes == (FAILED_SO + "led to BLOCK",)
+
+
+def test_an_observing_gate_that_is_misconfigured_stops() -> None:
+    found = decided(Gate(name="a", observe=True), results={})
+    assert (found[0], found[3]) == (STOP, "gate `a` has no command")
+
+
+@pytest.mark.parametrize("on_fail", ["BLOCK", "STOP", "CONTINUE", "chained"])
+def test_a_failure_that_is_excused_does_not_count(on_fail: str) -> None:
+    gates = (Gate(name="a", command="x", on_fail=on_fail), Gate(name="chained", command="x"))
+    found = decided(
+        *gates,
+        Gate(name="b", command="x"),
+        results=ended("a", "failed", excused="it was there before") | B_PASSED,
+    )
+    assert found == (
+        ALLOW,
+        [("a", ALLOW, "CONTINUE", ""), ("b", ALLOW, "CONTINUE", "")],
+        (),
+        "",
+    )
+
+
+def test_what_did_not_run_is_no_pass() -> None:
+    late = ended("a", "not-run", reason="late")
+    said = "gate `a` was not run (late)"
+    assert decided(Gate(name="a", command="x"), results=late)[::3] == (BLOCK, said)
+    warns = Gate(name="a", command="x", on_fail="CONTINUE")
+    assert decided(warns, results=late)[::3] == (WARN, said)
+    passes = Gate(name="a", command="x", on_pass="STOP", on_fail="CONTINUE")
+    assert decided(passes, results=late)[::3] == (WARN, said)

@@ -87,7 +87,9 @@ def _summary(decision: Decision, plan: Plan, style: Style) -> str:
 def _tally(visits: tuple[Visit, ...]) -> str:
     ran = {visit.result.gate for visit in visits if visit.result.status == "passed"}
     skipped = {visit.result.gate for visit in visits if visit.result.status == "skipped"}
+    observed = {visit.result.gate for visit in visits if visit.would} - ran
     parts = [_gates(len(ran), "passed")] if ran else []
+    parts += [_gates(len(observed), "only observed")] if observed else []
     parts += [_gates(len(skipped), "skipped")] if skipped else []
     return ", ".join(parts) or "no gates"
 
