@@ -39,6 +39,24 @@ def test_no_facts_are_a_session_of_which_nothing_is_known() -> None:
     assert fold([]) == Session()
 
 
+ROUND = Round(
+    key="Stop:1",
+    stamp=1.0,
+    hook="Stop",
+    agent="a",
+    prompt="1",
+    gates="check",
+    outcome="blocked",
+    tree="t2",
+    statuses=(("check", "failed"),),
+    failures=(("check", (("f1", "one"), ("f2", "two"))),),
+    answer="{}",
+    run="/r",
+    transcript=9,
+    config="d",
+)
+
+
 def test_everything_that_a_session_says() -> None:
     facts = [
         {"what": "event", "key": "SessionStart:1"},
@@ -69,24 +87,7 @@ def test_everything_that_a_session_says() -> None:
         base="t0",
         prompt="1",
         prompts=(("p1", "1"),),
-        rounds=(
-            Round(
-                key="Stop:1",
-                stamp=1.0,
-                hook="Stop",
-                agent="a",
-                prompt="1",
-                gates="check",
-                outcome="blocked",
-                tree="t2",
-                statuses=(("check", "failed"),),
-                failures=(("check", (("f1", "one"), ("f2", "two"))),),
-                answer="{}",
-                run="/r",
-                transcript=9,
-                config="d",
-            ),
-        ),
+        rounds=(ROUND,),
         last="Stop:1",
         deliveries=(("SessionStart:1", 1), ("Stop:1", 2)),
         deferred=("1",),
