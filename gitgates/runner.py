@@ -11,7 +11,7 @@ from gitgates.engine.decide import decide
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.view import choose_view
-from gitgates.engine.walk import BEFORE_A_COMMIT, Due, advance
+from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, advance
 from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
@@ -100,7 +100,11 @@ class _Run:
         self.slots = config.jobs or os.cpu_count() or 1
         self.run_abs = runs.run_of(self.world.logs_abs) or runs.new_run(self.world.roots.state_abs)
         self.logs_abs = self.world.logs_abs or f"{self.run_abs}/logs"
-        self.results: dict[tuple[str, int], GateResult] = dict(self.world.earlier)
+        self.results = {
+            place_: result
+            for place_, result in self.world.earlier.items()
+            if result.reason != ENDED  # we ended it: that is no result to go on from
+        }
         self.folder = runs.hold(self.run_abs)
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT

@@ -11,6 +11,7 @@ from conftest import Repo
 
 from gitgates.engine.environment import AGENTS_OWN, GitView, gate_env
 from gitgates.engine.plan import make_plan
+from gitgates.engine.walk import ENDED
 from gitgates.runner import run_plan
 from gitgates.system.git import Git
 from gitgates.system.roots import find_roots
@@ -126,6 +127,12 @@ def test_results_that_stand_are_not_made_again(repo: Repo) -> None:
     assert (decision.verdict, heard) == (ALLOW, ["b started", "b passed"])
     assert not (repo.path / "ran").exists()
     assert dict(decision.results)["a", 0] is stands
+
+
+def test_a_result_that_we_ended_does_not_stand(repo: Repo) -> None:
+    ended = GateResult(gate="a", status="killed", signal=15, reason=ENDED)
+    decision, heard = run(repo, gate("a"), earlier={("a", 0): ended})
+    assert (decision.verdict, heard) == (ALLOW, ["a started", "a passed"])
 
 
 def test_logs_go_where_they_are_wanted(repo: Repo) -> None:

@@ -118,6 +118,17 @@ def test_on_exhausted_stop(retries: int, before: int, diverges: str, expected: R
     assert rule(after(*blocks(before)), one, limits) == expected
 
 
+@pytest.mark.parametrize("used_up", [EXHAUSTED, NOT_CONVERGING])
+def test_a_sub_agent_is_told_to_end_once(used_up: str) -> None:
+    one = TRY._replace(hook="SubagentStop", agent="a")
+    before = (*blocks(3, hook="SubagentStop", agent="a"), (used_up, one))
+    stops = LIMITS._replace(stops=True)
+    assert rule(after(*before[:-1]), one, stops).verdict == STOP
+    assert rule(after(*before), one, stops) == let_go(EXHAUSTED, ATTEMPTS_USED_UP, 3)
+    # The main thread is stopped by what it is told, each time.
+    assert rule(after(*blocks(3), (used_up, TRY)), TRY, stops).verdict == STOP
+
+
 @pytest.mark.parametrize(
     ("session", "one"),
     [
@@ -233,9 +244,16 @@ _TRIES = st.builds(
     retries=st.integers(0, 99),
     per_prompt=st.integers(1, 10),
     per_session=st.integers(1, 12),
+    stops=st.booleans(),
 )
-def test_no_endless_loop(tries: list[Try], retries: int, per_prompt: int, per_session: int) -> None:
-    limits = Limits(retries, per_prompt, per_session)
+def test_no_endless_loop(
+    tries: list[Try],
+    retries: int,
+    per_prompt: int,
+    per_session: int,
+    stops: bool,  # noqa: FBT001
+) -> None:
+    limits = Limits(retries, per_prompt, per_session, stops=stops)
     facts: list[dict[str, Any]] = []
     sent: list[str] = []
     for one in tries:

@@ -24,6 +24,7 @@ NOT_CONVERGING = "not-converging"
 CANNOT_FIX = "cannot-fix"
 COULD_NOT_RUN = "could-not-run"
 LET_GO = (EXHAUSTED, BREAKER, NOT_CONVERGING, CANNOT_FIX, COULD_NOT_RUN)
+_USED_UP = (EXHAUSTED, NOT_CONVERGING)
 
 # Statuses of a gate that did not come to a result of its own.
 NO_RESULT = ("not-started", "not-run")
@@ -72,8 +73,16 @@ def rule(session: Session, one: Try, limits: Limits) -> Ruling:
     if let_go is None:
         return Ruling(BLOCK, BLOCKED, len(blocked) + 1, limits.retries)
     outcome, how = let_go
-    stops = limits.stops and outcome in (EXHAUSTED, NOT_CONVERGING)
+    stops = limits.stops and outcome in _USED_UP and not _was_told_to_end(one, before)
     return Ruling(STOP if stops else ALLOW, outcome, len(blocked), limits.retries, how)
+
+
+def _was_told_to_end(one: Try, before: tuple[Round, ...]) -> bool:
+    """Tell whether a sub-agent has been told to end already.
+
+    Nothing stops it but a block, and it may do as it likes: to say so each time would never end.
+    """
+    return one.hook == "SubagentStop" and any(round_.outcome in _USED_UP for round_ in before)
 
 
 def _let_go(
