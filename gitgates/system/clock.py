@@ -10,12 +10,17 @@ _IMPORTS_S = 0.05  # elsewhere: what went by until somebody asked, about
 
 
 def process_began() -> float:
-    """Return the time at which this process began, in seconds since the epoch."""
-    now = time.time()
+    """Return the time at which this process began, in seconds since the epoch.
+
+    It is never earlier than that, and about one tick (10 ms) later: an event that ended before must
+    not look as if it had been under way.
+    """
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[_STARTED])
-        began = ticks / os.sysconf("SC_CLK_TCK")
-        return now - (time.clock_gettime(time.CLOCK_BOOTTIME) - began)
+        # The kernel leaves out what is no whole tick.
+        began = (ticks + 1) / os.sysconf("SC_CLK_TCK")
+        up_for = time.clock_gettime(time.CLOCK_BOOTTIME)
     except (OSError, ValueError, IndexError, AttributeError):
-        return now - _IMPORTS_S
+        return time.time() - _IMPORTS_S
+    return time.time() - max(up_for - began, 0.0)
