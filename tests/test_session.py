@@ -183,6 +183,24 @@ def test_passes_of_others_do_not_begin_a_cycle_anew() -> None:
     assert len(fold(facts).rounds_of("Stop", "", "1", "check")) == 1
 
 
+@pytest.mark.parametrize(
+    ("later", "left"),
+    [
+        (round_fact("passed"), {}),
+        (round_fact("passed", gates="a, check"), {}),
+        (round_fact("passed", hook="SubagentStop", agent="a"), {}),
+        (round_fact("passed", gates="test"), {"check": "why"}),
+        (round_fact("passed", prompt="2"), {"check": "why"}),
+        (round_fact("passed", hook="PostToolUse"), {"check": "why"}),  # of one file only
+        (round_fact("cannot-fix"), {"check": "why"}),
+    ],
+)
+def test_what_cannot_be_fixed_until_it_passes(later: dict[str, Any], left: dict[str, str]) -> None:
+    said = {"what": "cannot-fix", "prompt": "1", "gate": "check", "reason": "why"}
+    assert fold([said, later]).reasons_not_to_fix("1") == left
+    assert fold([said, later, said]).reasons_not_to_fix("1") == {"check": "why"}
+
+
 def test_how_often_the_agent_was_kept_from_stopping() -> None:
     found = fold(
         [

@@ -174,6 +174,10 @@ def _round(state: Fact, fact: Fact) -> None:
     if one.outcome == "passed":
         # What is right now need not be warned of any more.
         state["warnings"] = [told for told in state["warnings"] if told[0] != one.hook]
+    if one.outcome == "passed" and one.hook in _ENDINGS:
+        # It could be fixed after all: what fails next is to be said anew.
+        could = [(one.prompt, gate) for gate in one.gates.split(", ")]
+        state["cannot_fix"] = [said for said in state["cannot_fix"] if said[:2] not in could]
 
 
 def _pairs(found: Any) -> Failures:  # noqa: ANN401 - as it comes from JSON
