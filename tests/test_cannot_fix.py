@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,18 @@ def test_a_journal_that_cannot_be_written(checked: Repo) -> None:
     assert done.stderr.decode() == (
         f"gitgates: {journal.path_abs}: cannot be written: Permission denied\n"
     )
+
+
+def test_a_full_disk(checked: Repo) -> None:
+    journal = begin(checked, "s1")
+    before = Path(journal.path_abs).read_bytes()
+    command = f"trap '' XFSZ; ulimit -f 0; exec {sys.executable} -m gitgates cannot-fix check"
+    done = checked.ask("sh", "-c", f"{command} --reason x")
+    assert (done.returncode, done.stdout) == (73, b"")
+    assert done.stderr.decode() == (
+        f"gitgates: {journal.path_abs}: cannot be written: File too large\n"
+    )
+    assert Path(journal.path_abs).read_bytes() == before
 
 
 def event(repo: Repo, name: str, **fields: Any) -> dict[str, Any]:
