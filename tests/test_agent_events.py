@@ -359,7 +359,7 @@ def test_a_journal_that_cannot_be_written_lets_the_agent_pass(repo: Repo) -> Non
     sessions.write_text("in the way")
     said = agent.stop()
     assert said.keys() == {"systemMessage"}
-    assert "did not run" in said["systemMessage"]
+    assert "nothing that gates of Stop say counts" in said["systemMessage"]
     assert os.path.isfile(sessions)
 
 
@@ -428,3 +428,22 @@ def test_the_rules_are_told_beside_what_a_gate_says(repo: Repo) -> None:
     said = context(agent.start())
     assert "gitgates cannot-fix" in said
     assert "`no` failed" in said
+
+
+def test_a_transcript_that_is_a_pipe_is_not_waited_for(repo: Repo) -> None:
+    agent = begin(repo, BY_NAME)
+    pipe = repo.path.parent / "pipe"
+    os.mkfifo(pipe)
+    agent.write("bad.txt", "x")
+    assert agent.stop(transcript_path=str(pipe))["decision"] == "block"
+    assert agent.stop(again=True, transcript_path=str(pipe))["decision"] == "block"
+
+
+def test_a_sub_agent_that_does_nothing_more_stops_the_main_thread(repo: Repo) -> None:
+    agent = begin(repo, SUB + 'max_retries = 1\non_exhausted = "stop"\n')
+    agent.write("a.py", "BAD\n")
+    assert agent.sub_stop("worker")["decision"] == "block"
+    told = agent.sub_stop("worker", stop_hook_active=True)
+    assert "end now" in told["reason"]
+    assert "decision" not in agent.sub_stop("worker", stop_hook_active=True)
+    assert agent.pre()["continue"] is False

@@ -309,5 +309,5 @@ def test_the_limit_is_counted_as_javascript_counts(text: str, expected: str) -> 
         ("go", "user", False),
     ],
 )
-def test_prompts_that_the_client_writes_itself(prompt: str, source: str, expected: bool) -> None:  # noqa: FBT001
+def test_prompts_that_the_client_writes_itself(prompt: str, source: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
     assert is_pseudo_prompt(Payload(event="x", prompt=prompt, source=source)) is expected

@@ -30,7 +30,7 @@ class Heard(Silent):
     def started(self, gate: str) -> None:
         self.gates.append(f"{gate} started")
 
-    def ended(self, result: GateResult, plan: Any) -> None:  # noqa: ARG002
+    def ended(self, result: GateResult, plan: Any) -> None:  # noqa: ARG002 - a listener's
         self.gates.append(f"{result.gate} {result.status}")
 
 

@@ -42,7 +42,7 @@ from gitgates.types import Hook, Payload
         (("Edit.*",), "Edit", False),
     ],
 )
-def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001
+def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
     assert names_tool(patterns, tool) is expected
 
 
@@ -65,7 +65,7 @@ def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> N
         (("Reviewer",), "reviewer", False),
     ],
 )
-def test_agents(patterns: tuple[str, ...] | None, agent: str, expected: bool) -> None:  # noqa: FBT001
+def test_agents(patterns: tuple[str, ...] | None, agent: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
     assert names_agent(patterns, agent) is expected
 
 
@@ -83,7 +83,7 @@ def test_agents(patterns: tuple[str, ...] | None, agent: str, expected: bool) ->
 def test_a_hook_answers_to_both(
     tools: tuple[str, ...] | None,
     agents: tuple[str, ...] | None,
-    expected: bool,  # noqa: FBT001
+    expected: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
     hook = Hook(name="PostToolUse", enabled_tools=tools, enabled_agents=agents)
     payload = Payload(event="PostToolUse", tool="Edit", agent_type="reviewer")

@@ -88,7 +88,7 @@ def test_the_main_thread_is_heard_of_where_a_sub_agent_may_be_stopped(
     gates: tuple[Gate, ...],
     listed: str,
     on_exhausted: str,
-    stops: bool,  # noqa: FBT001
+    stops: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
     hook = Hook(name="SubagentStop", gates=(listed,), on_exhausted=on_exhausted)
     more = (Need(event="Stop"),) if stops else ()

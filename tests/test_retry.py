@@ -251,7 +251,7 @@ def test_no_endless_loop(
     retries: int,
     per_prompt: int,
     per_session: int,
-    stops: bool,  # noqa: FBT001
+    stops: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
     limits = Limits(retries, per_prompt, per_session, stops=stops)
     facts: list[dict[str, Any]] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 from gitgates.agent.baseline import Known, excuse
 from gitgates.agent.checks import (
@@ -28,7 +27,8 @@ from gitgates.policies.retry import (
     Try,
     rule,
 )
-from gitgates.report.feedback import feedback, person_text, stop_text
+from gitgates.report.feedback import feedback, person_text, stop_text, warning_text
+from gitgates.system.transcript import length_of, read_tail
 from gitgates.types import BLOCK, STOP, WARN, Answer, Decision
 
 TYPE_CHECKING = False
@@ -94,12 +94,8 @@ class Attempt:
 
         We hear of a tool call ourselves only where the configuration asks for it.
         """
-        try:
-            with open(self._place.payload.transcript_abs, "rb", buffering=0) as file:
-                file.seek(max(since, 0))
-                return since < 0 or _TOOLS_MARK in file.read()
-        except OSError:
-            return False
+        since_then = read_tail(self._place.payload.transcript_abs, since)
+        return since_then is not None and (since < 0 or _TOOLS_MARK in since_then)
 
     def repeat(self, last: Round) -> Led:
         """Return the earlier result once more; it counts as an attempt."""
@@ -119,9 +115,12 @@ class Attempt:
             return answer, fact, []
         names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
         text = f"gitgates: {names}: the agent was let go {ruling.how}. Report: {last.run}"
-        answer = Answer(max(ruling.verdict, WARN), to_agent=text, to_person=text)
+        if ruling.verdict == STOP:
+            answer, more = self._stop(_reason_in(last.answer), text)
+        else:
+            answer, more = Answer(WARN, to_person=text), [self._warning(text)]
         self._save(answer, ruling, _AS_BEFORE)
-        return answer, fact, [self._warning(text)]
+        return answer, fact, more
 
     def run(self, note: str) -> Led:
         """Run the gates; return what that leads to."""
@@ -163,10 +162,7 @@ class Attempt:
         save_attempt(self._place, self._check, answer, came)
 
     def _facts_of(self, ruling: Ruling) -> Fact:
-        try:
-            length = os.stat(self._place.payload.transcript_abs).st_size
-        except OSError:
-            length = -1
+        length = length_of(self._place.payload.transcript_abs)
         return {"outcome": ruling.outcome, "tree": self._tree, "transcript": length}
 
     def _rule(
@@ -220,7 +216,7 @@ class Attempt:
         observed = "\n".join(said.observed)
         match ruling.outcome:
             case "passed" if ruling.verdict == WARN:
-                text = person_text(said, "with a warning")
+                text = warning_text(said)
                 return Answer(WARN, to_person=text), [self._warning(feedback(said, _LATER))]
             case "passed":
                 return Answer(to_person="\n".join((*said.observed, *said.notes))), []
@@ -228,9 +224,9 @@ class Attempt:
                 said = said._replace(attempt=ruling.attempt, attempts=ruling.attempts)
                 return Answer(BLOCK, to_agent=feedback(said), to_person=observed), []
             case "stopped":
-                return self._stop(said, stop_text(said))
+                return self._stop(feedback(said, _LATER), stop_text(said))
             case _ if ruling.verdict == STOP:
-                return self._stop(said, person_text(said, ruling.how))
+                return self._stop(feedback(said, _LATER), person_text(said, ruling.how))
             case _:
                 text = person_text(said, ruling.how) + f" Report: {self._check.run_abs}"
                 return Answer(WARN, to_person=text), [self._warning(text)]
@@ -238,13 +234,14 @@ class Attempt:
     def _warning(self, text: str) -> Fact:
         return {"what": "warning", "hook": self._place.payload.event, "text": text}
 
-    def _stop(self, said: Situation, text: str) -> tuple[Answer, list[Fact]]:
+    def _stop(self, reason: str, text: str) -> tuple[Answer, list[Fact]]:
+        """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
         if self._place.payload.event == "Stop":
             return Answer(STOP, to_agent=text, to_person=text), []
         if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
             return Answer(), []  # it was told; nothing else can end it
-        reason = feedback(said, _LATER) + _END_NOW
-        return Answer(BLOCK, to_agent=reason, to_person=text), [{"what": "stop", "reason": text}]
+        told = Answer(BLOCK, to_agent=reason + _END_NOW, to_person=text)
+        return told, [{"what": "stop", "reason": text}]
 
 
 def _reason_in(answer: str) -> str:

@@ -5,9 +5,9 @@ It cannot stop before that is mended, within bounds; and nothing keeps it from m
 
 from __future__ import annotations
 
+from gitgates.agent.replay import Turns
 from gitgates.agent.telling import ENDINGS, new_facts
 from gitgates.config.load import FILES
-from gitgates.hosts.claude import encode
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
 from gitgates.types import BLOCK, WARN, Answer
@@ -16,8 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.errors import ConfigError
+    from gitgates.policies.session import Fact
 
 _GATES = "the configuration"
+_TURN_S = 10.0
 # With no configuration to ask, the defaults of the keys max_retries and breaker.
 _LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
 
@@ -30,7 +32,7 @@ def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
         before = fold(place.journal.read())
         place.journal.append(*new_facts(place, before, key))
         if payload.event in ENDINGS and payload.mode != "plan":
-            return _answer_ending(place, str(error), key)
+            return _answer_ending(place, str(error))
     except OSError as lost:
         place.say(f"{place.journal.path_abs}: {lost.strerror}")
         return Answer()
@@ -40,10 +42,17 @@ def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
     return Answer()
 
 
-def _answer_ending(place: Place, message: str, key: str) -> Answer:
+def _answer_ending(place: Place, message: str) -> Answer:
     payload = place.payload
     if payload.event == "SubagentStop" and not payload.agent_type:
         return Answer()
+    with Turns(place, _TURN_S) as turns:
+        given = turns.given("")
+        return given if given is not None else _answer_in_turn(place, message, turns)
+
+
+def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
+    payload = place.payload
     session = fold(place.journal.read())
     if session.base and _is_unchanged(place, session.base):
         return Answer()
@@ -61,18 +70,15 @@ def _answer_ending(place: Place, message: str, key: str) -> Answer:
     else:
         text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
         answer = Answer(WARN, to_person=text)
-    fact = {
-        "what": "round",
-        "key": key,
+    fact: Fact = {
         "hook": payload.event,
         "agent": payload.agent_id,
         "prompt": prompt,
         "gates": _GATES,
         "outcome": ruling.outcome,
         "statuses": list(broken),
-        "answer": encode(payload.event, answer).decode(),
     }
-    place.journal.append(fact)
+    turns.keep(answer, fact)
     return answer
 
 

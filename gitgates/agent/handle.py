@@ -121,7 +121,7 @@ def _answer(place: Place) -> Answer:
     except OSError as error:
         # Without the journal nothing is counted, and a gate could block for ever.
         where = error.filename or place.journal.path_abs
-        text = f"gitgates: {where}: {error.strerror}; the gates of {event} did not run"
+        text = f"gitgates: {where}: {error.strerror}; so nothing that gates of {event} say counts"
         place.say(text)
         return Answer(WARN, to_person=text)
     except GitgatesError as error:
@@ -135,7 +135,7 @@ def _answer(place: Place) -> Answer:
 def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     known = place.journal.read()
     if place.journal.torn:
-        place.say(f"{place.journal.path_abs}: {place.journal.torn} torn lines are passed over")
+        place.say(f"{place.journal.path_abs}: torn lines were passed over: {place.journal.torn}")
     before = fold(known)
     new = new_facts(place, before, event_key(place.payload))
     place.journal.append(*new)

@@ -53,10 +53,11 @@ class Turns:
             return Answer(as_before=rounds[-1].answer)
         return None
 
-    def keep(self, answer: Answer, fact: Fact) -> None:
-        """Note the answer, for later rounds and for the second delivery."""
+    def keep(self, answer: Answer, fact: Fact, more: tuple[Fact, ...] = ()) -> None:
+        """Note the answer, for later rounds and for the second delivery, and what follows."""
         said = encode(self._place.payload.event, answer).decode("ascii")
-        self._place.journal.append({"what": "round", "key": self._key, "answer": said, **fact})
+        round_ = {"what": "round", "key": self._key, "answer": said, **fact}
+        self._place.journal.append(round_, *more)
 
     def _is_same(self, one: Round, session: Session, now: tuple[str, str]) -> bool:
         payload = self._place.payload

@@ -44,9 +44,7 @@ def answer_stop(
             answer, fact, more = attempt.repeat(last)
         else:
             answer, fact, more = attempt.run(note)
-        turns.keep(answer, fact)
-        if more:
-            place.journal.append(*more)
+        turns.keep(answer, fact, tuple(more))
     return answer
 
 

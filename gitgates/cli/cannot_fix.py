@@ -72,6 +72,9 @@ def _find_session(roots: Roots, gate: str, named: str) -> Journal:
         journal = Journal(as_file[0]) if as_file else journal
         if _read(journal) == Session():
             raise UsageError(f"session `{named}` has no journal here", _hint(waiting))
+        if not _rounds_of(_read(journal), gate):
+            hint = "Say this after a gate has kept you from stopping, about that gate."
+            raise UsageError(f"`{gate}` does not keep session `{named}` from stopping", hint)
         return journal
     if len(waiting) != 1:
         what = "no session here waits for" if not waiting else "more than one session waits for"

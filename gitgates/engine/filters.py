@@ -25,9 +25,14 @@ def names_tool(patterns: tuple[str, ...] | None, tool: str) -> bool:
 
 
 def names_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
-    """Tell whether a pattern means an agent. A bare name means a plugin's agent of it, too."""
+    """Tell whether a pattern means an agent. A bare name means a plugin's agent of it, too.
+
+    The main thread has no name, so that no pattern means it.
+    """
     if patterns is None:
         return True
+    if not agent:
+        return False
     bare = agent.rpartition(":")[2]
     return any(fits(part, agent) or fits(part, bare) for part in _parts(patterns))
 

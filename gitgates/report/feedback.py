@@ -77,6 +77,15 @@ def stop_text(situation: Situation) -> str:
     return clip("\n".join((*lines, *map(plain_line, situation.notes))), _PERSON)
 
 
+def warning_text(situation: Situation) -> str:
+    """Return what the person is told of gates that only warn."""
+    gates = "; ".join(_ended(finding) for finding in situation.findings)
+    logs = [_below(f.result.log_abs, situation) for f in situation.findings if f.result.log_abs]
+    where = f" Output: {', '.join(logs)}." if logs else ""
+    notes = "".join(f" {plain_line(note)}" for note in (*situation.observed, *situation.notes))
+    return clip(f"gitgates passed {situation.hook} with a warning: {gates}.{where}{notes}", _PERSON)
+
+
 def person_text(situation: Situation, how: str) -> str:
     """Return a paragraph for the person: what did not pass, and why the agent was let go."""
     gates = "; ".join(

@@ -1,0 +1,38 @@
+"""The host's transcript of a conversation: how long it is, and what was added to it.
+
+Its format is the host's own, so that it is only ever searched, as bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+_MOST = 64 * 1024 * 1024
+
+
+def length_of(path_abs: str) -> int:
+    """Return how many bytes it has; -1 where there is none."""
+    try:
+        found = os.stat(path_abs)
+    except (OSError, ValueError):
+        return -1
+    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+
+
+def read_tail(path_abs: str, since: int) -> bytes | None:
+    """Return what was added after the first `since` bytes; None where there is no transcript."""
+    if length_of(path_abs) < 0:
+        return None
+    try:
+        # Without waiting: a pipe may have come in its place.
+        fd = os.open(path_abs, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        os.lseek(fd, max(since, 0), os.SEEK_SET)
+        return os.read(fd, _MOST)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
