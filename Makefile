@@ -7,13 +7,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 RUN = .venv/run
 DEV = .venv/dev
 
+# What the tests were written against; with another version, some may fail.
+CLIENT_VERSION = 2.1.329
+CLIENT = .venv/client/ready-$(CLIENT_VERSION)
+
 .DEFAULT_GOAL = help
-.PHONY: help demo test fast lint format bench compare-safety docs lock clean
+.PHONY: help demo test e2e fast lint format bench compare-safety docs lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
 	@echo
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1  \2/p' Makefile | awk '{ \
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  \1  \2/p' Makefile | awk '{ \
 	    name = $$1; $$1 = ""; printf "  %-16s%s\n", name, $$0 }'
 
 demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repository
@@ -21,6 +25,14 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 
 test: $(DEV)/ready ## Run all tests, on all cores
 	@$(DEV)/bin/python -m pytest -q -n auto
+
+e2e: $(DEV)/ready ## Run the real Claude Code client against a scripted model (needs npm, once)
+	@if [ "$$GITGATES_E2E" = skip ]; then \
+	    echo '!!! GITGATES_E2E=skip: the tests with the real client were NOT run.' >&2; \
+	else \
+	    if [ -z "$$GITGATES_E2E_CLIENT" ]; then $(MAKE) --no-print-directory $(CLIENT); fi && \
+	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e; \
+	fi
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
 	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow'
@@ -79,4 +91,19 @@ $(RUN)/ready: $(RUN)/locked pyproject.toml
 $(DEV)/ready: $(DEV)/locked pyproject.toml
 $(RUN)/ready $(DEV)/ready:
 	@$(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The client is proprietary: installed where it is tested, never a part of this repository.
+# Without scripts: it brings its own program, and those would fetch others.
+$(CLIENT):
+	@command -v npm >/dev/null || { \
+	    echo 'make e2e needs npm, to install the real Claude Code client; there is none here.' >&2; \
+	    echo 'Install Node.js, or name a client with GITGATES_E2E_CLIENT=/path/to/claude, or' >&2; \
+	    echo 'leave these tests out with GITGATES_E2E=skip.' >&2; exit 1; }
+	@echo 'installing Claude Code $(CLIENT_VERSION) in $(@D) (once, 360 MB)' >&2
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --silent \
+	    @anthropic-ai/claude-code@$(CLIENT_VERSION) || { \
+	    echo 'npm could not install Claude Code $(CLIENT_VERSION); is there a network?' >&2; \
+	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
 	@touch $@

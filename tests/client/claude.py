@@ -1,0 +1,246 @@
+"""The real Claude Code client, and what came of a session with it.
+
+    run = Client(tmp_path).run([write("a.txt", "hello\\n"), "all done"], cwd=repo)
+    run.told(1)  # what the model was told after its first turn
+
+A turn is text, a tool call, or a tuple of several of them; `after` delays one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from messages_api import plain_text
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+INSTALLED = ROOT / ".venv/client/node_modules/@anthropic-ai"
+# Read once: the tests' own fixture takes every GITGATES name away.
+GIVEN = os.environ.get("GITGATES_E2E_CLIENT", "")
+
+
+class Call(NamedTuple):
+    """A call of one of the client's tools."""
+
+    name: str
+    input: dict[str, Any]
+
+
+class After(NamedTuple):
+    """A turn that lets the client wait."""
+
+    delay_s: float
+    blocks: tuple[str | Call, ...]
+
+
+Turn: TypeAlias = str | Call | tuple[str | Call, ...] | After
+
+
+class Options(NamedTuple):
+    """How a session is run, where it differs from the usual."""
+
+    env: dict[str, str] = {}
+    arguments: tuple[str, ...] = ()
+    mode: str = ""  # of permissions; empty: everything is allowed
+    resume: str = ""  # a session to go on with
+    limit_s: float = 40.0
+    proxies: bool = False  # do not leave the network, as where that cannot be done
+
+
+def bash(command: str, **more: Any) -> Call:
+    """Call the shell."""
+    return Call("Bash", {"command": command, "description": "d", **more})
+
+
+def write(path: Path | str, content: str) -> Call:
+    """Write a file."""
+    return Call("Write", {"file_path": str(path), "content": content})
+
+
+def edit(path: Path | str, old: str, new: str) -> Call:
+    """Replace text in a file, which must have been read or written before."""
+    return Call("Edit", {"file_path": str(path), "old_string": old, "new_string": new})
+
+
+def read(path: Path | str) -> Call:
+    """Read a file."""
+    return Call("Read", {"file_path": str(path)})
+
+
+def agent(word: str, kind: str = "general-purpose", *, background: bool = False) -> Call:
+    """Start a sub-agent whose turns are listed under `word`."""
+    asked = {"description": "d", "prompt": word, "subagent_type": kind}
+    return Call("Agent", {**asked, "run_in_background": background})
+
+
+def after(delay_s: float, *blocks: str | Call) -> After:
+    """Let the client wait for a turn."""
+    return After(delay_s, blocks)
+
+
+class HookRun(NamedTuple):
+    """One hook that the client ran."""
+
+    event: str
+    stdout: str
+    stderr: str
+    exit_status: int | None
+    outcome: str  # success, error, cancelled
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """What it answered; nothing where it said nothing."""
+        found: dict[str, Any] = json.loads(self.stdout) if self.stdout.strip() else {}
+        return found
+
+
+class Run:
+    """One session, or a part of it, as the model, the client and the person saw it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.end: dict[str, Any] = json.loads((folder / "end.json").read_text())
+        self.stream = _lines(folder / "stream.jsonl")
+        self.requests = _lines(folder / "requests.jsonl")
+
+    def asked(self, kind: str = "main") -> list[list[dict[str, Any]]]:
+        """Return the messages of each request of one conversation."""
+        return [r["body"]["messages"] for r in self.requests if r["kind"] == kind]
+
+    def told(self, request: int, kind: str = "main") -> str:
+        """Return what a request told the model that the one before did not."""
+        asked = self.asked(kind)
+        known = len(asked[request - 1]) if request else 0
+        return _text(asked[request][known:])
+
+    def told_ever(self, kind: str = "main") -> str:
+        """Return all that a conversation was told, in the end."""
+        asked = self.asked(kind)
+        return _text(asked[-1]) if asked else ""
+
+    @property
+    def turns(self) -> int:
+        """How often the model had its turn in the main conversation."""
+        return len(self.asked())
+
+    @cached_property
+    def results(self) -> list[dict[str, Any]]:
+        """How each prompt ended, in the client's words."""
+        return [r for r in self.stream if r.get("type") == "result"]
+
+    @property
+    def ends(self) -> list[str]:
+        """Why each prompt ended, in the client's word."""
+        return [str(r.get("terminal_reason")) for r in self.results]
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return str(self.results[-1]["session_id"])
+
+    @property
+    def person(self) -> str:
+        """Everything that hooks said to the person."""
+        said = [r for r in self.stream if r.get("subtype") == "informational"]
+        return "\n".join(str(r["content"]) for r in said)
+
+    def hooks(self, event: str) -> list[HookRun]:
+        """Return the hooks of one event that have ended, in that order."""
+        return [
+            HookRun(event, r["stdout"], r["stderr"], r.get("exit_code"), r["outcome"])
+            for r in self.stream
+            if r.get("subtype") == "hook_response" and r["hook_event"] == event
+        ]
+
+    def answers(self, event: str) -> list[dict[str, Any]]:
+        """Return what hooks of one event answered, without those that said nothing."""
+        return [hook.answer for hook in self.hooks(event) if hook.answer]
+
+
+class Client:
+    """The client, with a home of its own below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        (self.home / ".claude").mkdir(parents=True)
+        self._runs = 0
+
+    def run(
+        self,
+        turns: list[Turn],
+        *,
+        cwd: Path,
+        prompts: tuple[str, ...] = ("go",),
+        agents: dict[str, list[Turn]] | None = None,
+        options: Options = Options(),  # noqa: B008 - it cannot be changed
+    ) -> Run:
+        """Run a session from its first prompt to its end."""
+        self._runs += 1
+        out = self.folder / f"run{self._runs}"
+        out.mkdir()
+        mode = ["--permission-mode", options.mode]
+        how = mode if options.mode else ["--dangerously-skip-permissions"]
+        how += ["--resume", options.resume] if options.resume else []
+        script = {
+            "main": [_plain(turn) for turn in turns],
+            "agents": {w: [_plain(t) for t in ts] for w, ts in (agents or {}).items()},
+        }
+        job = {
+            "client": str(binary()),
+            "script": script,
+            "prompts": prompts,
+            "cwd": str(cwd),
+            "home": str(self.home),
+            "path": os.environ["PATH"],
+            "env": options.env,
+            "arguments": [*how, *options.arguments],
+            "limit_s": options.limit_s,
+            "proxies": options.proxies,
+        }
+        (out / "job.json").write_text(json.dumps(job))
+        driver = [sys.executable, str(HERE / "drive.py"), str(out)]
+        done = subprocess.run(
+            driver, capture_output=True, text=True, check=False, timeout=options.limit_s + 30
+        )
+        assert done.returncode == 0, done.stderr
+        return Run(out)
+
+
+def binary() -> Path:
+    """Return the client's program."""
+    if GIVEN:
+        return Path(GIVEN)
+    found = sorted(INSTALLED.glob("claude-code-*/claude"))
+    assert found, f"there is no client below {INSTALLED}. Try: make e2e"
+    return found[0]
+
+
+def _plain(turn: Turn) -> dict[str, Any]:
+    """Return a turn as the driver's process reads it."""
+    delay_s = 0.0
+    blocks: tuple[str | Call, ...]
+    match turn:
+        case After():
+            delay_s, blocks = turn
+        case str() | Call():
+            blocks = (turn,)
+        case _:
+            blocks = turn
+    plain = [block if isinstance(block, str) else block._asdict() for block in blocks]
+    return {"blocks": plain, "delay_s": delay_s}
+
+
+def _text(messages: list[dict[str, Any]]) -> str:
+    return "\n".join(plain_text(m["content"]) for m in messages if m["role"] != "assistant")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.startswith("{")]

@@ -1,0 +1,182 @@
+"""A Messages API on 127.0.0.1 that plays a script, and writes down whatever it is asked.
+
+A script has the turns of the main conversation and, by a word that the sub-agent's prompt
+contains, those of sub-agents. Each request takes the next turn of its conversation; when there is
+none left, it is told `done`. The requests go to a file as JSON, one a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+SUBAGENT_HEADER = "x-claude-code-agent-id"
+SUMMARY_WANTED = re.compile(r"detailed summary of (this|the) (conversation|recent)", re.IGNORECASE)
+_USAGE = {"input_tokens": 100, "output_tokens": 10}
+
+
+def plain_text(content: Any) -> str:
+    """Return all text of a message's content, that of tool results included."""
+    if isinstance(content, str):
+        return content
+    parts = [b.get("text") or plain_text(b.get("content")) for b in content or ()]
+    return "\n".join(part for part in parts if part)
+
+
+class Conversations:
+    """What is left of the script, and which of its conversations a request belongs to."""
+
+    def __init__(self, script: dict[str, Any]) -> None:
+        self._turns: dict[str, list[dict[str, Any]]] = {
+            "main": list(script["main"]),
+            **{f"agent {word}": list(turns) for word, turns in script["agents"].items()},
+        }
+
+    def belongs(self, body: dict[str, Any], *, subagent: bool) -> str:
+        """Return `main`, `agent WORD`, `agent`, `compact` or `side`."""
+        messages = body.get("messages") or [{}]
+        if SUMMARY_WANTED.search(plain_text(messages[-1].get("content"))):
+            return "compact"
+        if not body.get("tools"):
+            return "side"  # a title, or whatever else the client asks on its own
+        if not subagent:
+            return "main"
+        first = next((i for i, m in enumerate(messages) if m["role"] == "assistant"), None)
+        opening = "\n".join(plain_text(m["content"]) for m in messages[:first])
+        words = (name for name in self._turns if name != "main")
+        return next((name for name in words if name.removeprefix("agent ") in opening), "agent")
+
+    def next_turn(self, conversation: str) -> dict[str, Any]:
+        """Take the next turn of a conversation."""
+        if conversation == "compact":
+            return {"blocks": ["<summary>what was said</summary>"]}  # or it would ask again
+        left = self._turns.get(conversation)
+        return left.pop(0) if left else {"blocks": ["done"]}
+
+    def left(self) -> dict[str, int]:
+        """Return how many turns nobody asked for, by conversation."""
+        return {name: len(turns) for name, turns in self._turns.items() if turns}
+
+
+class Model(ThreadingHTTPServer):
+    """The server; `port` is where it listens."""
+
+    daemon_threads = True
+
+    def __init__(self, script: dict[str, Any], log: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Request)
+        self.port = int(self.server_address[1])
+        self.conversations = Conversations(script)
+        self._log = log
+        self._lock = threading.Lock()
+        self._made = 0
+        log.write_bytes(b"")
+
+    def start(self) -> None:
+        """Serve in a thread of its own."""
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def take(self, path: str, body: dict[str, Any], *, subagent: bool) -> dict[str, Any]:
+        """Write a request down; return the turn that answers it."""
+        with self._lock:
+            kind = "other"
+            turn: dict[str, Any] = {}
+            if path.endswith("/v1/messages"):
+                kind = self.conversations.belongs(body, subagent=subagent)
+                turn = self.conversations.next_turn(kind)
+            record = {"at": time.time(), "kind": kind, "path": path, "body": body}
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        return turn
+
+    def new_id(self, prefix: str) -> str:
+        """Make a name that this server did not use before."""
+        with self._lock:
+            self._made += 1
+            return f"{prefix}_{self._made:08d}"
+
+
+class _Request(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Model
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        pass
+
+    def do_HEAD(self) -> None:
+        self._send(b"")
+
+    def do_GET(self) -> None:
+        self.server.take(self.path, {}, subagent=False)
+        self._send(b"{}")
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = json.loads(raw or b"{}")
+        path = self.path.partition("?")[0]
+        turn = self.server.take(path, body, subagent=SUBAGENT_HEADER in self.headers)
+        if not turn:
+            self._send(b'{"input_tokens": 1}')
+            return
+        time.sleep(turn.get("delay_s", 0))
+        message = self._message(turn, body)
+        if body.get("stream"):
+            self._send(_as_stream(message), "text/event-stream; charset=utf-8")
+        else:
+            self._send(json.dumps(message).encode())
+
+    def _message(self, turn: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        content: list[dict[str, Any]] = [
+            {"type": "text", "text": block}
+            if isinstance(block, str)
+            else {"type": "tool_use", "id": self.server.new_id("toolu"), **block}
+            for block in turn["blocks"]
+        ]
+        calls = any(block["type"] == "tool_use" for block in content)
+        return {
+            "id": self.server.new_id("msg"),
+            "type": "message",
+            "role": "assistant",
+            "model": body.get("model", ""),
+            "content": content,
+            "stop_reason": "tool_use" if calls else "end_turn",
+            "stop_sequence": None,
+            "usage": _USAGE,
+        }
+
+    def _send(self, payload: bytes, kind: str = "application/json") -> None:
+        try:
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+        except OSError:
+            pass  # the client has gone, which a test may have wanted
+
+
+def _as_stream(message: dict[str, Any]) -> bytes:
+    """Return a message as the events that a streaming answer consists of."""
+    start = {**message, "content": [], "stop_reason": None}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            empty = {**block, "text": ""}
+            delta = {"type": "text_delta", "text": block["text"]}
+        else:
+            empty = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        events += [
+            {"type": "content_block_start", "index": index, "content_block": empty},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": end, "usage": _USAGE})
+    events.append({"type": "message_stop"})
+    return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events)
