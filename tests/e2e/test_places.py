@@ -1,0 +1,98 @@
+"""Where a session is: in a subfolder, in a linked worktree, outside of any repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from claude import Run, bash, read, write
+from scene import CHECK, STOP, Scene
+
+
+def silent(run: Run) -> bool:
+    """Tell whether no hook answered anything."""
+    return not any(run.answers(e) for e in ("SessionStart", "UserPromptSubmit", "Stop"))
+
+
+def test_in_a_subfolder_the_gates_run_in_the_root(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repo.write("sub/seed.txt", "seed\n")
+    scene.commit()
+    run = scene.run(
+        bash("cd sub"), write(scene.at("bad.txt"), "x"), "1", bash("rm ../bad.txt"), "2"
+    )
+    assert "BAD-IS-THERE" in run.told(3)
+    assert (run.results[0]["result"], scene.ran()) == ("2", 2)
+
+
+def test_who_leaves_the_repository_is_checked_all_the_same(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    leave = bash("cd ../elsewhere")
+    run = scene.run(write(scene.at("bad.txt"), "x"), leave, "1", bash("rm ../repo/bad.txt"), "2")
+    assert "BAD-IS-THERE" in run.told(3)
+
+
+def test_a_session_in_a_linked_worktree(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    linked = tmp_path / "linked"
+    scene.repo.git("worktree", "add", "-q", str(linked), "-b", "other")
+    run = scene.run(write(linked / "bad.txt", "x"), "1", bash("rm bad.txt"), "2", cwd=linked)
+    assert "BAD-IS-THERE" in run.told(2)
+    assert run.results[0]["result"] == "2"
+    assert scene.journal(run.session, ".git/worktrees/linked")
+    assert not scene.at(".git/gitgates/sessions").exists()
+
+
+def test_a_session_that_moves_into_a_linked_worktree(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    linked = tmp_path / "linked"
+    scene.repo.git("worktree", "add", "-q", str(linked), "-b", "other")
+    run = scene.run(
+        *(bash(f"cd {linked}"), write(linked / "bad.txt", "x"), "1", bash("rm bad.txt"), "2")
+    )
+    assert "BAD-IS-THERE" in run.told(3)
+    assert run.results[0]["result"] == "2"
+
+
+def test_without_git_nothing_is_said(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, git=False)
+    run = scene.run(write(scene.at("bad.txt"), "x"), "end")
+    assert (run.turns, scene.ran(), silent(run), run.person) == (2, 0, True, "")
+
+
+def test_without_a_configuration_nothing_is_said(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, config="")
+    run = scene.run(write(scene.at("bad.txt"), "x"), "end")
+    assert (run.turns, silent(run), run.person) == (2, True, "")
+
+
+def test_a_broken_configuration_blocks_until_it_is_mended(tmp_path: Path) -> None:
+    before = '[hooks.PreToolUse]\ngates = ["check"]\n'
+    scene = Scene(tmp_path, CHECK + STOP + before)
+    file = scene.at("pyproject.toml")
+    whole = file.read_text()
+    run = scene.run(
+        *(read(file), write(file, "[[["), "1", write(file, whole), "2"),
+    )
+    assert "pyproject.toml" in run.told(3)
+    assert "gitgates check" in run.told(3)
+    assert file.read_text() == whole
+    assert (run.turns, run.results[0]["result"]) == (5, "2")
+
+
+def test_the_edit_that_mends_the_configuration_is_let_through(tmp_path: Path) -> None:
+    before = '[hooks.PreToolUse]\nenabled_tools = ["Write"]\ngates = ["chekc"]\n'
+    scene = Scene(tmp_path, CHECK + before)
+    file = scene.at("pyproject.toml")
+    mended = file.read_text().replace("chekc", "check")
+    run = scene.run(read(file), write(file, mended), write(scene.at("a.txt"), "x"), "end")
+    assert file.read_text() == mended
+    assert scene.at("a.txt").exists()
+    assert run.results[0]["result"] == "end"
+
+
+def test_a_gate_that_is_not_defined_stops_what_it_is_to_check(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + STOP.replace('"check"', '"chekc"'))
+    run = scene.run(write(scene.at("a.txt"), "x"), "1", "2")
+    assert (run.turns, run.ends) == (2, ["stop_hook_prevented"])
+    assert "chekc" in run.answers("Stop")[0]["stopReason"]

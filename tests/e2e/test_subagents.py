@@ -1,0 +1,83 @@
+"""A sub-agent is gated by its type, and told what it needs to know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from claude import agent, bash, write
+from scene import CHECK, STOP, Scene
+
+ITS_STOP = '[hooks.SubagentStop]\nenabled_agents = ["reviewer"]\ngates = ["check"]\n'
+
+
+def test_a_sub_agent_of_the_type_is_gated(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + ITS_STOP)
+    scene.type_of_agent("reviewer")
+    run = scene.run(
+        *(agent("WORD", "reviewer"), "end"),
+        agents={"WORD": [write(scene.at("bad.txt"), "x"), "1", bash("rm bad.txt"), "REPORT"]},
+    )
+    told = run.told(2, "agent WORD")
+    assert "check" in told
+    assert "attempt 1 of 3" in told
+    assert "BAD-IS-THERE" in told
+    assert "BAD-IS-THERE" not in run.told_ever()
+    assert "REPORT" in run.told(1)
+    assert scene.ran() == 2
+
+
+def test_a_sub_agent_of_another_type_is_not(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + ITS_STOP)
+    run = scene.run(
+        *(agent("WORD"), "end"), agents={"WORD": [write(scene.at("bad.txt"), "x"), "REPORT"]}
+    )
+    assert "REPORT" in run.told(1)
+    assert scene.ran() == 0
+
+
+def test_a_stop_blocks_the_sub_agent_and_ends_the_main_thread(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + 'on_fail = "STOP"\n' + ITS_STOP)
+    scene.type_of_agent("reviewer")
+    run = scene.run(
+        *(agent("WORD", "reviewer"), "never"),
+        agents={"WORD": [write(scene.at("bad.txt"), "x"), "1", "2", "3", "4", "5"]},
+    )
+    decisions = [answer.get("decision") for answer in run.answers("SubagentStop")]
+    assert decisions[:1] == ["block"]
+    assert decisions.count("block") == 1
+    assert (run.turns, run.ends) == (1, ["hook_stopped"])
+    assert "check" in run.answers("PostToolUse")[0]["stopReason"]
+
+
+def test_compacting_is_no_sub_agent(tmp_path: Path) -> None:
+    every = ITS_STOP.replace('enabled_agents = ["reviewer"]\n', "")
+    scene = Scene(tmp_path, CHECK + every)
+    run = scene.run(write(scene.at("bad.txt"), "x"), "one", "two", prompts=("a", "/compact", "b"))
+    assert len(run.asked("compact")) == 1
+    assert len(run.hooks("SubagentStop")) == 1
+    assert (scene.ran(), run.answers("SubagentStop")) == (0, [])
+
+
+def test_what_a_sub_agent_changed_is_checked_when_the_main_thread_stops(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    run = scene.run(
+        *(agent("WORD"), "1", bash("rm bad.txt"), "2"),
+        agents={"WORD": [write(scene.at("bad.txt"), "x"), "REPORT"]},
+    )
+    assert "BAD-IS-THERE" in run.told(2)
+    assert run.results[0]["result"] == "2"
+
+
+def test_the_rules_are_told_in_the_beginning(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + STOP + ITS_STOP)
+    scene.type_of_agent("reviewer")
+    run = scene.run(agent("WORD", "reviewer"), "end", agents={"WORD": ["REPORT"]})
+    for event, told in (
+        ("SessionStart", run.told(0)),
+        ("SubagentStart", run.told(0, "agent WORD")),
+    ):
+        rules = run.answers(event)[0]["hookSpecificOutput"]["additionalContext"]
+        assert "check" in rules
+        assert "gitgates cannot-fix" in rules
+        assert len(rules) <= 1500
+        assert rules in told
