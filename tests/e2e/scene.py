@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +115,3 @@ def gitgates_abs() -> str:
     found = shutil.which("gitgates")
     assert found
     return found
-
-
-def running(pattern: str) -> bool:
-    """Tell whether a process is there whose command line contains a pattern."""
-    done = subprocess.run(["pgrep", "-f", pattern], capture_output=True, check=False)
-    return done.returncode == 0

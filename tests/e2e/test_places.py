@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claude import Run, bash, read, write
+from claude import Call, Options, Run, bash, read, write
 from scene import CHECK, STOP, Scene
 
 
@@ -18,25 +18,19 @@ def test_in_a_subfolder_the_gates_run_in_the_root(tmp_path: Path) -> None:
     scene.repo.write("sub/seed.txt", "seed\n")
     scene.commit()
     run = scene.run(
-        bash("cd sub"), write(scene.at("bad.txt"), "x"), "1", bash("rm ../bad.txt"), "2"
+        bash("cd sub"), write(scene.at("bad.txt"), "x"), "1", bash("mv ../bad.txt ../good.txt"), "2"
     )
     assert "BAD-IS-THERE" in run.told(3)
     assert (run.results[0]["result"], scene.ran()) == ("2", 2)
-
-
-def test_who_leaves_the_repository_is_checked_all_the_same(tmp_path: Path) -> None:
-    scene = Scene(tmp_path)
-    (tmp_path / "elsewhere").mkdir()
-    leave = bash("cd ../elsewhere")
-    run = scene.run(write(scene.at("bad.txt"), "x"), leave, "1", bash("rm ../repo/bad.txt"), "2")
-    assert "BAD-IS-THERE" in run.told(3)
 
 
 def test_a_session_in_a_linked_worktree(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     linked = tmp_path / "linked"
     scene.repo.git("worktree", "add", "-q", str(linked), "-b", "other")
-    run = scene.run(write(linked / "bad.txt", "x"), "1", bash("rm bad.txt"), "2", cwd=linked)
+    run = scene.run(
+        write(linked / "bad.txt", "x"), "1", bash("mv bad.txt good.txt"), "2", cwd=linked
+    )
     assert "BAD-IS-THERE" in run.told(2)
     assert run.results[0]["result"] == "2"
     assert scene.journal(run.session, ".git/worktrees/linked")
@@ -45,11 +39,23 @@ def test_a_session_in_a_linked_worktree(tmp_path: Path) -> None:
 
 def test_a_session_that_moves_into_a_linked_worktree(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
+    # Out of the folders that it may work in, the client does not let its shell go.
     linked = tmp_path / "linked"
     scene.repo.git("worktree", "add", "-q", str(linked), "-b", "other")
     run = scene.run(
-        *(bash(f"cd {linked}"), write(linked / "bad.txt", "x"), "1", bash("rm bad.txt"), "2")
+        *(bash(f"cd {linked}"), bash("echo x > bad.txt"), "1", bash("mv bad.txt good.txt"), "2"),
+        options=Options(arguments=("--add-dir", str(linked))),
     )
+    assert (linked / "good.txt").exists()
+    assert "BAD-IS-THERE" in run.told(3)
+    assert run.results[0]["result"] == "2"
+
+
+def test_a_session_that_makes_a_worktree_for_itself(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    enter = Call("EnterWorktree", {"name": "own"})
+    run = scene.run(enter, bash("echo x > bad.txt"), "1", bash("mv bad.txt good.txt"), "2")
+    assert scene.at(".claude/worktrees/own/good.txt").exists()
     assert "BAD-IS-THERE" in run.told(3)
     assert run.results[0]["result"] == "2"
 
@@ -72,7 +78,7 @@ def test_a_broken_configuration_blocks_until_it_is_mended(tmp_path: Path) -> Non
     file = scene.at("pyproject.toml")
     whole = file.read_text()
     run = scene.run(
-        *(read(file), write(file, "[[["), "1", write(file, whole), "2"),
+        *(read(file), write(file, f"{whole}[[["), "1", write(file, whole), "2"),
     )
     assert "pyproject.toml" in run.told(3)
     assert "gitgates check" in run.told(3)

@@ -12,7 +12,7 @@ OK = '[gates.ok]\ncommand = "echo ok >> ../ran"\n'
 
 def test_a_failing_gate_blocks_and_a_fix_lets_go(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    run = scene.run(write(scene.at("bad.txt"), "x"), "first", bash("rm bad.txt"), "second")
+    run = scene.run(write(scene.at("bad.txt"), "x"), "first", bash("mv bad.txt good.txt"), "second")
     told = run.told(2)
     assert "check" in told
     assert "failed" in told
@@ -39,7 +39,7 @@ def test_each_attempt_is_counted(tmp_path: Path) -> None:
 def test_used_up_retries_let_go_and_the_next_prompt_starts_afresh(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + "max_retries = 1\n")
     first = (write(scene.at("bad.txt"), "x"), "1", "2")
-    second = (write(scene.at("other.txt"), "x"), "3", bash("rm bad.txt"), "4")
+    second = (write(scene.at("other.txt"), "x"), "3", bash("mv bad.txt good.txt"), "4")
     run = scene.run(*first, *second, prompts=("one", "two"))
     assert "attempt 1 of 1" in run.told(2)
     assert [r["result"] for r in run.results] == ["2", "4"]
@@ -74,6 +74,43 @@ def test_the_breaker_lets_go_whatever_else_is_configured(tmp_path: Path) -> None
     assert "check" in run.person
 
 
+def test_attempts_are_our_own_count_whatever_other_hooks_block(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repo.write("said", '{"decision": "block", "reason": "SOMEBODY-ELSE"}')
+    scene.install(command="cat said 2>/dev/null; rm -f said")
+    run = scene.run("1", write(scene.at("bad.txt"), "x"), "2", bash("mv bad.txt good.txt"), "3")
+    assert "SOMEBODY-ELSE" in run.told(1)
+    assert "attempt 1 of 3" in run.told(3)
+    assert run.results[0]["result"] == "3"
+
+
+def test_a_session_that_is_gone_on_with_remembers(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + STOP + "max_retries = 1\n")
+    first = scene.run(write(scene.at("bad.txt"), "x"), "1", "2")
+    again = scene.run("3", "4", "5", options=Options(resume=first.session))
+    assert "check" in again.told(0)  # what was left behind
+    assert "BAD-IS-THERE" in again.told(1)
+    assert again.turns == 2
+
+
+def test_all_failures_are_told_at_once_where_that_is_wanted(tmp_path: Path) -> None:
+    other = '[gates.other]\ncommand = "echo OTHER-BAD; exit 3"\n'
+    both = '[hooks.Stop]\ngates = ["check", "other"]\nstrategy = "collect"\n'
+    scene = Scene(tmp_path, CHECK + other + both)
+    run = scene.run(write(scene.at("bad.txt"), "x"), "1")
+    told = run.told(2)
+    assert all(word in told for word in ("check", "BAD-IS-THERE", "other", "OTHER-BAD"))
+
+
+def test_a_gate_gets_none_of_the_clients_credentials(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, '[gates.check]\ncommand = "env > ../env"\n' + STOP)
+    scene.run(write(scene.at("a.txt"), "x"), "1")
+    env = (tmp_path / "env").read_text()
+    assert "PATH=" in env
+    assert "no-key" not in env
+    assert "TOKEN" not in env
+
+
 def test_a_stop_ends_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + 'on_fail = "STOP"\n' + STOP)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2")
@@ -91,7 +128,7 @@ def test_a_session_that_changed_nothing_is_not_checked(tmp_path: Path) -> None:
 def test_what_the_agent_commits_is_checked_all_the_same(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     commit = bash("git add -A && git -c user.name=a -c user.email=a@b.c commit -qm x")
-    run = scene.run(write(scene.at("bad.txt"), "x"), commit, "1", bash("rm bad.txt"), "2")
+    run = scene.run(write(scene.at("bad.txt"), "x"), commit, "1", bash("mv bad.txt good.txt"), "2")
     assert "BAD-IS-THERE" in run.told(3)
     assert run.results[0]["result"] == "2"
 
@@ -161,7 +198,7 @@ def test_two_hooks_at_once_run_the_gates_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.install(command=f"{gitgates_abs()} agent-hook claude")
     scene.commit()
-    run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("rm bad.txt"), "2")
+    run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2")
     one, other = run.answers("Stop")
     assert one == other
     assert "attempt 1 of 3" in run.told(2)
@@ -178,8 +215,8 @@ def test_a_background_process_of_a_gate_does_not_hold_up_the_answer(tmp_path: Pa
 
 def test_a_background_shell_defers_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    shell = bash("sleep 20", run_in_background=True)
-    run = scene.run(shell, write(scene.at("bad.txt"), "x"), "1", bash("rm bad.txt"), "2")
+    shell = bash("sleep 1.5", run_in_background=True)
+    run = scene.run(shell, write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2")
     assert "BAD-IS-THERE" in run.told(3)
     assert scene.ran() == 2
 
@@ -188,7 +225,7 @@ def test_a_background_agent_defers_and_the_next_stop_is_checked(tmp_path: Path) 
     scene = Scene(tmp_path)
     run = scene.run(
         *(write(scene.at("bad.txt"), "x"), agent("WORD", background=True), "waiting"),
-        *("after it", bash("rm bad.txt"), "end"),
+        *("after it", bash("mv bad.txt good.txt"), "end"),
         agents={"WORD": [after(0.5, "report")]},
     )
     assert run.answers("Stop")[0]["decision"] == "block"
@@ -202,7 +239,15 @@ def test_background_agents_defer_at_most_three_times(tmp_path: Path) -> None:
     words = [f"WORD-{i}" for i in range(5)]
     starts = tuple(agent(word, background=True) for word in words)
     run = scene.run(
-        *(write(scene.at("bad.txt"), "x"), starts, "w1", "w2", "w3", "w4", bash("rm bad.txt")),
+        *(
+            write(scene.at("bad.txt"), "x"),
+            starts,
+            "w1",
+            "w2",
+            "w3",
+            "w4",
+            bash("mv bad.txt good.txt"),
+        ),
         agents={word: [after(0.3 + 0.35 * i, "report")] for i, word in enumerate(words)},
     )
     answers = [hook.answer.get("decision") for hook in run.hooks("Stop")]

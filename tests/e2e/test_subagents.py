@@ -15,7 +15,9 @@ def test_a_sub_agent_of_the_type_is_gated(tmp_path: Path) -> None:
     scene.type_of_agent("reviewer")
     run = scene.run(
         *(agent("WORD", "reviewer"), "end"),
-        agents={"WORD": [write(scene.at("bad.txt"), "x"), "1", bash("rm bad.txt"), "REPORT"]},
+        agents={
+            "WORD": [write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "REPORT"]
+        },
     )
     told = run.told(2, "agent WORD")
     assert "check" in told
@@ -61,7 +63,7 @@ def test_compacting_is_no_sub_agent(tmp_path: Path) -> None:
 def test_what_a_sub_agent_changed_is_checked_when_the_main_thread_stops(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(
-        *(agent("WORD"), "1", bash("rm bad.txt"), "2"),
+        *(agent("WORD"), "1", bash("mv bad.txt good.txt"), "2"),
         agents={"WORD": [write(scene.at("bad.txt"), "x"), "REPORT"]},
     )
     assert "BAD-IS-THERE" in run.told(2)
