@@ -41,11 +41,13 @@ class Scene:
         self.repo.write("seed.txt", "seed\n")
         self.commit()
 
-    def install(self, *, command: str = COMMAND) -> None:
+    def install(self, command: str = COMMAND, only: tuple[str, ...] = ()) -> None:
         """Put hooks for all that the configuration needs beside those that are there."""
         file = self.path / ".claude/settings.json"
         settings = json.loads(file.read_text()) if file.exists() else {"hooks": {}}
         for event, entry in self._entries(command):
+            if only and event not in only:
+                continue
             settings["hooks"].setdefault(event, []).append(entry)
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps(settings, indent=1))

@@ -77,7 +77,7 @@ def test_the_breaker_lets_go_whatever_else_is_configured(tmp_path: Path) -> None
 def test_attempts_are_our_own_count_whatever_other_hooks_block(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repo.write("said", '{"decision": "block", "reason": "SOMEBODY-ELSE"}')
-    scene.install(command="cat said 2>/dev/null; rm -f said")
+    scene.install("cat said 2>/dev/null; rm -f said", only=("Stop",))
     run = scene.run("1", write(scene.at("bad.txt"), "x"), "2", bash("mv bad.txt good.txt"), "3")
     assert "SOMEBODY-ELSE" in run.told(1)
     assert "attempt 1 of 3" in run.told(3)
@@ -196,7 +196,7 @@ def test_a_gate_that_cannot_start_is_reported_as_such(tmp_path: Path) -> None:
 
 def test_two_hooks_at_once_run_the_gates_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.install(command=f"{gitgates_abs()} agent-hook claude")
+    scene.install(f"{gitgates_abs()} agent-hook claude")
     scene.commit()
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2")
     one, other = run.answers("Stop")
@@ -218,7 +218,7 @@ def test_a_background_shell_defers_nothing(tmp_path: Path) -> None:
     shell = bash("sleep 1.5", run_in_background=True)
     run = scene.run(shell, write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2")
     assert "BAD-IS-THERE" in run.told(3)
-    assert scene.ran() == 2
+    assert run.results[0]["result"] == "2"
 
 
 def test_a_background_agent_defers_and_the_next_stop_is_checked(tmp_path: Path) -> None:
