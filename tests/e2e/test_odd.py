@@ -72,6 +72,22 @@ def test_a_gate_gets_the_event_where_it_asks_for_it(tmp_path: Path) -> None:
     assert event["last_assistant_message"] == "last words"
 
 
+def test_a_hook_that_the_client_gives_up_on_leaves_nothing_running(tmp_path: Path) -> None:
+    once = "[ -e ../once ] || { touch ../once; sleep 30; }"
+    scene = Scene(tmp_path, f"[gates.check]\ncommand = '{once}; echo BAD; exit 1'\n{STOP}")
+    file = scene.at(".claude/settings.json")
+    settings = json.loads(file.read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 1
+    file.write_text(json.dumps(settings))
+    run = scene.run(
+        *(write(scene.at("a.txt"), "x"), "1", bash("sleep 0.2"), "2"),
+        prompts=("one", "two"),
+    )
+    assert run.results[0]["result"] == "1"
+    assert "attempt 1 of 3" in run.told(4)
+    assert run.end["orphans"] == 0
+
+
 def test_tools_that_are_used_at_once(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = ["echo", "CHECKED"]\npass_files = true\non_pass = "BLOCK"\n'
     scene = Scene(tmp_path, gate + '[hooks.PostToolUse]\ngates = ["check"]\n')
