@@ -37,6 +37,7 @@ class After(NamedTuple):
 
     delay_s: float
     blocks: tuple[str | Call, ...]
+    main_turns: int = 0
 
 
 Turn: TypeAlias = str | Call | tuple[str | Call, ...] | After
@@ -79,9 +80,9 @@ def agent(word: str, kind: str = "general-purpose", *, background: bool = False)
     return Call("Agent", {**asked, "run_in_background": background})
 
 
-def after(delay_s: float, *blocks: str | Call) -> After:
-    """Let the client wait for a turn."""
-    return After(delay_s, blocks)
+def after(delay_s: float, *blocks: str | Call, main_turns: int = 0) -> After:
+    """Let a sub-agent wait: until the main conversation had so many turns, and then a while."""
+    return After(delay_s, blocks, main_turns)
 
 
 class HookRun(NamedTuple):
@@ -224,17 +225,15 @@ def binary() -> Path:
 
 def _plain(turn: Turn) -> dict[str, Any]:
     """Return a turn as the driver's process reads it."""
-    delay_s = 0.0
-    blocks: tuple[str | Call, ...]
     match turn:
         case After():
-            delay_s, blocks = turn
+            whole = turn
         case str() | Call():
-            blocks = (turn,)
+            whole = After(0, (turn,))
         case _:
-            blocks = turn
-    plain = [block if isinstance(block, str) else block._asdict() for block in blocks]
-    return {"blocks": plain, "delay_s": delay_s}
+            whole = After(0, turn)
+    plain = [block if isinstance(block, str) else block._asdict() for block in whole.blocks]
+    return {**whole._asdict(), "blocks": plain}
 
 
 def _text(messages: list[dict[str, Any]]) -> str:

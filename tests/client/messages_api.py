@@ -17,6 +17,7 @@ from typing import Any
 
 SUBAGENT_HEADER = "x-claude-code-agent-id"
 SUMMARY_WANTED = re.compile(r"detailed summary of (this|the) (conversation|recent)", re.IGNORECASE)
+_LONGEST_WAIT_S = 20.0
 _USAGE = {"input_tokens": 100, "output_tokens": 10}
 
 
@@ -54,9 +55,9 @@ class Conversations:
     def next_turn(self, conversation: str) -> dict[str, Any]:
         """Take the next turn of a conversation."""
         if conversation == "compact":
-            return {"blocks": ["<summary>what was said</summary>"]}  # or it would ask again
+            return _said("<summary>what was said</summary>")  # or it would ask again
         left = self._turns.get(conversation)
-        return left.pop(0) if left else {"blocks": ["done"]}
+        return left.pop(0) if left else _said("done")
 
     def left(self) -> dict[str, int]:
         """Return how many turns nobody asked for, by conversation."""
@@ -75,6 +76,7 @@ class Model(ThreadingHTTPServer):
         self._log = log
         self._lock = threading.Lock()
         self._made = 0
+        self._asked = 0  # how often the main conversation had its turn
         log.write_bytes(b"")
 
     def start(self) -> None:
@@ -89,10 +91,18 @@ class Model(ThreadingHTTPServer):
             if path.endswith("/v1/messages"):
                 kind = self.conversations.belongs(body, subagent=subagent)
                 turn = self.conversations.next_turn(kind)
+                self._asked += kind == "main"
             record = {"at": time.time(), "kind": kind, "path": path, "body": body}
             with self._log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
         return turn
+
+    def wait(self, turn: dict[str, Any]) -> None:
+        """Wait as long as a turn wants: for the main conversation to come so far, and a while."""
+        end = time.monotonic() + _LONGEST_WAIT_S
+        while self._asked < turn["main_turns"] and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(turn["delay_s"])
 
     def new_id(self, prefix: str) -> str:
         """Make a name that this server did not use before."""
@@ -123,7 +133,7 @@ class _Request(BaseHTTPRequestHandler):
         if not turn:
             self._send(b'{"input_tokens": 1}')
             return
-        time.sleep(turn.get("delay_s", 0))
+        self.server.wait(turn)
         message = self._message(turn, body)
         if body.get("stream"):
             self._send(_as_stream(message), "text/event-stream; charset=utf-8")
@@ -158,6 +168,10 @@ class _Request(BaseHTTPRequestHandler):
             self.wfile.write(payload)
         except OSError:
             pass  # the client has gone, which a test may have wanted
+
+
+def _said(text: str) -> dict[str, Any]:
+    return {"blocks": [text], "delay_s": 0, "main_turns": 0}
 
 
 def _as_stream(message: dict[str, Any]) -> bytes:

@@ -96,7 +96,7 @@ def test_a_background_agent_outlives_a_stop(folder: Folder) -> None:
     run = folder.client.run(
         [agent("WORD", background=True), "waiting", "after it"],
         cwd=folder.path,
-        agents={"WORD": [after(0.5, "report")]},
+        agents={"WORD": [after(0.5, "report", main_turns=2)]},
     )
     stops = [json.loads(s) for s in (folder.path / "stops").read_text().splitlines()]
     assert [len(stop["background_tasks"]) for stop in stops] == [1, 0]

@@ -226,7 +226,7 @@ def test_a_background_agent_defers_and_the_next_stop_is_checked(tmp_path: Path) 
     run = scene.run(
         *(write(scene.at("bad.txt"), "x"), agent("WORD", background=True), "waiting"),
         *("after it", bash("mv bad.txt good.txt"), "end"),
-        agents={"WORD": [after(0.5, "report")]},
+        agents={"WORD": [after(0.5, "report", main_turns=3)]},
     )
     assert run.answers("Stop")[0]["decision"] == "block"
     assert len(run.hooks("Stop")) == 3
@@ -248,7 +248,7 @@ def test_background_agents_defer_at_most_three_times(tmp_path: Path) -> None:
             "w4",
             bash("mv bad.txt good.txt"),
         ),
-        agents={word: [after(0.3 + 0.35 * i, "report")] for i, word in enumerate(words)},
+        agents={word: [after(0.1, "report", main_turns=3 + i)] for i, word in enumerate(words)},
     )
     answers = [hook.answer.get("decision") for hook in run.hooks("Stop")]
     assert answers[:4] == [None, None, None, "block"]
