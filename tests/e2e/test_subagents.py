@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import agent, bash, write
 from scene import CHECK, STOP, Scene
 
@@ -49,6 +50,23 @@ def test_a_stop_blocks_the_sub_agent_and_ends_the_main_thread(tmp_path: Path) ->
     assert decisions.count("block") == 1
     assert (run.turns, run.ends) == (1, ["hook_stopped"])
     assert "check" in run.answers("PostToolUse")[0]["stopReason"]
+
+
+@pytest.mark.xfail(reason="it is blocked again and again: no round is kept as stopped")
+def test_used_up_retries_of_a_sub_agent_stop_the_main_thread_where_that_is_wanted(
+    tmp_path: Path,
+) -> None:
+    stops = ITS_STOP + 'max_retries = 1\non_exhausted = "stop"\n'
+    scene = Scene(tmp_path, CHECK + stops)
+    scene.type_of_agent("reviewer")
+    again = bash("echo x >> bad.txt")
+    run = scene.run(
+        *(agent("WORD", "reviewer"), "never"),
+        agents={"WORD": [again, "1", again, "2", again, "3", again, "4", again, "5"]},
+    )
+    decisions = [answer.get("decision") for answer in run.answers("SubagentStop")]
+    assert decisions.count("block") == 2  # once to be fixed, and once to end
+    assert (run.turns, run.ends) == (1, ["hook_stopped"])
 
 
 def test_compacting_is_no_sub_agent(tmp_path: Path) -> None:
