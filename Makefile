@@ -102,7 +102,7 @@ $(CLIENT):
 	    echo 'leave these tests out with GITGATES_E2E=skip.' >&2; exit 1; }
 	@echo 'installing Claude Code $(CLIENT_VERSION) in $(@D) (once, 360 MB)' >&2
 	@rm -rf $(@D) && mkdir -p $(@D)
-	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --silent \
+	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
 	    @anthropic-ai/claude-code@$(CLIENT_VERSION) || { \
 	    echo 'npm could not install Claude Code $(CLIENT_VERSION); is there a network?' >&2; \
 	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
