@@ -120,3 +120,21 @@ def test_a_configuration_that_the_agent_breaks_by_itself_is_said(tmp_path: Path)
     run = scene.run(read(file), write(file, whole.replace("command", "comand")), "1")
     assert "comand" in run.told(2)
     assert "comand" in run.told(3)
+
+
+def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    spoil = bash("rm -rf .git/gitgates; touch .git/gitgates")
+    run = scene.run(write(scene.at("bad.txt"), "x"), spoil, "1", "2")
+    assert run.turns == 3
+    assert "did not run" in run.person
+
+
+def test_a_long_prompt_with_odd_characters(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    run = scene.run(
+        *(write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2"),
+        prompts=("é\U0001f600 " * 50_000,),
+    )
+    assert "BAD-IS-THERE" in run.told(2)
+    assert run.results[0]["result"] == "2"

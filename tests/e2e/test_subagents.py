@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from claude import agent, bash, write
+from claude import Options, agent, bash, write
 from scene import CHECK, STOP, Scene
 
 ITS_STOP = '[hooks.SubagentStop]\nenabled_agents = ["reviewer"]\ngates = ["check"]\n'
@@ -101,3 +101,38 @@ def test_the_rules_are_told_in_the_beginning(tmp_path: Path) -> None:
         assert "gitgates cannot-fix" in rules
         assert len(rules) <= 1500
         assert rules in told
+
+
+@pytest.mark.xfail(reason="what a gate of the same event says takes their place")
+def test_the_rules_are_told_beside_what_a_gate_says(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + STOP + '[hooks.SessionStart]\ngates = ["check"]\n')
+    scene.repo.write("bad.txt", "was here before")
+    run = scene.run("end")
+    assert "BAD-IS-THERE" in run.told(0)
+    assert "gitgates cannot-fix" in run.told(0)
+
+
+def test_tools_of_a_sub_agent_are_gated_by_its_type(tmp_path: Path) -> None:
+    hook = '[hooks.PostToolUse]\nenabled_agents = ["reviewer"]\nenabled_tools = ["Write"]\n'
+    scene = Scene(tmp_path, f'{CHECK}{hook}gates = ["check"]\n')
+    scene.type_of_agent("reviewer")
+    run = scene.run(
+        *(write(scene.at("bad.txt"), "x"), agent("ONE", "reviewer"), agent("OTHER"), "end"),
+        agents={
+            "ONE": [write(scene.at("b.txt"), "x"), "REPORT"],
+            "OTHER": [write(scene.at("c.txt"), "x"), "REPORT"],
+        },
+    )
+    assert scene.ran() == 1
+    assert "BAD-IS-THERE" in run.told(1, "agent ONE")
+    assert "BAD-IS-THERE" not in run.told_ever("agent OTHER") + run.told_ever()
+
+
+def test_a_main_thread_that_is_a_type_of_agent_is_gated_as_such(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + STOP + 'enabled_agents = ["reviewer"]\n')
+    scene.type_of_agent("reviewer")
+    run = scene.run(
+        *(write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2"),
+        options=Options(arguments=("--agent", "reviewer")),
+    )
+    assert "BAD-IS-THERE" in run.told(2)
