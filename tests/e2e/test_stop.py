@@ -316,4 +316,4 @@ def test_switched_off_nothing_is_checked(tmp_path: Path) -> None:
     run = scene.run(write(scene.at("bad.txt"), "x"), "end", options=off)
     assert (run.turns, scene.ran(), run.person) == (2, 0, "")
     assert {hook.stdout + hook.stderr for hook in run.hooks("Stop")} == {""}
-    assert not scene.at(".git/gitgates").exists()
+    assert not scene.at(".git/gitgates/sessions").exists()
