@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from claude import Turn, agent, bash, read, write
+from claude import Client, Turn, agent, bash, read, write
 from scene import CHECK, STOP, Scene, gitgates_abs
 
 
@@ -19,6 +20,31 @@ def test_two_hooks_at_once_count_an_attempt_once(tmp_path: Path) -> None:
     assert "attempt 1 of 2" in run.told(2)
     assert "attempt 2 of 2" in run.told(4)
     assert (run.turns, scene.ran()) == (6, 3)
+
+
+def test_two_sessions_in_one_worktree_are_both_checked(tmp_path: Path) -> None:
+    gate = CHECK.replace("test ! -e", "sleep 0.5; test ! -e")
+    scene = Scene(tmp_path, gate + STOP + "max_retries = 1\n")
+    scene.repo.write("bad.txt", "was here before")
+    (tmp_path / "other").mkdir()
+    other = Client(tmp_path / "other")
+    with ThreadPoolExecutor() as pool:
+        runs = (
+            pool.submit(scene.run, write(scene.at("a.txt"), "x"), "1", "2"),
+            pool.submit(other.run, [write(scene.at("b.txt"), "x"), "1", "2"], cwd=scene.path),
+        )
+    for run in runs:
+        assert "attempt 1 of 1" in run.result().told(2)
+
+
+def test_a_commit_of_the_agent_runs_gits_hooks(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + STOP + '[hooks.pre-commit]\ngates = ["check"]\n')
+    assert scene.repo.gitgates("install-hooks").returncode == 0
+    commit = "git add -A; git -c user.name=a -c user.email=a@b.c commit -qm x"
+    mend = bash(f"git mv bad.txt good.txt; {commit}; git status --short")
+    run = scene.run(write(scene.at("bad.txt"), "x"), bash(commit), mend, "end")
+    assert "BAD-IS-THERE" in run.told(2)
+    assert (run.turns, run.ends) == (4, ["completed"])
 
 
 def test_all_of_a_long_output_is_not_told(tmp_path: Path) -> None:
