@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from claude import Call, Options, Run, bash, read, write
 from scene import CHECK, STOP, Scene
 
@@ -61,7 +60,6 @@ def test_a_session_that_makes_a_worktree_for_itself(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
-@pytest.mark.xfail(reason="the beginning is taken to be HEAD, which has moved by then")
 def test_what_is_committed_in_a_worktree_of_its_own_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     commit = bash(
@@ -71,7 +69,6 @@ def test_what_is_committed_in_a_worktree_of_its_own_is_checked(tmp_path: Path) -
     assert "BAD-IS-THERE" in run.told(3)
 
 
-@pytest.mark.xfail(reason="only the worktree is checked that the agent is in")
 def test_what_was_left_in_the_first_worktree_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     enter = Call("EnterWorktree", {"name": "own"})
@@ -79,7 +76,6 @@ def test_what_was_left_in_the_first_worktree_is_checked(tmp_path: Path) -> None:
     assert "BAD-IS-THERE" in run.told(3)
 
 
-@pytest.mark.xfail(reason="only the repository is checked that the agent is in")
 def test_from_within_another_repository_the_first_one_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     nested = bash("git init -q nested; echo /nested > .git/info/exclude; cd nested")
@@ -87,7 +83,6 @@ def test_from_within_another_repository_the_first_one_is_checked(tmp_path: Path)
     assert "BAD-IS-THERE" in run.told(3)
 
 
-@pytest.mark.xfail(reason="without a configuration, nothing is said")
 def test_a_configuration_that_goes_away_is_said(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("bad.txt"), "x"), bash("rm pyproject.toml"), "1", "2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from claude import Options, after, agent, bash, write
 from scene import CHECK, STOP, Scene, gitgates_abs
 
@@ -80,7 +79,6 @@ def test_an_agent_that_cannot_fix_it_is_let_go(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
-@pytest.mark.xfail(reason="what the person is told has no reasons")
 def test_the_person_is_told_why_the_agent_cannot_fix_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     give_up = bash("gitgates cannot-fix check --reason 'only a person can'")
@@ -186,7 +184,6 @@ def test_a_failure_that_another_gate_mends_is_a_warning(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
-@pytest.mark.xfail(reason="what is told does not know of it")
 def test_what_another_gate_mended_the_agent_is_not_asked_to_fix(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHAIN)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", prompts=("one", "two"))

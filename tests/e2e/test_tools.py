@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from claude import Options, after, agent, bash, edit, read, write
 from scene import CHECK, Scene
 
@@ -125,7 +124,6 @@ def test_files_are_what_links_lead_to(tmp_path: Path) -> None:
     assert "c.txt" not in (tmp_path / "ran").read_text()
 
 
-@pytest.mark.xfail(reason="it is taken for a fixer")
 def test_a_gate_whose_pass_blocks_is_not_said_to_have_changed_files(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "echo NOTE-THIS"\non_pass = "BLOCK"\n'
     scene = Scene(tmp_path, gate + AFTER)
@@ -134,7 +132,6 @@ def test_a_gate_whose_pass_blocks_is_not_said_to_have_changed_files(tmp_path: Pa
     assert "changed files" not in run.told(1)
 
 
-@pytest.mark.xfail(reason="gates of prompts run for what the client itself submits, too")
 def test_a_gate_of_a_prompt_does_not_hold_back_the_report_of_an_agent(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + '[hooks.UserPromptSubmit]\ngates = ["check"]\n')
     run = scene.run(
