@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Run gitgates and exit."""
     _hold_streams()
+    _speak_utf8()
     verb, *rest = sys.argv[1:] or [""]
     match verb:
         case "git-hook":
@@ -51,6 +52,15 @@ def _hold_streams() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDONLY)  # takes the lowest number that is free
+
+
+def _speak_utf8() -> None:
+    """Start anew where names of files could not hold what the configuration or an agent says.
+
+    So it is with LC_ALL=C and PYTHONUTF8=0. What our child processes inherit stays as it was.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - ourselves
 
 
 def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:

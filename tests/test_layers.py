@@ -80,7 +80,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "os.posix_spawn": ("system/",),
     "os.system": (),
     "os.popen": (),
-    "os.execv": (),
+    "os.execv": ("__main__.py",),  # itself
     "os.execve": (),
     "os.execvp": (),
     "os.execvpe": (),
