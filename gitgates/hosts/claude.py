@@ -10,6 +10,7 @@ Source: recorded from Claude Code 2.1.329.
 from __future__ import annotations
 
 import json
+import os
 
 from gitgates.hosts.capabilities import CLAUDE, NOTHING, express, reaches_agent
 from gitgates.types import BLOCK, STOP, Answer, Payload, Task
@@ -37,7 +38,7 @@ def decode(data: bytes) -> Payload:
     Raises: BadPayload where it is no JSON object.
     """
     try:
-        found = json.loads(data.decode("utf-8-sig", "replace"))
+        found = json.loads(data.decode("utf-8-sig", "surrogateescape"))
     except (ValueError, RecursionError) as error:
         raise BadPayload(f"no JSON: {error}") from None
     if not isinstance(found, dict):
@@ -100,13 +101,19 @@ def encode(event: str, answer: Answer) -> bytes:
 
 def _text(table: dict[str, Any], name: str) -> str:
     value = table.get(name)
-    # Half of a surrogate pair is no text, and no file name either.
+    # Half of a surrogate pair is no text.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def _path(table: dict[str, Any], name: str) -> str:
-    value = _text(table, name)
-    return "" if "\0" in value else value
+    value = table.get(name)
+    if not isinstance(value, str) or "\0" in value:
+        return ""
+    try:
+        # A file name need not be text: the host may send its bytes, or what Python makes of them.
+        return os.fsdecode(value.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return os.fsdecode(value.encode("utf-8", "replace"))
 
 
 def _tasks(value: object) -> tuple[Task, ...]:
@@ -118,7 +125,7 @@ def _tasks(value: object) -> tuple[Task, ...]:
 
 def _cut(text: str) -> str:
     """Return a text that the client takes whole. It counts as JavaScript does."""
-    text = text.encode("utf-8", "replace").decode()  # no halves of surrogate pairs, of odd paths
+    text = text.encode("utf-8", "replace").decode()  # a file's name may be no text
     if len(text) <= _LONGEST // 2 or _length(text) <= _LONGEST:
         return text
     while _length(text) > _LONGEST - len(_CUT):
