@@ -13,7 +13,6 @@ from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_fact
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
 from gitgates.engine.limits import host_limit_s
-from gitgates.engine.plan import find_hook
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts.capabilities import CLAUDE, express
 from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
@@ -108,7 +107,8 @@ def _answer(place: Place) -> Answer:
     if config is None or not needs(config):
         return _without_settings(place, config)
     event = place.payload.event
-    hook = find_hook(config, event) or Hook(name=event)
+    # No hook stands in for one of an agent's, so that the plan need not be loaded to find it.
+    hook = next((hook for hook in config.hooks if hook.name == event), Hook(name=event))
     limit_s = host_limit_s(config, hook)
     gone_s = time.time() - place.began
     set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)

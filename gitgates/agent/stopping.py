@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.agent.attempt import Attempt
 from gitgates.agent.changed import first_tree, session_paths, snapshot_now
-from gitgates.agent.checks import make_check
-from gitgates.agent.replay import Turns
-from gitgates.engine.limits import host_limit_s
 from gitgates.types import Answer
 
 TYPE_CHECKING = False
@@ -29,6 +25,12 @@ def answer_stop(
     session = session._replace(base=first_tree(place, session))
     if now and now == session.base:
         return Answer()
+    # What runs gates takes longer to load than git to tell that nothing has changed.
+    from gitgates.agent.attempt import Attempt
+    from gitgates.agent.checks import make_check
+    from gitgates.agent.replay import Turns
+    from gitgates.engine.limits import host_limit_s
+
     paths, note = session_paths(place, session, now)
     if not (paths or session.base):
         return Answer()  # there is nothing that anybody could have changed

@@ -6,8 +6,6 @@ to end, and the answer itself take time, too.
 
 from __future__ import annotations
 
-from gitgates.engine.plan import reachable
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.types import Config, Hook
@@ -26,6 +24,8 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
         return hook.timeout_s
     if hook.name not in GATES_OWN_TIME:
         return host_limit_s(config, hook) - _TO_END_S
+    from gitgates.engine.plan import reachable  # a hook with nothing to run need not load it
+
     gates = {gate.name: gate for gate in config.gates}
     return sum(
         gates[name].timeout_s * (2 if gates[name].baseline else 1)
