@@ -6,7 +6,6 @@ import os
 
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
-from gitgates.system.facts import changed_paths, tree_paths
 from gitgates.system.journal import Journal
 from gitgates.system.own_objects import object_env
 from gitgates.system.snapshot import take
@@ -63,6 +62,8 @@ def _began_elsewhere(place: Place) -> float:
 
 def session_paths(place: Place, session: Session, now: str) -> tuple[tuple[str, ...], str]:
     """Return the files that the session has changed and that are there, and what to know of it."""
+    from gitgates.system.facts import changed_paths, tree_paths  # most often, nothing has changed
+
     if session.base and now:
         try:
             git = place.git._replace(env=object_env(place.roots, place.git.env))

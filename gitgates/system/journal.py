@@ -66,7 +66,7 @@ class Journal:
                 raw = file.read()
         except FileNotFoundError:
             return []
-        found = [_parse(line) for line in raw.split(b"\n") if line]
+        found = _parse_all([line for line in raw.split(b"\n") if line])
         facts = [fact for fact in found if fact is not None]
         self.torn = len(found) - len(facts)
         return [fact for fact in facts if fact.get("v") == VERSION]
@@ -150,11 +150,25 @@ def file_name(session: str) -> str:
     return f"{plain[:_LONGEST_NAME]}.{zlib.crc32(session.encode('utf-8', 'replace')):08x}"
 
 
+def _parse_all(lines: list[bytes]) -> list[Fact | None]:
+    """Return the fact of each line; None for one that is torn, or not ours."""
+    try:
+        # At once, in half of the time: a session of a day has thousands of lines. What a torn one
+        # leaves open is closed by no other, because those are whole: then each is read alone.
+        found = json.loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError):
+        found = []
+    return [_ours(one) for one in found] if len(found) == len(lines) else [*map(_parse, lines)]
+
+
 def _parse(line: bytes) -> Fact | None:
     try:
-        fact = json.loads(line)
+        return _ours(json.loads(line))
     except (ValueError, RecursionError):
         return None
+
+
+def _ours(fact: Any) -> Fact | None:  # noqa: ANN401 - as it comes from JSON
     return fact if isinstance(fact, dict) else None
 
 
