@@ -35,3 +35,18 @@ def test_the_bench_of_hiding_measures_every_manager() -> None:
     first, _head, *rows = done.stdout.splitlines()
     assert first.endswith("20 of 1,000 files partially staged; median of 1 runs")
     assert [row.split()[0] for row in rows] == ["gitgates", "prek", "pre-commit", "lefthook"]
+
+
+@pytest.mark.slow
+def test_the_bench_of_an_agents_hook_measures_every_event() -> None:
+    done = subprocess.run(
+        [sys.executable, BENCH.with_name("agent.py"), "-n", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, _head, *rows, last = done.stdout.splitlines()
+    assert first == "an agent's hook with nothing to run; median of 1 runs"
+    assert len(rows) == 10
+    assert last.startswith("at most 20.0 ms above a bare interpreter, git aside: ")

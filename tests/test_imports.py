@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -178,4 +179,67 @@ def test_hooks_of_the_framework_load_nothing_heavy(repo: Repo, stage: str) -> No
     first, second = repo.take_loaded()
     assert "tomllib" in first
     assert below(first - parsing, FORBIDDEN) == []
+    assert not_lean(second - own) == []
+
+
+AGENT_CONFIG = """\
+[tool.gitgates.gates.check]
+command = "false"
+files = ["*.py"]
+[tool.gitgates.hooks.PostToolUse]
+enabled_tools = ["Edit"]
+gates = ["check"]
+[tool.gitgates.hooks.Stop]
+gates = ["check"]
+"""
+# An agent speaks JSON: `json`, and what the interpreter's own `json` loads.
+FOR_JSON = "json, zlib"
+# Beside the way from bytes to bytes, only what says whether there is anything to run.
+AGENT_PARTS = {
+    *("__main__", "entry", "agent", "config", "engine", "hosts", "policies", "system"),
+    *("entry.agent", "agent.handle", "agent.place", "agent.telling"),
+    *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
+    *("policies.needs", "policies.session", "environ", "errors", "lifecycle", "record", "types"),
+    *("system.call", "system.clock", "system.git", "system.journal", "system.roots"),
+    "system.spawn",
+}
+TO_LOOK = {
+    *("agent.stopping", "agent.changed"),
+    *(
+        f"system.{name}"
+        for name in ("snapshot", "kept_index", "own_objects", "settings", "indexes")
+    ),
+    *(f"system.{name}" for name in ("hidden", "moves", "rescue", "slots")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("event", "parts"),
+    [
+        ({"hook_event_name": "PreToolUse", "tool_name": "Edit"}, AGENT_PARTS),
+        ({"hook_event_name": "PostToolUse", "tool_name": "Bash"}, AGENT_PARTS),
+        ({"hook_event_name": "Stop"}, AGENT_PARTS | TO_LOOK),
+    ],
+    ids=["no gates", "another tool", "nothing changed"],
+)
+def test_an_agents_hook_with_nothing_to_run_loads_no_runner(
+    repo: Repo, event: dict[str, str], parts: set[str]
+) -> None:
+    repo.env["PYTHONPATH"] = str(ROOT)
+    (repo.path / "pyproject.toml").write_text(AGENT_CONFIG)
+    own = loaded_by(repo, code=f"import {FOR_JSON}")
+    for one in ({"hook_event_name": "SessionStart"}, event):
+        subprocess.run(
+            [sys.executable, "-c", f"import sys{TELL}{IMPORT}\nmain()", "agent-hook", "claude"],
+            cwd=repo.path,
+            env=repo.env,
+            input=json.dumps({"session_id": "s", "cwd": str(repo.path), **one}).encode(),
+            check=True,
+            capture_output=True,
+        )
+    _first, second = repo.take_loaded()
+    ours = {name.removeprefix("gitgates.") for name in second if name.startswith("gitgates.")}
+    assert ours <= parts, ours - parts
+    assert below(second - own, FORBIDDEN) == []
     assert not_lean(second - own) == []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 10_000  # of one text; the client puts what is longer into a file
 _CUT = " […]"
+_BOM = b"\xef\xbb\xbf"
 # In which fields of `tool_input` a tool names the file that it works on.
 _PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
@@ -38,7 +39,7 @@ def decode(data: bytes) -> Payload:
     Raises: BadPayload where it is no JSON object.
     """
     try:
-        found = json.loads(data.decode("utf-8-sig", "surrogateescape"))
+        found = json.loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
         raise BadPayload(f"no JSON: {error}") from None
     if not isinstance(found, dict):
