@@ -225,6 +225,19 @@ def test_told_to_end_a_hook_ends_its_gates(repo: Repo, left_over: Path) -> None:
     assert fire(repo, stop(repo))["decision"] == "block"
 
 
+def test_interrupted_while_it_waits_for_its_turn(repo: Repo, left_over: Path) -> None:
+    gates(repo, stop=HOLDS)
+    os.mkfifo(repo.path.parent / "gate")
+    first = start(repo, stop(repo))
+    pid_in(left_over)
+    second = start(repo, stop(repo))
+    until(lambda: len(facts(repo, "event")) == 3)
+    second.send_signal(signal.SIGINT)
+    assert end(second) == (b"", "gitgates: interrupted; nothing was decided\n")
+    open_gate(repo)
+    assert answer_of("Stop", end(first)[0])["decision"] == "block"
+
+
 def test_a_hook_is_killed_and_the_next_one_works(repo: Repo, left_over: Path) -> None:
     gates(repo, stop=HOLDS)
     os.mkfifo(repo.path.parent / "gate")

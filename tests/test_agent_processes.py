@@ -119,6 +119,34 @@ def test_switched_off_it_reads_nothing(repo: Repo) -> None:
     assert end(start(repo, b"{", GITGATES="0")) == (b"", "")
 
 
+def test_nothing_comes(repo: Repo) -> None:
+    said = "gitgates: the payload cannot be read: nothing came on standard input\n"
+    assert end(start(repo, b"")) == (b"", said)
+
+
+def test_a_folder_that_is_not_absolute_is_not_the_agents(repo: Repo) -> None:
+    found = fire(repo, recorded(repo, "PostToolUse", "Edit", cwd=".", tool_input={}))
+    assert found["decision"] == "block"
+    assert str(repo.path) in facts(repo, "round")[0]["run"]
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+def test_a_tool_that_works_on_a_pipe(repo: Repo, event: str) -> None:
+    os.mkfifo(repo.path / "pipe")
+    path = {"file_path": f"{repo.path}/pipe"}
+    assert fire(repo, recorded(repo, event, "Edit", tool_input=path))
+
+
+@pytest.mark.slow
+def test_a_transcript_that_is_a_pipe(repo: Repo) -> None:
+    fire(repo, recorded(repo, "SessionStart"))
+    repo.write("a.txt", "changed\n")
+    os.mkfifo(repo.path.parent / "transcript")
+    payload = recorded(repo, "Stop", background_tasks=[], stop_hook_active=True)
+    payload["transcript_path"] = f"{repo.path.parent}/transcript"
+    assert [fire(repo, payload)["decision"] for _ in range(2)] == ["block", "block"]
+
+
 @pytest.mark.slow
 def test_an_input_that_nobody_closes_is_not_waited_for(repo: Repo) -> None:
     raw = json.dumps(recorded(repo, "PreToolUse", "Write")).encode()

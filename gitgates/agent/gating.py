@@ -113,6 +113,8 @@ def _changed(place: Place, before: dict[str, bytes | None]) -> tuple[str, ...]:
 
 
 def _read(path_abs: str) -> bytes | None:
+    if not os.path.isfile(path_abs):
+        return None  # reading a pipe would not end
     try:
         with open(path_abs, "rb", buffering=0) as file:
             return file.read()

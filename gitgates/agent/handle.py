@@ -41,6 +41,8 @@ def respond(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> b
         return _respond(raw, env, say, where)
     except BadPayload as bad:
         trouble = f"the payload cannot be read: {bad}"
+    except KeyboardInterrupt:
+        trouble = "interrupted; nothing was decided"
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         trouble = f"a bug of ours, please report it: {_trace(error)}"
     _report(trouble, where, env, say)

@@ -73,7 +73,8 @@ def find_place(
 
     Raises: GitError where there is no repository.
     """
-    cwd_abs = payload.cwd_abs if os.path.isdir(payload.cwd_abs) else current_folder()
+    is_folder = os.path.isabs(payload.cwd_abs) and os.path.isdir(payload.cwd_abs)
+    cwd_abs = payload.cwd_abs if is_folder else current_folder()
     roots = _roots_of_file(payload, cwd_abs, env) or find_roots(cwd_abs, env)
     return _place(roots, payload, raw, env)._replace(say=say)
 

@@ -34,6 +34,8 @@ def run(args: list[str]) -> int:
         from gitgates.agent.handle import respond  # what is switched off need not be loaded
 
         _write(1, respond(raw, env, _say))
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was decided")
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         _say(f"a bug of ours, please report it: {error!r}")
     return 0

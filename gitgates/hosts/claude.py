@@ -38,6 +38,8 @@ def decode(data: bytes) -> Payload:
 
     Raises: BadPayload where it is no JSON object.
     """
+    if not data.strip():
+        raise BadPayload("nothing came on standard input")
     try:
         found = json.loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
