@@ -233,7 +233,11 @@ def test_a_repository_without_a_working_tree(repo: Repo, tmp_path: Path) -> None
 
 def test_nothing_is_known_of_the_session(repo: Repo) -> None:
     fire(repo, {"hook_event_name": "PreToolUse"})
-    assert [fact["what"] for fact in journal(repo, "unknown")] == ["event", "snapshot", "round"]
+    assert [fact["what"] for fact in journal(repo, "unknown.session")] == [
+        "event",
+        "snapshot",
+        "round",
+    ]
 
 
 ENCODINGS = [{}, {"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
@@ -257,7 +261,7 @@ def test_any_folder_and_any_locale(repo: Repo, name: str, env: dict[str, str]) -
 @pytest.mark.slow
 @pytest.mark.parametrize("env", ENCODINGS, ids=["utf-8", "C", "ascii"])
 @pytest.mark.parametrize("is_escaped", [True, False])
-def test_a_file_name_that_is_no_text(repo: Repo, is_escaped: bool, env: dict[str, str]) -> None:  # noqa: FBT001
+def test_a_file_name_that_is_no_text(repo: Repo, is_escaped: bool, env: dict[str, str]) -> None:  # noqa: FBT001 - a case of the table
     repo.config(
         '[gates.check]\ncommand = "cat"\nfiles = ["*.txt"]\npass_files = true\n'
         'on_pass = "BLOCK"\n[hooks.PostToolUse]\ngates = ["check"]\n'

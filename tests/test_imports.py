@@ -201,7 +201,7 @@ AGENT_PARTS = {
     *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "lifecycle", "record", "types"),
     *("system.call", "system.clock", "system.git", "system.journal", "system.roots"),
-    "system.spawn",
+    *("system.spawn", "system.alarm", "engine.limits"),
 }
 TO_LOOK = {
     *("agent.stopping", "agent.changed"),

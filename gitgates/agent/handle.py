@@ -6,19 +6,17 @@ debug log, and in the session's journal.
 
 from __future__ import annotations
 
-import time
-
-from gitgates.agent.place import Place, find_place, find_places, note
+from gitgates.agent.place import Place, end_within, find_place, find_places, note
 from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_facts, tell
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
-from gitgates.engine.limits import host_limit_s
+from gitgates.engine.limits import least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts.capabilities import CLAUDE, express
 from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
 from gitgates.policies.needs import needs
 from gitgates.policies.session import Session, fold
-from gitgates.system.alarm import OutOfTime, set_alarm, stop_alarm
+from gitgates.system.alarm import OutOfTime, stop_alarm
 from gitgates.types import BLOCK, WARN, Answer, Hook, Payload
 
 TYPE_CHECKING = False
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
 
     from gitgates.types import Config
 
-# Before the host gives up, so that it hears of it.
-_ANSWER_S = 1.0
-_ALMOST = 0.9
 _UNCHECKED = "nothing is checked"
 _NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
 
@@ -111,13 +106,11 @@ def _answer(place: Place) -> Answer:
     event = place.payload.event
     # No hook stands in for one of an agent's, so that the plan need not be loaded to find it.
     hook = next((hook for hook in config.hooks if hook.name == event), Hook(name=event))
-    limit_s = host_limit_s(config, hook)
-    gone_s = time.time() - place.began
-    set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
+    end_within(place, least_limit_s(hook))
     try:
         return _answer_configured(place, config, hook)
     except OutOfTime:
-        text = f"gitgates: {event} was not checked: that took longer than {limit_s:g} s"
+        text = f"gitgates: {event} was not checked: that took longer than the host waits"
         note(place, text)
         return Answer(WARN, to_person=text)
     except OSError as error:

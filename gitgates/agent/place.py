@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.errors import GitError
 from gitgates.record import Record
+from gitgates.system.alarm import set_alarm
 from gitgates.system.clock import process_began
 from gitgates.system.git import Git
 from gitgates.system.journal import session_journal
@@ -35,6 +37,10 @@ class Place(Record):
 # What these are about is the session, wherever the agent has gone since.
 _OF_THE_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
 _PROJECT = "CLAUDE_PROJECT_DIR"
+# Before the host gives up.
+_ANSWER_S = 1.0
+_ALMOST = 0.9
+_START_S = 1.0  # the most that our own start may have taken of it
 
 
 def find_places(
@@ -83,6 +89,12 @@ def _place(roots: Roots, payload: Payload, raw: bytes, env: Mapping[str, str]) -
     git = Git(cwd_abs=roots.root_abs, env=env)
     journal = session_journal(roots.state_abs, payload.session)
     return Place(payload, raw, roots, git, env, journal, process_began())
+
+
+def end_within(place: Place, limit_s: float) -> None:
+    """See to it that the handling of an event ends before its host gives up, and hears of it."""
+    gone_s = min(time.time() - place.began, _START_S)
+    set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
 
 
 def note(place: Place, text: str) -> None:

@@ -8,6 +8,7 @@ one was waiting already, or where nothing has happened since and no hook has blo
 
 from __future__ import annotations
 
+from gitgates.agent.place import end_within
 from gitgates.agent.telling import event_key
 from gitgates.errors import LockError
 from gitgates.hosts.claude import encode
@@ -34,6 +35,7 @@ class Turns:
         self._turn = Turn(place.journal, self._key)
 
     def __enter__(self) -> Turns:
+        end_within(self._place, self._longest_s + _ANSWER_S)
         if not self._turn.take(self._longest_s):
             raise LockError("the same event is still being handled by another hook")
         return self

@@ -34,8 +34,17 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
     )
 
 
+def least_limit_s(hook: Hook) -> float:
+    """Return how long the host waits for this hook, whatever its gates are."""
+    if hook.name in GATES_OWN_TIME:
+        return _AROUND_S
+    if hook.timeout_s:
+        return hook.timeout_s + _AROUND_S
+    return _SESSION_END_S if hook.name == "SessionEnd" else _ALL_OTHERS_S
+
+
 def host_limit_s(config: Config, hook: Hook) -> float:
     """Return the timeout that stands in an agent's settings for this hook."""
     if hook.timeout_s or hook.name in GATES_OWN_TIME:
         return gates_limit_s(config, hook) + _AROUND_S
-    return _SESSION_END_S if hook.name == "SessionEnd" else _ALL_OTHERS_S
+    return least_limit_s(hook)

@@ -39,7 +39,7 @@ class Journal:
 
         Raises: OSError where they cannot be written.
         """
-        stamp = round(time.time(), 3)
+        stamp = int(time.time() * 1000) / 1000  # never later than it is
         head = {"v": VERSION, "t": stamp}
         lines = b"".join(json.dumps({**head, **fact}).encode("ascii") + b"\n" for fact in facts)
         fd = _open(self.path_abs)
