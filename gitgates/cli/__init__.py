@@ -20,7 +20,7 @@ VERBS = {
     "runs": "Show what came of earlier runs.",
     "explain": "Tell what a hook would run, and why.",
     "check": "Check the configuration.",
-    "install-hooks": "Let git run the gates.",
+    "install-hooks": "Let git, or an agent, run the gates.",
     "uninstall-hooks": "Take the hooks out again.",
     "doctor": "Find out why gates do not run.",
     "convert": "Take over the gates of another tool.",

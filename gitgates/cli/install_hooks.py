@@ -1,4 +1,4 @@
-"""`gitgates install-hooks`: let git run the gates."""
+"""`gitgates install-hooks`: let git, or a coding agent, run the gates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import click
 
 from gitgates import errors
 from gitgates.cli.places import configuration, here
+from gitgates.errors import UsageError
 from gitgates.install import githooks, selection
+from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import hooks_folder, remarks, require_usable
 
 TYPE_CHECKING = False
@@ -39,16 +41,57 @@ if TYPE_CHECKING:
     help="Let the pre-commit framework run them: add our hooks to .pre-commit-config.yaml, and run "
     "pre-commit install.",
 )
-def command(hook_types: tuple[str, ...], *, force: bool, pre_commit: bool) -> int:
+@click.option(
+    "--agent",
+    type=click.Choice(["claude"]),
+    help="Let this coding agent run them: add our hooks to its settings.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(SCOPES),
+    help="With --agent: whose settings. project: shared with the repository. local: yours, here. "
+    "user: yours, everywhere. Default: project.",
+)
+@click.option("--print", "print_only", is_flag=True, help="With --agent: print it, write nothing.")
+@click.option(
+    "--claude-md",
+    is_flag=True,
+    help="With --agent: keep the rules of the gates in a block of CLAUDE.md, too.",
+)
+def command(  # noqa: PLR0913 - one for each option
+    hook_types: tuple[str, ...],
+    *,
+    force: bool,
+    pre_commit: bool,
+    agent: str | None,
+    scope: str | None,
+    print_only: bool,
+    claude_md: bool,
+) -> int:
     """Install the configured hooks into the folder that git takes hooks from.
 
     A hook that is there already is kept as HOOK.before-gitgates and runs first. With pre-commit,
     pre-merge-commit is installed, too. Done again, it brings the hooks up to date.
 
-    Exit status 0: done. 64: no such hook. 73: a hook is in the way, or cannot be written. 74: git
-    looks for hooks elsewhere. 78: the configuration has problems, or names no hook.
+    For an agent, its settings get the events that the configuration needs; all else in them stays
+    as it is, byte for byte.
+
+    Exit status 0: done. 64: no such hook, or options that do not go together. 73: a hook is in the
+    way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
+    that is to be changed, has problems, or no hook is named.
     """
+    require_fit(
+        {"--hook-type": hook_types, "--force": force, "--pre-commit": pre_commit},
+        {"--scope": scope, "--print": print_only, "--claude-md": claude_md},
+        agent,
+    )
     roots, git = here()
+    if agent:
+        from gitgates.cli import agent_hooks  # what git's hooks have no use for
+
+        asked = agent_hooks.Asked(scope or SCOPES[0], print_only, claude_md)
+        agent_hooks.install(roots, asked)
+        return errors.OK
     if pre_commit:
         from gitgates.cli import framework_hooks  # loads yaml
 
@@ -56,6 +99,16 @@ def command(hook_types: tuple[str, ...], *, force: bool, pre_commit: bool) -> in
         return errors.OK
     install(roots, git, hook_types, force=force)
     return errors.OK
+
+
+def require_fit(
+    for_git: dict[str, object], for_agents: dict[str, object], agent: str | None
+) -> None:
+    """Refuse options that do not go together."""
+    for name, value in (for_git if agent else for_agents).items():
+        if value:
+            other = f"does not go with --agent {agent}" if agent else "goes with --agent only"
+            raise UsageError(f"{name} {other}", "See the list of options: --help")
 
 
 def install(roots: Roots, git: Git, hook_types: tuple[str, ...], *, force: bool) -> None:

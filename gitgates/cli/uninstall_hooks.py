@@ -7,9 +7,10 @@ import os
 import click
 
 from gitgates import errors
-from gitgates.cli.install_hooks import show
+from gitgates.cli.install_hooks import require_fit, show
 from gitgates.cli.places import here
 from gitgates.install import githooks
+from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.lifecycle import GIT_HOOKS
 
@@ -31,14 +32,32 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     is_flag=True,
     help="Take our hooks out of .pre-commit-config.yaml instead, and nothing else.",
 )
-def command(*, force: bool, pre_commit: bool) -> int:
+@click.option(
+    "--agent",
+    type=click.Choice(["claude"]),
+    help="Take our hooks out of this coding agent's settings instead, and our block out of "
+    "CLAUDE.md.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(SCOPES),
+    help="With --agent: whose settings, as for install-hooks. Default: project.",
+)
+def command(*, force: bool, pre_commit: bool, agent: str | None, scope: str | None) -> int:
     """Take out the hooks that install-hooks put there, and give back those that were before.
 
     Hooks that are not ours stay as they are. No configuration is needed.
 
-    Exit status 0: none of ours is left here. 73: a hook cannot be written.
+    Exit status 0: none of ours is left here. 64: options that do not go together. 73: a hook cannot
+    be written. 78: settings that hold our hooks have problems, and were left alone.
     """
+    require_fit({"--force": force, "--pre-commit": pre_commit}, {"--scope": scope}, agent)
     roots, git = here()
+    if agent:
+        from gitgates.cli import agent_hooks  # what git's hooks have no use for
+
+        agent_hooks.uninstall(roots, agent_hooks.Asked(scope or SCOPES[0]))
+        return errors.OK
     if pre_commit:
         from gitgates.cli import framework_hooks  # loads yaml
 

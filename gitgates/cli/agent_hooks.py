@@ -1,0 +1,136 @@
+"""`install-hooks --agent` and `uninstall-hooks --agent`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from gitgates import environ
+from gitgates.cli.places import configuration
+from gitgates.errors import ConfigError, GitgatesError
+from gitgates.install import agents, claude, claude_md, own_file
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.system.roots import Roots
+
+
+class Asked(Record):
+    """What the person asks for."""
+
+    scope: str
+    print_only: bool = False
+    claude_md: bool = False
+
+
+def install(roots: Roots, asked: Asked) -> None:
+    """Write our hooks into the settings of a scope; say what was done."""
+    config = configuration(roots)
+    env = environ.read()
+    wanted = claude.entries(config)
+    start = agents.start(asked.scope, env)
+    if not wanted:
+        raise ConfigError(
+            "the configuration names no hook of an agent",
+            'Add one, such as: [tool.gitgates.hooks.Stop] with gates = ["..."]',
+        )
+    if asked.print_only:
+        click.echo(claude.show(wanted, start.command), nl=False)
+        return
+    path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
+    shown = _shown(path_abs, roots)
+    before = own_file.read(path_abs)
+    rules = _with_rules(roots) if asked.claude_md else None
+    after = claude.put(before, wanted, start.command, shown)
+    if after == before:
+        click.echo(f"{shown}: our hooks are there already")
+    else:
+        own_file.replace(path_abs, before, after)
+        was_there = before is not None and claude.ours_in(claude.parse_settings(before, shown))
+        how = "brought up to date" if was_there else "added"
+        click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
+    if rules:
+        _put_rules(roots, rules)
+    _say_more(asked.scope, start.remark)
+
+
+def uninstall(roots: Roots, asked: Asked) -> None:
+    """Take our hooks out of the settings of a scope, and our block out of CLAUDE.md."""
+    env = environ.read()
+    path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
+    shown = _shown(path_abs, roots)
+    before = own_file.read(path_abs)
+    after = None if before is None else claude.without(before, shown)
+    if after == before:
+        click.echo(f"{shown}: no hooks of ours")
+    else:
+        own_file.replace(path_abs, before, after)
+        removed = "removed; only our hooks were in it"
+        click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
+    others = [scope for scope in agents.SCOPES if scope != asked.scope]
+    left = [scope for scope in others if _has_ours(scope, roots, env)]
+    for scope in left:
+        other = _shown(agents.settings_file(scope, roots.root_abs, env), roots)
+        click.echo(
+            f"gitgates: our hooks stay in {other}\n"
+            f"  Take them out: gitgates uninstall-hooks --agent claude --scope {scope}"
+        )
+    if not left:
+        _take_rules(roots)
+
+
+def _has_ours(scope: str, roots: Roots, env: Mapping[str, str]) -> bool:
+    try:
+        path_abs = agents.settings_file(scope, roots.root_abs, env)
+        text = own_file.read(path_abs)
+        return bool(text and claude.ours_in(claude.parse_settings(text, path_abs)))
+    except GitgatesError:
+        return False  # not what was asked for
+
+
+def _with_rules(roots: Roots) -> tuple[str | None, str]:
+    """Return the text of CLAUDE.md without and with our block."""
+    from gitgates.report.rules import rules_text
+
+    before = own_file.read(os.path.join(roots.root_abs, claude_md.FILE))
+    return before, claude_md.put(before, rules_text(configuration(roots)))
+
+
+def _put_rules(roots: Roots, texts: tuple[str | None, str]) -> None:
+    before, after = texts
+    if before == after:
+        click.echo(f"{claude_md.FILE}: the rules are there already")
+        return
+    own_file.replace(os.path.join(roots.root_abs, claude_md.FILE), before, after)
+    click.echo(f"{claude_md.FILE}: the rules of the gates were written")
+
+
+def _take_rules(roots: Roots) -> None:
+    path_abs = os.path.join(roots.root_abs, claude_md.FILE)
+    before = own_file.read(path_abs)
+    after = None if before is None else claude_md.without(before)
+    if after == before:
+        return
+    own_file.replace(path_abs, before, after)
+    removed = "removed; only the rules of the gates were in it"
+    click.echo(f"{claude_md.FILE}: {removed if after is None else 'the rules were taken out'}")
+
+
+def _say_more(scope: str, remark: str) -> None:
+    if remark:
+        click.echo(f"gitgates: {remark}")
+    if scope == "user":
+        click.echo(
+            "gitgates: these are your settings for every project, and hold what this repository "
+            "needs\n  Where others need more, install there in the scope project or local"
+        )
+    click.echo("next: gitgates doctor --prove")
+
+
+def _shown(path_abs: str, roots: Roots) -> str:
+    path = os.path.relpath(path_abs, roots.root_abs)
+    return path_abs if path.startswith("..") else path

@@ -1,0 +1,68 @@
+"""Matchers in Claude Code's settings: written for what a hook is about, read as the client does.
+
+The client takes names joined by `|` as they are, whole and by letter; whatever has another sign in
+it is an expression that is searched for, so that ours are anchored. Recorded from 2.1.329.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
+_LIST = re.compile(r"[A-Za-z0-9_\- ,|]+")
+_ALL = (None, "", "*")
+_PLUGIN = "(.*:)?"  # a plugin's agent is named `plugin:agent`, and its bare name means it, too
+_OLD_NAMES = {"Task": "Agent"}  # the client itself takes the one for the other
+
+
+def is_heard(patterns: tuple[str, ...] | None) -> bool:
+    """Tell whether any name fits: no patterns mean all, and an empty list none."""
+    return patterns is None or bool(_parts(patterns))
+
+
+def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
+    """Return the matcher that lets these tools through (names, `A|B`, globs); None: all."""
+    parts = _parts(patterns or ())
+    if patterns is None or "*" in parts:
+        return None
+    if all(_PLAIN.fullmatch(part) for part in parts):
+        return "|".join(parts)
+    return f"^({'|'.join(map(_expression, parts))})$"
+
+
+def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
+    """Return the matcher that lets these agents through, those of plugins as well; None: all."""
+    parts = _parts(patterns or ())
+    if patterns is None or "*" in parts:
+        return None
+    return f"^{_PLUGIN}({'|'.join(map(_expression, parts))})$"
+
+
+def lets_through(matcher: str | None, name: str) -> bool:
+    """Tell whether the client calls a hook with this matcher for a name."""
+    if matcher in _ALL:
+        return True
+    text = matcher or ""
+    if _LIST.fullmatch(text):
+        listed = [part.strip() for part in re.split(r"[|,]", text)]
+        return name in listed or name in [_OLD_NAMES.get(part) for part in listed]
+    try:
+        return re.search(text, name) is not None
+    except re.error:
+        return False
+
+
+def samples(patterns: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return names that fit the patterns: one for each, or any names at all where all do."""
+    if patterns is None:
+        return ("Edit", "Bash", "mcp__any__tool", "any-agent")
+    return tuple(part.replace("*", "x").replace("?", "x") for part in _parts(patterns))
+
+
+def _parts(patterns: tuple[str, ...]) -> list[str]:
+    parts = [part.strip() for pattern in patterns for part in pattern.split("|")]
+    return list(dict.fromkeys(part for part in parts if part))
+
+
+def _expression(part: str) -> str:
+    return "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in part)

@@ -1,0 +1,248 @@
+"""Our hooks in the text of Claude Code's settings: put in, brought up to date, taken out. Pure.
+
+A hook is ours by its whole command: `gitgates agent-hook claude`, with the bare name or with an
+absolute path. One that merely mentions us is somebody else's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+
+from gitgates.engine.limits import GATES_OWN_TIME, host_limit_s
+from gitgates.errors import ConfigError
+from gitgates.hosts.claude_matcher import agent_matcher, is_heard, tool_matcher
+from gitgates.install.json_edit import New, append, is_made_by_us, remove, render, style_of
+from gitgates.install.json_text import parse, place, plain
+from gitgates.policies.needs import needs
+from gitgates.record import Record
+from gitgates.types import Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.install.json_text import Node
+    from gitgates.policies.needs import Need
+    from gitgates.types import Config
+
+ARGUMENTS = ("agent-hook", "claude")
+BARE = f"gitgates {' '.join(ARGUMENTS)}"
+_SPACE = "\ufeff \t\r\n"
+_WAITING = "gitgates: running the gates"
+_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+_AGENT_EVENTS = ("SubagentStart", "SubagentStop")
+
+
+class Entry(Record):
+    """One event as it stands in the settings."""
+
+    event: str
+    timeout_s: int
+    matcher: str | None = None  # None: all
+    on_failure: str = ""  # block: the client blocks where the hook cannot answer
+
+    def group(self, command: str) -> dict[str, Any]:
+        """Return what stands in the list of the event."""
+        hook: dict[str, Any] = {"type": "command", "command": command, "timeout": self.timeout_s}
+        if self.event in GATES_OWN_TIME:
+            hook["statusMessage"] = _WAITING
+        if self.on_failure:
+            hook["onFailure"] = self.on_failure
+        matcher = {} if self.matcher is None else {"matcher": self.matcher}
+        return {**matcher, "hooks": [hook]}
+
+
+def entries(config: Config) -> tuple[Entry, ...]:
+    """Return what a configuration, and its policies, need to hear of."""
+    hooks = {hook.name: hook for hook in config.hooks}
+    return tuple(
+        Entry(
+            event=need.event,
+            timeout_s=_up(host_limit_s(config, hooks.get(need.event, Hook(name=need.event)))),
+            matcher=_matcher(need),
+        )
+        for need in needs(config)
+        if is_heard(need.tools) and is_heard(need.agents)
+    )
+
+
+def is_ours(command: object) -> bool:
+    """Tell whether the command of a hook is ours."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quotation that does not end
+        return False
+    if len(words) != 1 + len(ARGUMENTS) or tuple(words[1:]) != ARGUMENTS:
+        return False
+    program = words[0]
+    return program == "gitgates" or (
+        os.path.isabs(program) and os.path.basename(program) == "gitgates"
+    )
+
+
+def show(wanted: tuple[Entry, ...], command: str) -> str:
+    """Return the settings that hold our hooks and nothing else."""
+    return json.dumps({"hooks": _table(wanted, command)}, indent=2, ensure_ascii=False) + "\n"
+
+
+def put(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str | None:
+    """Return the text with exactly these hooks of ours. None: no file.
+
+    Raises: ConfigError where the text is no JSON, or has another shape than settings have.
+    """
+    if _is_current(text, wanted, command, file):
+        return text
+    before = None if text is None else without(text, file)
+    after = before
+    for entry in wanted:
+        after = _put_one(after, entry, command, file)
+    if after is not None and without(after, file) != before:
+        raise ConfigError(
+            f"{file}: our hooks could not be added so that they can be taken out again",
+            f"Add them by hand; nothing was changed:\n{show(wanted, command)}",
+        )
+    return after
+
+
+def without(text: str, file: str) -> str | None:
+    """Return the text without our hooks; None where the file was made for them.
+
+    Raises: ConfigError as `put`.
+    """
+    while True:
+        after = _without_one(text, file)
+        if after is None or after == text:
+            return after
+        text = after
+
+
+def ours_in(root: Node | None) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return each hook of ours in settings: its event, its group and itself, as plain values."""
+    return [
+        (event.key, plain(group), plain(handler))
+        for event in (_hooks_of(root).members if root else ())
+        for group in event.node.items
+        for handler in (group.get("hooks") or group).items
+        if _is_our_handler(handler)
+    ]
+
+
+def parse_settings(text: str, file: str) -> Node | None:
+    """Return the settings; None where the file is empty.
+
+    Raises: ConfigError where they are no JSON, or their `hooks` is nothing that holds hooks.
+    """
+    if not text.strip(_SPACE):
+        return None
+    root = parse(text, file)
+    _require(root, "object", (text, file, ""))
+    hooks = root.get("hooks")
+    if hooks is not None:
+        _require(hooks, "object", (text, file, "hooks"))
+        for event in hooks.members:
+            _require(event.node, "array", (text, file, f"hooks.{event.key}"))
+    return root
+
+
+def _put_one(text: str | None, entry: Entry, command: str, file: str) -> str:
+    group = entry.group(command)
+    if text is None:
+        return show((entry,), command)
+    root = parse_settings(text, file)
+    style = style_of(text, root)
+    if root is None:  # an empty file: ours begins on a line of its own
+        return text + style.newline + render({"hooks": {entry.event: [group]}}, style, "")
+    hooks = root.get("hooks")
+    if hooks is None:
+        return append(text, root, New({entry.event: [group]}, "hooks"), style)
+    event = hooks.get(entry.event)
+    if event is None:
+        return append(text, hooks, New([group], entry.event), style)
+    return append(text, event, New(group), style)
+
+
+def _without_one(text: str, file: str) -> str | None:
+    """Take out one hook of ours, and what holds nothing else and is ours, too."""
+    root = parse_settings(text, file)
+    hooks = root.get("hooks") if root else None
+    if root is None or hooks is None:
+        return text
+    for at, event in enumerate(hooks.members):
+        for nth, group in enumerate(event.node.items):
+            handlers = group.get("hooks")
+            for index, handler in enumerate(handlers.items if handlers else ()):
+                if handlers and _is_our_handler(handler):
+                    alone = len(handlers.items) == 1 and _is_plain_group(group)
+                    if not alone:
+                        return remove(text, handlers, index)
+                    if len(event.node.items) > 1 or not is_made_by_us(text, event.node):
+                        return remove(text, event.node, nth)
+                    return _without_event(text, root, hooks, at)
+    return text
+
+
+def _without_event(text: str, root: Node, hooks: Node, at: int) -> str | None:
+    if len(hooks.members) > 1 or not is_made_by_us(text, hooks):
+        return remove(text, hooks, at)
+    if len(root.members) > 1 or not is_made_by_us(text, root):
+        return remove(text, root, [member.key for member in root.members].index("hooks"))
+    head, tail = text[: root.start], text[root.end :]
+    if not head:
+        return None
+    newline = next((sign for sign in ("\r\n", "\r", "\n") if head.endswith(sign)), "")
+    return head.removesuffix(newline) + tail
+
+
+def _is_current(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> bool:
+    root = parse_settings(text, file) if text else None
+    found = sorted((event, json.dumps(group)) for event, group, _handler in ours_in(root))
+    needed = sorted((one.event, json.dumps(one.group(command))) for one in wanted)
+    return text is not None and found == needed
+
+
+def _is_our_handler(handler: Node) -> bool:
+    kind, command = handler.get("type"), handler.get("command")
+    named = kind is not None and kind.value == "command" and handler.get("args") is None
+    return named and command is not None and is_ours(command.value)
+
+
+def _is_plain_group(group: Node) -> bool:
+    """Tell whether nobody has written more into a group than we do."""
+    return {member.key for member in group.members} <= {"matcher", "hooks"}
+
+
+def _hooks_of(root: Node) -> Node:
+    return root.get("hooks") or root._replace(members=())
+
+
+def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
+    return {entry.event: [entry.group(command)] for entry in wanted}
+
+
+def _matcher(need: Need) -> str | None:
+    if need.event in _TOOL_EVENTS:
+        return tool_matcher(need.tools)
+    return agent_matcher(need.agents) if need.event in _AGENT_EVENTS else None
+
+
+def _require(node: Node, kind: str, known: tuple[str, str, str]) -> None:
+    text, file, name = known
+    if node.kind != kind:
+        got = node.kind if node.kind != "literal" else text[node.start : node.end]
+        what = f"`{name}`" if name else "the file"
+        raise ConfigError(
+            f"{file}:{place(text, node.start)}: {what} is {_a(got)}, expected {_a(kind)}",
+            "Mend it first; nothing was changed.",
+        )
+
+
+def _a(kind: str) -> str:
+    if kind in ("null", "true", "false"):
+        return kind
+    return f"an {kind}" if kind[0] in "ao" else f"a {kind}"
+
+
+def _up(seconds: float) -> int:
+    return -int(-seconds // 1)

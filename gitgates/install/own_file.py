@@ -1,0 +1,98 @@
+"""Read and replace a file of somebody's that we write a part of: whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import ConfigError, StateError
+
+_NEW_MODE = 0o666  # what the umask leaves of it
+
+
+def read(path_abs: str) -> str | None:
+    """Return the text of a file, each byte of it; None where there is none.
+
+    Raises: ConfigError where it cannot be read, or is no UTF-8.
+    """
+    try:
+        with open(path_abs, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path_abs}: is no UTF-8: byte {error.start}: {error.reason}",
+            "Save it as UTF-8; nothing was changed.",
+        ) from error
+    except OSError as error:
+        raise ConfigError(
+            f"{path_abs}: cannot be read: {error.strerror}", "Nothing was changed."
+        ) from error
+
+
+def replace(path_abs: str, before: str | None, after: str | None) -> None:
+    """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
+
+    A folder that is empty once its file is removed goes, too.
+
+    Raises: StateError where it cannot be written, or holds something else by now.
+    """
+    target_abs = os.path.realpath(path_abs)
+    temporary = f"{target_abs}.gitgates-{os.getpid()}"
+    try:
+        if after is None:
+            _require_unchanged(path_abs, before)
+            _remove(path_abs)
+            return
+        os.makedirs(os.path.dirname(target_abs), exist_ok=True)
+        _write(temporary, after, _mode(target_abs))
+        _require_unchanged(path_abs, before)
+        os.rename(temporary, target_abs)
+        _sync_folder(os.path.dirname(target_abs))
+    except OSError as error:
+        raise StateError(
+            f"{path_abs}: cannot be written: {error.strerror}", "Nothing was changed."
+        ) from error
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+
+
+def _write(path_abs: str, text: str, mode: int | None) -> None:
+    fd = os.open(path_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_MODE)
+    with open(fd, "w", encoding="utf-8", newline="") as file:
+        if mode is not None:
+            os.fchmod(fd, mode)
+        file.write(text)
+        file.flush()
+        os.fsync(fd)
+
+
+def _mode(path_abs: str) -> int | None:
+    try:
+        return os.stat(path_abs).st_mode & 0o7777
+    except FileNotFoundError:
+        return None
+
+
+def _remove(path_abs: str) -> None:
+    os.unlink(os.path.realpath(path_abs))
+    folder_abs = os.path.dirname(path_abs)
+    if os.path.basename(folder_abs) == ".claude" and not os.listdir(folder_abs):
+        os.rmdir(folder_abs)
+
+
+def _require_unchanged(path_abs: str, before: str | None) -> None:
+    if read(path_abs) != before:
+        raise StateError(
+            f"{path_abs}: somebody has written it in this moment, and was left in peace",
+            "Try again.",
+        )
+
+
+def _sync_folder(folder_abs: str) -> None:
+    fd = os.open(folder_abs, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
