@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ARGUMENTS = ("agent-hook", "claude")
 BARE = f"gitgates {' '.join(ARGUMENTS)}"
+# In our plugin, which may be there where we are not: then nothing is to be seen of it.
+PLUGIN = f"if command -v gitgates >/dev/null 2>&1; then exec {BARE}; fi"
 _SPACE = "\ufeff \t\r\n"
 _WAITING = "gitgates: running the gates"
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
