@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.doctor.agents import check_agents
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.folders import check_folders
 from gitgates.doctor.framework import read as read_framework
@@ -36,6 +37,7 @@ def examine(roots: Roots, env: Mapping[str, str]) -> list[Finding]:
     found += _hooks(everywhere, _wanted(config, everywhere), env)
     folder_abs = everywhere[0].folder.path_abs
     found += check_stages(framework, {s: look_at(folder_abs, s) for s in framework.our_stages})
+    found += check_agents(config, roots, everywhere[0].git, env)
     if config:
         found += check_gates(config, roots.root_abs, framework, env)
     found += [f for place in everywhere for f in check_left_over(place, roots.root_abs)]

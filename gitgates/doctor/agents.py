@@ -1,0 +1,226 @@
+"""Whether Claude Code calls us at each event that the configuration needs, once, and in time."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from itertools import product
+from shlex import quote
+
+from gitgates.doctor.attempt import Attempt, attempt
+from gitgates.doctor.claude_sources import Source, read_source, sources
+from gitgates.doctor.finding import Finding
+from gitgates.engine.environment import without_git
+from gitgates.hosts.claude_matcher import lets_through, samples
+from gitgates.install import agents
+from gitgates.install.claude import BARE, Entry, entries
+from gitgates.policies.needs import needs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.doctor.claude_sources import Heard
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+    from gitgates.types import Config
+
+_INSTALL = "gitgates install-hooks --agent claude"
+_MATCHED = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop")
+# A payload as the client sends it; there is nothing to check where it comes from.
+_PAYLOAD = {
+    "session_id": "gitgates-doctor",
+    "transcript_path": "",
+    "hook_event_name": "SessionStart",
+    "source": "startup",
+}
+
+
+def check_agents(
+    config: Config | None, roots: Roots, git: Git, env: Mapping[str, str]
+) -> list[Finding]:
+    """Return what there is to say of Claude Code; nothing where neither side knows of the other."""
+    found = sources(roots, env)
+    wanted = entries(config) if config else ()
+    ours = [source for source in found if source.heard]
+    misplaced = _misplaced(roots, git, ours)
+    if not wanted and not ours and not misplaced:
+        return []
+    said = [finding for source in found for finding in _switches(source)]
+    said += misplaced
+    if wanted or config is None:
+        said += _missing(wanted, found)
+    for source in ours:
+        said += _check_source(source, config, wanted) if config else []
+    said += _twice(ours)
+    trouble = {one.where for one in said if one.severity == "problem"}
+    for source in ours:
+        alive = _alive(source, env)
+        if not alive and source.where not in trouble:
+            alive = [_finding(source, "our hooks are there, and alive")._replace(severity="ok")]
+        said += alive
+    return said
+
+
+def _finding(source: Source, what: str, mend: str = "") -> Finding:
+    return Finding(severity="problem", check="agent", where=source.where, what=what, mend=mend)
+
+
+def _switches(source: Source) -> list[Finding]:
+    """Find what keeps the client from running hooks, or us from running gates."""
+    found = []
+    if source.broken:
+        found.append(_finding(source, f"cannot be read: {source.broken}", "mend the file"))
+    if source.settings.get("disableAllHooks") is True:
+        what = "`disableAllHooks` is true: Claude Code runs no hook at all"
+        found.append(_finding(source, what, "take `disableAllHooks` out of it"))
+    if source.scope == "managed" and source.settings.get("allowManagedHooksOnly") is True:
+        what = "`allowManagedHooksOnly` is true: Claude Code runs no hooks but those of this file"
+        found.append(_finding(source, what, "ask whoever manages this machine"))
+    set_here = source.settings.get("env")
+    if isinstance(set_here, dict) and set_here.get("GITGATES") == "0":
+        what = "its `env` sets GITGATES=0: our hooks run no gate"
+        found.append(_finding(source, what, "take GITGATES out of its `env`"))
+    return found
+
+
+def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> list[Finding]:
+    """Find events that nothing of ours hears of."""
+    heard = {one.event for source in found for one in source.heard}
+    custom = {event: source for source in found for event in source.custom}
+    missing = [one.event for one in wanted if one.event not in heard]
+    said = [
+        _finding(
+            custom[event], f"a hook of your own at {event} speaks of gitgates: not looked into"
+        )._replace(severity="note")
+        for event in missing
+        if event in custom
+    ]
+    missing = [event for event in missing if event not in custom]
+    if not missing:
+        return said
+    writable = [one for one in found if one.heard and one.scope != "managed"]
+    if not writable:
+        what = f"Claude Code runs none of the gates: it does not call us at {', '.join(missing)}"
+        where = os.path.join(agents.FOLDER, "settings.json")
+        return [*said, Finding("problem", "agent", where, what, _INSTALL)]
+    what = f"does not call us at {', '.join(missing)}"
+    return [*said, _finding(writable[0], what, writable[0].install)]
+
+
+def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> list[Finding]:
+    """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
+    found = []
+    expected = {entry.event: entry for entry in wanted}
+    names = {
+        need.event: need.tools if need.agents is None else need.agents for need in needs(config)
+    }
+    for one in source.heard:
+        entry = expected.get(one.event)
+        if entry is None:
+            continue
+        slips = [name for name in samples(names[one.event]) if not lets_through(one.matcher, name)]
+        if one.event in _MATCHED and slips:
+            what = f"its matcher `{one.matcher}` at {one.event} lets {', '.join(slips)} slip by"
+            found.append(_finding(source, what, source.install))
+        if one.timeout_s < entry.timeout_s:
+            found.append(_too_short(source, one, entry))
+    idle = [one.event for one in source.heard if one.event not in expected]
+    if idle and source.scope != "plugin":
+        what = f"calls us at {', '.join(dict.fromkeys(idle))}, which nothing needs"
+        found.append(_finding(source, what, source.install)._replace(severity="note"))
+    return found
+
+
+def _too_short(source: Source, one: Heard, entry: Entry) -> Finding:
+    what = (
+        f"Claude Code ends {one.event} after {one.timeout_s:g} s, and lets everything through "
+        f"then; the gates may take until {entry.timeout_s} s"
+    )
+    mend = source.install
+    if source.scope == "plugin":
+        mend = f"{source.uninstall}; then: {_INSTALL}"
+    return _finding(source, what, mend)
+
+
+def _twice(ours: list[Source]) -> list[Finding]:
+    """Find events at which we would be called more than once."""
+    found = []
+    first: dict[str, Source] = {}
+    for source in ours:
+        events: dict[str, list[str]] = {}
+        for one in source.heard:
+            holder = first.setdefault(one.event, source)
+            if holder is not source:
+                events.setdefault(holder.where, []).append(one.event)
+        found += [
+            _finding(
+                source, f"installed twice: {where} calls us, too, at {', '.join(names)}"
+            )._replace(check="twice", mend=source.uninstall)
+            for where, names in events.items()
+        ]
+        seen = [one.event for one in source.heard]
+        again = sorted({event for event in seen if seen.count(event) > 1})
+        if again:
+            what = f"calls us more than once at {', '.join(again)}"
+            found.append(_finding(source, what, source.install)._replace(check="twice"))
+    return found
+
+
+def _misplaced(roots: Roots, git: Git, ours: list[Source]) -> list[Finding]:
+    """Find our hooks in settings of subfolders, where only a session begun there reads them."""
+    names = git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
+    folders = {folder for name in names for folder in _above(name)}
+    found = []
+    for folder, file in product(sorted(folders), ("settings.json", "settings.local.json")):
+        name = os.path.join(folder, agents.FOLDER, file)
+        if not os.path.isfile(os.path.join(roots.root_abs, name)):
+            continue
+        source = read_source("project", os.path.join(roots.root_abs, name), roots.root_abs)
+        if not source.heard:
+            continue
+        what = f"only a session that is begun in {folder} reads it, and none in the root"
+        finding = _finding(source, what, f"{_INSTALL}   # and take ours out of {quote(name)}")
+        found.append(finding._replace(severity="note" if ours else "problem"))
+    return found
+
+
+def _above(name: str) -> list[str]:
+    """Return the folders that a file is in, but for the root and those of agents."""
+    found = []
+    while name := os.path.dirname(name):
+        found.append(name)
+    return [folder for folder in found if os.path.basename(folder) != agents.FOLDER]
+
+
+def _alive(source: Source, env: Mapping[str, str]) -> list[Finding]:
+    """Start each command with a payload about a folder where nothing is to be checked."""
+    found = []
+    for command in dict.fromkeys(one.command for one in source.heard):
+        with tempfile.TemporaryDirectory(prefix="gitgates-doctor-") as scratch_abs:
+            folder_abs = os.path.join(scratch_abs, "nothing")
+            os.mkdir(folder_abs)
+            payload = json.dumps({**_PAYLOAD, "cwd": folder_abs}).encode()
+            env_there = {**without_git(env), "CLAUDE_PROJECT_DIR": folder_abs}
+            said = attempt(Attempt(command, folder_abs, env_there, scratch_abs, payload))
+        trouble = said.trouble or _wrong_answer(said.exit_status, said.stdout)
+        remark = agents.start("project", env).remark if command == BARE else ""
+        if trouble:
+            why = f": {said.last_line}" if said.last_line else ""
+            mend = remark.partition("\n  ")[2] or source.install
+            found.append(_finding(source, f"`{command}` does not answer: {trouble}{why}", mend))
+        elif remark:
+            what, _, mend = remark.partition("\n  ")
+            found.append(_finding(source, what, mend)._replace(severity="note"))
+    return found
+
+
+def _wrong_answer(exit_status: int | None, stdout: bytes) -> str:
+    if exit_status:
+        return f"exit status {exit_status}"
+    try:
+        answer = json.loads(stdout) if stdout.strip() else {}
+    except ValueError:
+        answer = None
+    return "" if isinstance(answer, dict) else "what it prints is no JSON object"

@@ -1,0 +1,151 @@
+"""Everything that may start us from Claude Code: the settings files, and our plugin."""
+
+from __future__ import annotations
+
+import os
+from json import loads
+
+import gitgates
+from gitgates.errors import GitgatesError
+from gitgates.install import agents, own_file
+from gitgates.install.claude import BARE, PLUGIN, is_ours, parse_settings
+from gitgates.install.json_text import plain
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from gitgates.system.roots import Roots
+
+MANAGED = (
+    "/etc/claude-code/managed-settings.json",
+    "/Library/Application Support/ClaudeCode/managed-settings.json",
+)
+# Which settings count more, where one thing is set in several.
+_LOUDER = ("user", "project", "local", "managed")
+# What the client waits, where the settings say nothing.
+_USUAL_S = 600.0
+_USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
+
+
+class Heard(Record):
+    """One hook that starts us."""
+
+    event: str
+    matcher: str | None
+    timeout_s: float
+    command: str
+
+
+class Source(Record):
+    """One settings file, or the plugin."""
+
+    scope: str  # project, local, user, managed, plugin
+    where: str
+    broken: str = ""  # why it cannot be read
+    heard: tuple[Heard, ...] = ()
+    custom: tuple[str, ...] = ()  # events with a hook of somebody's own that speaks of us
+    settings: Mapping[str, Any] = {}
+
+    @property
+    def install(self) -> str:
+        """Return the command that writes our hooks here."""
+        scope = "" if self.scope in ("project", "plugin") else f" --scope {self.scope}"
+        return f"gitgates install-hooks --agent claude{scope}"
+
+    @property
+    def uninstall(self) -> str:
+        """Return what takes our hooks out of here."""
+        if self.scope == "plugin":
+            return "in Claude Code: /plugin uninstall gitgates"
+        return self.install.replace("install-hooks", "uninstall-hooks")
+
+
+def sources(roots: Roots, env: Mapping[str, str]) -> list[Source]:
+    """Return the settings that there are, nearest first, and the plugin where it is enabled."""
+    found: list[Source] = []
+    seen: set[str] = set()
+    for scope, path_abs in _files(roots, env):
+        if os.path.realpath(path_abs) not in seen and os.path.lexists(path_abs):
+            seen.add(os.path.realpath(path_abs))
+            found.append(read_source(scope, path_abs, roots.root_abs))
+    return found + _plugin(found)
+
+
+def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
+    """Read one settings file."""
+    path = os.path.relpath(path_abs, root_abs)
+    source = Source(scope, path_abs if path.startswith("..") else path)
+    try:
+        root = parse_settings(own_file.read(path_abs) or "", source.where)
+    except GitgatesError as error:
+        return source._replace(broken=error.message.removeprefix(f"{source.where}:"))
+    settings = plain(root) if root else {}
+    hooks = list(_handlers(settings.get("hooks", {})))
+    return source._replace(
+        heard=tuple(_heard(event, group, one) for event, group, one in hooks if _calls_us(one)),
+        custom=tuple(
+            event
+            for event, _group, one in hooks
+            if not _calls_us(one) and "gitgates" in f"{one.get('command')} {one.get('args')}"
+        ),
+        settings=settings,
+    )
+
+
+def _files(roots: Roots, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for scope in agents.SCOPES:
+        try:
+            yield scope, agents.settings_file(scope, roots.root_abs, env)
+        except GitgatesError:
+            continue  # without a home, nobody has settings there
+    yield from (("managed", path_abs) for path_abs in MANAGED)
+
+
+def _plugin(found: list[Source]) -> list[Source]:
+    """Return our plugin, if the settings that count most enable it."""
+    enabled: dict[str, bool] = {}
+    for source in sorted(found, key=lambda source: _LOUDER.index(source.scope)):
+        table = source.settings.get("enabledPlugins")
+        if isinstance(table, dict):
+            enabled |= {name: bool(value) for name, value in table.items()}
+    names = [name for name, on in enabled.items() if on and name.split("@")[0] == "gitgates"]
+    if not names:
+        return []
+    package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
+    with open(os.path.join(package_abs, "plugin/claude/hooks/hooks.json"), "rb") as file:
+        hooks = loads(file.read())["hooks"]
+    # Its command hides that we are missing; the check is about the one inside of it.
+    heard = [
+        _heard(event, group, {**one, "command": BARE}) for event, group, one in _handlers(hooks)
+    ]
+    return [Source("plugin", f"plugin {names[0]}", heard=tuple(heard))]
+
+
+def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    for event, groups in hooks.items():
+        for group in groups:
+            handlers = group.get("hooks") if isinstance(group, dict) else None
+            for one in handlers if isinstance(handlers, list) else ():
+                if isinstance(one, dict):
+                    yield event, group, one
+
+
+def _calls_us(handler: dict[str, Any]) -> bool:
+    command = handler.get("command")
+    if handler.get("type") != "command" or "args" in handler:
+        return False
+    return command == PLUGIN or is_ours(command)
+
+
+def _heard(event: str, group: dict[str, Any], handler: dict[str, Any]) -> Heard:
+    matcher, timeout = group.get("matcher"), handler.get("timeout")
+    known = float(timeout) if isinstance(timeout, int | float) else None
+    return Heard(
+        event=event,
+        matcher=matcher if isinstance(matcher, str) else None,
+        timeout_s=_USUAL_OF.get(event, _USUAL_S) if known is None else known,
+        command=str(handler["command"]),
+    )

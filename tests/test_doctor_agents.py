@@ -1,0 +1,327 @@
+"""The doctor looks at Claude Code's settings: does it call us, once, in time, and do we answer?"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Repo
+from doctor_support import Said, examine
+
+from gitgates.doctor import attempt as attempts
+from gitgates.doctor import claude_sources
+from gitgates.doctor.agents import check_agents
+from gitgates.install.claude import PLUGIN
+from gitgates.system.git import Git
+from gitgates.system.roots import find_roots
+
+PROJECT = ".claude/settings.json"
+LOCAL = ".claude/settings.local.json"
+INSTALL = "gitgates install-hooks --agent claude"
+CONFIG = """
+[gates.g]
+command = "true"
+timeout = 60
+[hooks.Stop]
+gates = ["g"]
+[hooks.PreToolUse]
+gates = ["g"]
+enabled_tools = ["Edit", "mcp__serena__*"]
+"""
+EVENTS = "SessionStart, UserPromptSubmit, PreToolUse, SubagentStart, Stop"
+
+
+@pytest.fixture
+def ready(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A configured repository, and a `gitgates` in the PATH that answers nothing."""
+    repo.config(CONFIG)
+    program = tmp_path / "bin" / "gitgates"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    program_says(tmp_path, "cat >/dev/null")
+    return repo
+
+
+def program_says(tmp_path: Path, script: str) -> None:
+    program = tmp_path / "bin" / "gitgates"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def install(repo: Repo, *args: str) -> None:
+    done = repo.gitgates("install-hooks", "--agent", "claude", *args)
+    assert done.returncode == 0, done.stderr
+
+
+def change(repo: Repo, name: str = PROJECT, **more: Any) -> Any:
+    """Change settings: whole keys, or with `hooks` given, one event."""
+    path = repo.path / name
+    settings = json.loads(path.read_text()) if path.exists() else {}
+    hooks = {**settings.get("hooks", {}), **more.pop("hooks", {})}
+    settings |= more | ({"hooks": hooks} if hooks else {})
+    repo.write(name, json.dumps(settings))
+    return settings
+
+
+def agents(repo: Repo) -> list[Said]:
+    return [one for one in examine(repo) if one.check in ("agent", "twice")]
+
+
+def only(repo: Repo) -> Said:
+    (found,) = agents(repo)
+    return found
+
+
+def test_nothing_to_do_with_agents(repo: Repo) -> None:
+    repo.config('[gates.g]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["g"]\n')
+    repo.write(PROJECT, '{"disableAllHooks": true}')
+    assert agents(repo) == []
+
+
+def test_installed_and_alive(ready: Repo) -> None:
+    install(ready)
+    assert agents(ready) == []
+    said = ready.gitgates("doctor").stdout.decode()
+    assert f"ok       {PROJECT}: our hooks are there, and alive\n" in said
+
+
+def test_not_installed(ready: Repo) -> None:
+    found = only(ready)
+    assert found == Said(
+        "problem",
+        "agent",
+        PROJECT,
+        f"Claude Code runs none of the gates: it does not call us at {EVENTS}",
+        INSTALL,
+    )
+    assert ready.ask("sh", "-c", f"exit 0; {found.mend}").returncode == 0
+
+
+@pytest.mark.parametrize(("scope", "name"), [("project", PROJECT), ("local", LOCAL)])
+def test_an_event_is_missing(ready: Repo, scope: str, name: str) -> None:
+    install(ready, "--scope", scope)
+    settings = json.loads((ready.path / name).read_text())
+    del settings["hooks"]["Stop"]
+    ready.write(name, json.dumps(settings))
+    mend = INSTALL if scope == "project" else f"{INSTALL} --scope local"
+    assert only(ready) == Said("problem", "agent", name, "does not call us at Stop", mend)
+
+
+def test_a_matcher_that_misses_tools(ready: Repo) -> None:
+    install(ready)
+    settings = json.loads((ready.path / PROJECT).read_text())
+    group = settings["hooks"]["PreToolUse"][0]
+    assert group["matcher"] == "^(Edit|mcp__serena__.*)$"
+    change(ready, hooks={"PreToolUse": [{**group, "matcher": "edit|mcp__serena"}]})
+    what = "its matcher `edit|mcp__serena` at PreToolUse lets Edit, mcp__serena__x slip by"
+    assert only(ready).what == what
+    for fine in ("", "*", "Edit|mcp__.*"):
+        change(ready, hooks={"PreToolUse": [{**group, "matcher": fine}]})
+        assert agents(ready) == []
+
+
+def test_a_timeout_that_is_too_short(ready: Repo) -> None:
+    install(ready)
+    hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 30}
+    change(ready, hooks={"Stop": [{"hooks": [hook]}]})
+    assert only(ready).what == (
+        "Claude Code ends Stop after 30 s, and lets everything through then; "
+        "the gates may take until 75 s"
+    )
+    del hook["timeout"]  # the client's own, which is long enough
+    change(ready, hooks={"Stop": [{"hooks": [hook]}]})
+    assert agents(ready) == []
+
+
+def test_an_event_that_nothing_needs(ready: Repo) -> None:
+    install(ready)
+    hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 5}
+    change(ready, hooks={"PreCompact": [{"hooks": [hook]}]})
+    found = only(ready)
+    assert (found.severity, found.what) == ("note", "calls us at PreCompact, which nothing needs")
+
+
+def test_a_hook_of_somebodys_own_that_speaks_of_us(ready: Repo) -> None:
+    install(ready)
+    hook = {"type": "command", "command": "cd x && gitgates agent-hook claude"}
+    change(ready, hooks={"Stop": [{"hooks": [hook]}]})
+    found = only(ready)
+    assert found.severity == "note"
+    assert found.what == "a hook of your own at Stop speaks of gitgates: not looked into"
+
+
+# Whether it answers
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("echo oops >&2; exit 3", "does not answer: exit status 3: oops"),
+        ("echo hello", "does not answer: what it prints is no JSON object"),
+        ("echo '{}{}'", "does not answer: what it prints is no JSON object"),
+        ("echo '[]'", "does not answer: what it prints is no JSON object"),
+    ],
+)
+def test_what_does_not_answer(ready: Repo, tmp_path: Path, script: str, what: str) -> None:
+    install(ready)
+    program_says(tmp_path, script)
+    assert only(ready).what == f"`gitgates agent-hook claude` {what}"
+
+
+def test_it_gets_a_payload_about_an_empty_folder(ready: Repo, tmp_path: Path) -> None:
+    install(ready)
+    program_says(tmp_path, f'cat >{tmp_path}/payload; pwd >{tmp_path}/cwd; echo "{{}}"')
+    assert agents(ready) == []
+    payload = json.loads((tmp_path / "payload").read_text())
+    assert payload["hook_event_name"] == "SessionStart"
+    assert payload["cwd"] == (tmp_path / "cwd").read_text().strip()
+    assert not Path(payload["cwd"]).exists()
+
+
+def test_the_command_is_gone(ready: Repo, tmp_path: Path) -> None:
+    install(ready)
+    (tmp_path / "bin/gitgates").unlink()
+    found = only(ready)
+    assert "`gitgates agent-hook claude` does not answer: exit status 127" in found.what
+    assert found.mend == "Put it there, for example with: pipx install gitgates"
+
+
+def test_a_command_that_hangs_is_ended(
+    ready: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(ready)
+    program_says(tmp_path, "sleep 60")
+    monkeypatch.setattr(attempts, "LONGEST_S", 0.2)
+    assert [one.what for one in in_process(ready)] == [
+        "`gitgates agent-hook claude` does not answer: no answer after 0 s"
+    ]
+
+
+def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) -> None:
+    install(ready)
+    (tmp_path / "pyvenv.cfg").touch()
+    found = only(ready)
+    assert found.severity == "note"
+    assert found.what.startswith("there is no `gitgates` in the PATH")
+
+
+def in_process(repo: Repo) -> list[Any]:
+    env = dict(os.environ)
+    roots = find_roots(str(repo.path), env)
+    found = check_agents(None, roots, Git(cwd_abs=roots.root_abs, env=env), env)
+    return [one for one in found if one.severity != "ok"]
+
+
+# Switches
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"disableAllHooks": True}, "`disableAllHooks` is true: Claude Code runs no hook at all"),
+        ({"env": {"GITGATES": "0"}}, "its `env` sets GITGATES=0: our hooks run no gate"),
+    ],
+)
+def test_a_switch_in_any_settings(ready: Repo, settings: dict[str, Any], what: str) -> None:
+    install(ready)
+    mine = Path(os.environ["HOME"]) / ".claude/settings.json"
+    for name in (PROJECT, LOCAL, str(mine)):
+        before = (ready.path / name).read_text() if (ready.path / name).exists() else None
+        change(ready, name, **settings)
+        assert (only(ready).severity, only(ready).what) == ("problem", what)
+        assert only(ready).where == name
+        (ready.path / name).unlink()
+        if before:
+            ready.write(name, before)
+    assert agents(ready) == []
+
+
+def test_settings_of_the_machine(
+    ready: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(ready)
+    managed = tmp_path / "managed.json"
+    managed.write_text('{"allowManagedHooksOnly": true, "disableAllHooks": true}')
+    monkeypatch.setattr(claude_sources, "MANAGED", (str(managed),))
+    assert [one.what.split(":")[0] for one in in_process(ready)] == [
+        "`disableAllHooks` is true",
+        "`allowManagedHooksOnly` is true",
+    ]
+
+
+def test_broken_settings(ready: Repo) -> None:
+    install(ready)
+    ready.write(LOCAL, '{"a": 1,}')
+    found = only(ready)
+    assert found.where == LOCAL
+    assert found.what == "cannot be read: 1:9: got `}`, expected a key in double quotes"
+
+
+# Elsewhere, and twice
+
+
+def test_settings_in_a_subfolder(ready: Repo) -> None:
+    install(ready)
+    (ready.path / "web/.claude").mkdir(parents=True)
+    ready.write("web/index.html")
+    (ready.path / PROJECT).rename(ready.path / "web" / PROJECT)
+    ready.write(".gitignore", ".claude\n")
+    missing, misplaced = sorted(agents(ready), key=lambda one: one.where)
+    assert missing.what.startswith("Claude Code runs none of the gates")
+    assert (misplaced.severity, misplaced.where) == ("problem", f"web/{PROJECT}")
+    assert misplaced.what == "only a session that is begun in web reads it, and none in the root"
+    install(ready)
+    assert only(ready).severity == "note"
+
+
+def test_two_scopes(ready: Repo) -> None:
+    install(ready)
+    install(ready, "--scope", "user")
+    mine = str(Path(os.environ["HOME"]) / ".claude/settings.json")
+    assert only(ready) == Said(
+        "problem",
+        "twice",
+        mine,
+        f"installed twice: {PROJECT} calls us, too, at {EVENTS}",
+        "gitgates uninstall-hooks --agent claude --scope user",
+    )
+    assert ready.gitgates(*only(ready).mend.split()[1:]).returncode == 0
+    assert agents(ready) == []
+
+
+def test_twice_in_one_file(ready: Repo) -> None:
+    install(ready)
+    hook = {"type": "command", "command": PLUGIN, "timeout": 75}
+    settings = json.loads((ready.path / PROJECT).read_text())
+    change(ready, hooks={"Stop": [*settings["hooks"]["Stop"], {"hooks": [hook]}]})
+    found = only(ready)
+    assert (found.check, found.what) == ("twice", "calls us more than once at Stop")
+
+
+def test_the_plugin_alone_is_enough(ready: Repo, tmp_path: Path) -> None:
+    ready.write(PROJECT, '{"enabledPlugins": {"gitgates@gitgates": true, "other@x": true}}')
+    assert agents(ready) == []
+    (tmp_path / "bin/gitgates").unlink()
+    assert only(ready).where == "plugin gitgates@gitgates"
+    ready.write(LOCAL, '{"enabledPlugins": {"gitgates@gitgates": false}}')
+    assert only(ready).what.startswith("Claude Code runs none of the gates")
+
+
+def test_the_plugin_waits_ten_minutes_and_no_more(ready: Repo) -> None:
+    ready.config(CONFIG.replace("timeout = 60", "timeout = 900"))
+    ready.write(PROJECT, '{"enabledPlugins": {"gitgates@gitgates": true}}')
+    found = only(ready)
+    assert "ends Stop after 600 s" in found.what
+    assert found.mend == f"in Claude Code: /plugin uninstall gitgates; then: {INSTALL}"
+
+
+def test_the_plugin_beside_settings(ready: Repo) -> None:
+    install(ready)
+    change(ready, enabledPlugins={"gitgates@gitgates": True})
+    found = only(ready)
+    assert (found.check, found.where) == ("twice", "plugin gitgates@gitgates")
+    assert found.what == f"installed twice: {PROJECT} calls us, too, at {EVENTS}"
