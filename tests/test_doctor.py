@@ -117,7 +117,7 @@ def test_broken_configuration_does_not_hide_a_broken_hook(repo: Repo) -> None:
 
 
 def test_no_hook_of_git_is_configured(repo: Repo) -> None:
-    repo.config('[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
+    repo.config('[gates.g]\ncommand = "true"\n[hooks.manual]\ngates = ["g"]\n')
     assert examine(repo) == []
 
 
