@@ -9,6 +9,7 @@ import click
 from gitgates import environ, errors
 from gitgates.cli.output import stdout
 from gitgates.doctor.examine import examine
+from gitgates.doctor.settings import check_settings
 from gitgates.system.roots import current_folder, find_roots
 
 TYPE_CHECKING = False
@@ -21,14 +22,26 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 
 @click.command("doctor")
 @click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
-def command(fmt: str) -> int:
+@click.option(
+    "--prove",
+    "is_proof_wanted",
+    is_flag=True,
+    help="Also run what is installed in a repository that is thrown away, and show that a gate "
+    "which fails blocks there.",
+)
+def command(fmt: str, *, is_proof_wanted: bool) -> int:
     """Look at the configuration, and at the hooks in every worktree; say what mends the rest.
 
     Nothing is changed. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
     """
     env = environ.read()
     terminal = stdout()
-    findings = examine(find_roots(current_folder(), env), env)
+    roots = find_roots(current_folder(), env)
+    findings = examine(roots, env)
+    if is_proof_wanted:
+        from gitgates.doctor.prove import prove  # many processes, and seldom wanted
+
+        findings += prove(check_settings(roots.root_abs)[0], roots, env)
     problems = sum(finding.severity == "problem" for finding in findings)
     if fmt == "json":
         text = _json(findings, ok=not problems)

@@ -50,6 +50,22 @@ def read(root_abs: str) -> Framework:
     )
 
 
+def ours_alone(root_abs: str) -> str:
+    """Return the settings with none but our hooks, which stay as they are written.
+
+    There has to be one of ours.
+    """
+    import yaml  # comes with pre-commit
+
+    with open(os.path.join(root_abs, FILE), encoding="utf-8") as file:
+        document = yaml.safe_load(file)
+    repos = []
+    for repo in document["repos"]:
+        hooks = [hook for hook in _hooks({"repos": [repo]}) if list(_stages(hook))]
+        repos += [{**repo, "hooks": hooks}] if hooks else []
+    return str(yaml.safe_dump({"repos": repos}))
+
+
 def _hooks(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     repos = document.get("repos")
     for repo in repos if isinstance(repos, list) else ():

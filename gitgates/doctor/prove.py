@@ -1,0 +1,96 @@
+"""Show for each installed host that a gate which fails blocks: most wired hooks were never tried.
+
+What is installed is run as it is, in a repository that is thrown away: once with a gate that
+passes, because a hook that refuses everything proves nothing, and once with one that fails.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.doctor.finding import Finding
+from gitgates.doctor.framework import FILE, ours_alone
+from gitgates.doctor.framework import read as read_framework
+from gitgates.doctor.hooks import look_at
+from gitgates.doctor.managers import FRAMEWORK
+from gitgates.doctor.prove_agents import prove_agents
+from gitgates.doctor.throwaway import GATE, Throwaway, Trial
+from gitgates.install.hookspath import hooks_folder
+from gitgates.system.git import Git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.system.roots import Roots
+    from gitgates.types import Config
+
+# Hooks that a commit or a push fires, the nearest to a person's work first.
+_PROVABLE = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
+_COMMIT = "git add -A && git commit -q -m work"
+_PUSH = "git push -q origin HEAD:refs/heads/main"
+
+
+def prove(config: Config | None, roots: Roots, env: Mapping[str, str]) -> list[Finding]:
+    """Try each installed host; return one finding for each, or that there is none.
+
+    Raises: GitError where no repository can be made to try them in.
+    """
+    folder_abs = hooks_folder(Git(cwd_abs=roots.root_abs, env=env), roots).path_abs
+    found = [*_git(folder_abs, roots, env), *prove_agents(config, roots, env)]
+    if found:
+        return found
+    what = "nothing of ours that a commit, a push or an agent fires is installed: nothing to prove"
+    return [Finding("note", "proof", roots.root_abs, what, "gitgates install-hooks")]
+
+
+def _git(folder_abs: str, roots: Roots, env: Mapping[str, str]) -> list[Finding]:
+    """Try our shim, and the hook of the framework that runs our stage."""
+    framework = read_framework(roots.root_abs)
+    files = {hook: look_at(folder_abs, hook) for hook in _PROVABLE}
+    found = []
+    shim = next((hook for hook, file in files.items() if file.kind == "shim"), "")
+    if shim:
+        found.append(_try(files[shim].path_abs, shim, roots, env))
+    served = [
+        hook
+        for hook, file in files.items()
+        if hook in framework.our_stages and file.manager and file.manager.name in FRAMEWORK
+    ]
+    if served:
+        found.append(_try(files[served[0]].path_abs, served[0], roots, env))
+    return found
+
+
+def _try(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Finding:
+    path = os.path.relpath(hook_abs, roots.root_abs)
+    where = hook_abs if path.startswith("..") else path
+    verb = "push" if hook == "pre-push" else "commit"
+    proved = f"proved: a {verb} whose gate fails is refused"
+    fine = Finding(severity="ok", check="proof", where=where, what=proved)
+    wrong = fine._replace(severity="problem", mend="gitgates doctor")
+    trouble = _trial(hook_abs, Trial(hook, True, env), roots)
+    if trouble:
+        return wrong._replace(what=f"a {verb} whose gates pass is refused: {trouble}")
+    trouble = _trial(hook_abs, Trial(hook, False, env), roots)
+    if not trouble:
+        return wrong._replace(what=f"a {verb} whose gate fails goes through")
+    if GATE not in trouble:
+        return wrong._replace(what=f"a {verb} is refused, but not for its gate: {trouble}")
+    return fine
+
+
+def _trial(hook_abs: str, trial: Trial, roots: Roots) -> str:
+    """Return what git says where it refuses to commit, or to push; nothing where it does not."""
+    with Throwaway(trial) as repo:
+        with open(hook_abs, "rb") as file:
+            content = file.read()
+        repo.write(f".git/hooks/{trial.hook}", content, os.stat(hook_abs).st_mode & 0o777)
+        if read_framework(roots.root_abs).our_stages:
+            repo.write(FILE, ours_alone(roots.root_abs))
+        repo.write("work", "done\n")
+        done = repo.run(_PUSH if trial.hook == "pre-push" else _COMMIT)
+        if done.exit_status == 0:
+            return ""
+        said = " ".join((done.stderr + os.fsdecode(done.stdout)).split())
+        return done.trouble or (said if GATE in said else done.last_line) or "it does not say why"

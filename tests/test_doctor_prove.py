@@ -1,0 +1,184 @@
+"""`doctor --prove`: what is installed is run, and has to block where a gate fails."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+pytestmark = pytest.mark.slow  # each proof makes two repositories
+
+PROJECT = ".claude/settings.json"
+GATE = '[gates.g]\ncommand = "true"\n'
+COMMIT = f'{GATE}[hooks.pre-commit]\ngates = ["g"]\n'
+STOP = f'{GATE}[hooks.Stop]\ngates = ["g"]\n'
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+
+
+@pytest.fixture(autouse=True)
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The real gitgates, as it stands here, in the PATH."""
+    path = tmp_path / "bin/gitgates"
+    path.parent.mkdir()
+    source = Path(__file__).resolve().parents[1]
+    path.write_text(
+        f"#!/bin/sh\nPYTHONPATH='{source}' exec '{sys.executable}' -m gitgates \"$@\"\n"
+    )
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{path.parent}:{SYSTEM}")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return path
+
+
+def answers(program: Path, script: str) -> None:
+    program.write_text(f"#!/bin/sh\n{script}\n")
+
+
+def prove(repo: Repo) -> list[tuple[str, str, str]]:
+    done = repo.gitgates("doctor", "--prove", "--format", "json")
+    assert done.stderr == b""
+    found = json.loads(done.stdout)["findings"]
+    return [(f["severity"], f["where"], f["what"]) for f in found if f["check"] == "proof"]
+
+
+def install(repo: Repo, config: str, *args: str) -> None:
+    repo.config(config)
+    done = repo.gitgates("install-hooks", *args)
+    assert done.returncode == 0, done.stderr
+
+
+def everything(path: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
+
+
+def test_each_installed_host_is_proved_and_nothing_is_changed(repo: Repo) -> None:
+    install(repo, COMMIT + '[hooks.Stop]\ngates = ["g"]\n')
+    install(repo, COMMIT + '[hooks.Stop]\ngates = ["g"]\n', "--agent", "claude")
+    repo.write("work in progress", "mine")
+    before = everything(repo.path)
+    assert prove(repo) == [
+        ("ok", ".git/hooks/pre-commit", "proved: a commit whose gate fails is refused"),
+        ("ok", PROJECT, "proved: Stop is blocked where a gate fails"),
+    ]
+    assert everything(repo.path) == before
+    done = repo.gitgates("doctor", "--prove")
+    assert done.returncode == 0
+    assert b"ok       .claude/settings.json: proved: Stop is blocked" in done.stdout
+
+
+def test_nothing_is_installed(repo: Repo) -> None:
+    repo.config(COMMIT)
+    ((severity, _where, what),) = prove(repo)
+    assert severity == "note"
+    assert what.endswith("is installed: nothing to prove")
+
+
+def test_without_being_asked_it_proves_nothing(repo: Repo) -> None:
+    install(repo, COMMIT)
+    assert b"proved" not in repo.gitgates("doctor").stdout
+
+
+# Git
+
+
+def test_a_push(repo: Repo) -> None:
+    install(repo, f'{GATE}[hooks.pre-push]\ngates = ["g"]\n')
+    assert prove(repo) == [
+        ("ok", ".git/hooks/pre-push", "proved: a push whose gate fails is refused")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("exit 0", "a commit whose gate fails goes through"),
+        ("echo no >&2; exit 1", "a commit whose gates pass is refused: no"),
+        (
+            "grep -q '\"true\"' gitgates.toml || { echo no >&2; exit 1; }; exit 0",
+            "a commit is refused, but not for its gate: no",
+        ),
+    ],
+)
+def test_a_shim_that_only_looks_wired(repo: Repo, line: str, what: str) -> None:
+    install(repo, COMMIT)
+    shim = repo.path / ".git/hooks/pre-commit"
+    head, mark, rest = shim.read_text().split("\n", 2)
+    shim.write_text(f"{head}\n{mark}\n{line}\n{rest}")
+    assert prove(repo) == [("problem", ".git/hooks/pre-commit", what)]
+
+
+def test_a_persons_own_settings_of_git_do_not_matter(repo: Repo) -> None:
+    install(repo, COMMIT)
+    repo.git("config", "--global", "commit.gpgSign", "true")
+    repo.git("config", "--global", "gpg.program", "false")
+    assert [one[0] for one in prove(repo)] == ["ok"]
+
+
+def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path) -> None:
+    monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:{SYSTEM}")
+    broken = "- repo: https://gone.invalid/x\n  rev: v1\n  hooks:\n  - id: x\n"
+    repo.write(".pre-commit-config.yaml", f"repos:\n{broken}")
+    install(repo, COMMIT, "--pre-commit")
+    assert prove(repo) == [
+        ("ok", ".git/hooks/pre-commit", "proved: a commit whose gate fails is refused")
+    ]
+    answers(program, "exit 0")
+    assert prove(repo) == [
+        ("problem", ".git/hooks/pre-commit", "a commit whose gate fails goes through")
+    ]
+
+
+# Claude Code
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "SubagentStop", "UserPromptSubmit"])
+def test_the_event_with_gates_is_tried(repo: Repo, event: str) -> None:
+    install(repo, f'{GATE}[hooks.{event}]\ngates = ["g"]\n', "--agent", "claude")
+    assert prove(repo) == [("ok", PROJECT, f"proved: {event} is blocked where a gate fails")]
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("cat >/dev/null", "Stop goes through where a gate fails: it answers nothing"),
+        ("echo fine", "Stop goes through where a gate fails: it answers 'fine'"),
+        ("echo oops >&2; exit 1", "Stop goes through where a gate fails: it answers oops"),
+        (
+            'echo \'{"decision": "block"}\'',
+            'Stop goes through where a gate fails: it answers \'{"decision": "block"}\'',
+        ),
+        (
+            'echo \'{"decision": "block", "reason": "gitgates-doctor-proof"}\'',
+            "Stop is blocked where the gates pass",
+        ),
+    ],
+)
+def test_a_command_that_only_looks_wired(repo: Repo, program: Path, script: str, what: str) -> None:
+    install(repo, STOP, "--agent", "claude")
+    answers(program, script)
+    assert prove(repo) == [("problem", PROJECT, what)]
+
+
+def test_the_environment_of_the_settings_counts(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
+    ((severity, where, _what),) = prove(repo)
+    assert (severity, where) == ("problem", PROJECT)
+
+
+def test_the_plugin(repo: Repo) -> None:
+    repo.config(STOP)
+    repo.write(PROJECT, '{"enabledPlugins": {"gitgates@gitgates": true}}')
+    assert prove(repo) == [
+        ("ok", "plugin gitgates@gitgates", "proved: Stop is blocked where a gate fails")
+    ]
+
+
+def test_events_that_cannot_be_blocked_prove_nothing(repo: Repo) -> None:
+    repo.config(STOP)
+    hook = {"type": "command", "command": "gitgates agent-hook claude"}
+    repo.write(PROJECT, json.dumps({"hooks": {"SessionEnd": [{"hooks": [hook]}]}}))
+    assert prove(repo) == [("note", PROJECT, "calls us at no event that can be blocked")]
