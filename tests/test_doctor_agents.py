@@ -282,13 +282,14 @@ def test_two_scopes(ready: Repo) -> None:
     install(ready)
     install(ready, "--scope", "user")
     mine = str(Path(os.environ["HOME"]) / ".claude/settings.json")
-    assert only(ready) == Said(
-        "problem",
-        "twice",
-        mine,
-        f"installed twice: {PROJECT} calls us, too, at {EVENTS}",
-        "gitgates uninstall-hooks --agent claude --scope user",
-    )
+    twice = f"installed twice: {PROJECT} calls us, too, at {EVENTS}"
+    mend = "gitgates uninstall-hooks --agent claude --scope user"
+    same = "; Claude Code runs the same command once, and waits as long as one of them says"
+    assert only(ready) == Said("note", "twice", mine, twice + same, mend)
+    text = Path(mine).read_text()
+    program = ready.ask("sh", "-c", "command -v gitgates").stdout.decode().strip()
+    Path(mine).write_text(text.replace('"gitgates agent', f'"{program} agent'))
+    assert only(ready) == Said("problem", "twice", mine, twice, mend)
     assert ready.gitgates(*only(ready).mend.split()[1:]).returncode == 0
     assert agents(ready) == []
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +27,7 @@ from gitgates.types import Config, Gate, Hook
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ROOT = Path(__file__).resolve().parent.parent
 FILE = ".claude/settings.json"
 STOP = Entry("Stop", 315)
 WRITE = Entry("PreToolUse", 5, "Edit|Write")
@@ -125,6 +128,19 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
         Entry("Stop", 176),
         Entry("SessionEnd", 10),
     )
+
+
+def test_the_page_shows_what_is_written() -> None:
+    page = (ROOT / "docs/how-to/agent-hooks.md").read_text()
+    settings = tomllib.loads(page.split("```toml\n")[1].split("```")[0])["tool"]["gitgates"]
+    assert settings["hooks"] == {"Stop": {"gates": ["test"]}}
+    gate = GATE._replace(name="test", timeout_s=120)
+    config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
+    wanted = claude.entries(config)
+    beside = {one.event for one in wanted} - {"Stop"}
+    assert beside == {"SessionStart", "UserPromptSubmit", "SubagentStart"}
+    shown = page.split("```json\n")[1].split("```")[0]
+    assert shown == claude.show(wanted[-1:], BARE)
 
 
 def test_hooks_of_git_alone_need_nothing() -> None:

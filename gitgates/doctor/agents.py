@@ -145,7 +145,7 @@ def _too_short(source: Source, one: Heard, entry: Entry) -> Finding:
 
 
 def _twice(ours: list[Source]) -> list[Finding]:
-    """Find events at which we would be called more than once."""
+    """Find events at which we are called by more than one source, or more than once by one."""
     found = []
     first: dict[str, Source] = {}
     for source in ours:
@@ -154,18 +154,24 @@ def _twice(ours: list[Source]) -> list[Finding]:
             holder = first.setdefault(one.event, source)
             if holder is not source:
                 events.setdefault(holder.where, []).append(one.event)
-        found += [
-            _finding(
-                source, f"installed twice: {where} calls us, too, at {', '.join(names)}"
-            )._replace(check="twice", mend=source.uninstall)
-            for where, names in events.items()
-        ]
+        found += [_both(source, one, events[one.where]) for one in ours if one.where in events]
         seen = [one.event for one in source.heard]
         again = sorted({event for event in seen if seen.count(event) > 1})
         if again:
             what = f"calls us more than once at {', '.join(again)}"
             found.append(_finding(source, what, source.install)._replace(check="twice"))
     return found
+
+
+def _both(source: Source, other: Source, events: list[str]) -> Finding:
+    """Tell of two sources. The same command in two settings files runs once (client 2.1.329)."""
+    what = f"installed twice: {other.where} calls us, too, at {', '.join(events)}"
+    found = _finding(source, what, source.uninstall)._replace(check="twice")
+    commands = {one.command for one in (*source.heard, *other.heard)}
+    if len(commands) > 1 or "plugin" in (source.scope, other.scope):
+        return found
+    same = "; Claude Code runs the same command once, and waits as long as one of them says"
+    return found._replace(severity="note", what=what + same)
 
 
 def _misplaced(roots: Roots, git: Git, ours: list[Source]) -> list[Finding]:
