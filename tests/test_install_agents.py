@@ -104,6 +104,27 @@ def test_a_folder_that_holds_more_stays(ready: Repo) -> None:
     assert os.listdir(ready.path / ".claude") == ["agents"]
 
 
+def test_a_folder_that_is_a_link_stays(ready: Repo) -> None:
+    (ready.path / "elsewhere").mkdir()
+    (ready.path / ".claude").symlink_to("elsewhere")
+    ask(ready, "install")
+    assert os.listdir(ready.path / "elsewhere") == ["settings.json"]
+    assert ask(ready, "uninstall") == f"{PROJECT}: removed; only our hooks were in it\n"
+    assert os.listdir(ready.path / ".claude") == []
+
+
+def test_installing_gits_hooks_tells_of_the_agents(ready: Repo) -> None:
+    told = "those of Claude Code are installed with: gitgates install-hooks --agent claude\n"
+    done = ready.gitgates("install-hooks")
+    assert done.returncode == 78
+    assert told in done.stderr.decode()
+    done = ready.gitgates("install-hooks", "--hook-type", "pre-commit")
+    assert told not in done.stdout.decode()
+    ready.config(CONFIG + '[hooks.pre-commit]\ngates = ["g"]\n')
+    done = ready.gitgates("install-hooks")
+    assert (done.returncode, done.stdout.decode().endswith(f"gitgates: {told}")) == (0, True)
+
+
 def test_other_needs_bring_it_up_to_date(ready: Repo) -> None:
     ask(ready, "install")
     ready.config(CONFIG.replace("timeout = 60", "timeout = 90"))
@@ -176,6 +197,18 @@ def test_a_program_with_a_space_in_its_name_is_quoted(
     found = agents.start("user", {"PATH": "/nowhere"})
     assert found.command == "gitgates agent-hook claude"
     assert "there is no `gitgates` in the PATH" in found.remark
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
+def test_a_path_that_json_cannot_hold_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = tmp_path / os.fsdecode(b"\xff") / "gitgates"
+    beside.parent.mkdir()
+    beside.write_text("#!/bin/sh\n")
+    beside.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(beside.parent / "python"))
+    assert agents.start("local", {"PATH": "/nowhere"}).command == "gitgates agent-hook claude"
 
 
 def test_a_relative_folder_of_the_path_does_not_count(

@@ -140,6 +140,8 @@ def test_a_configured_server_side_hook_is_said_to_be_left_out(repo: Repo) -> Non
             ".git/hooks/pre-push: installed\n"
             "gitgates: `pre-receive` runs on the server that is pushed to, not where people work: "
             "left out\n"
+            "gitgates: those of Claude Code are installed with: "
+            "gitgates install-hooks --agent claude\n"
         ),
         "",
     )

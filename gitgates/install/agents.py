@@ -53,8 +53,9 @@ def start(scope: str, env: Mapping[str, str]) -> Start:
     if _find_bare(env):
         return Start(BARE)
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "gitgates")
-    if scope == "project" or not os.access(beside, os.X_OK):
-        return Start(BARE, _missing(beside if os.access(beside, os.X_OK) else ""))
+    is_there = os.access(beside, os.X_OK) and _is_text(beside)
+    if scope == "project" or not is_there:
+        return Start(BARE, _missing(beside if is_there else ""))
     return Start(shlex.join((beside, *ARGUMENTS)))
 
 
@@ -66,6 +67,11 @@ def _find_bare(env: Mapping[str, str]) -> str:
         return which("gitgates", os.pathsep.join(stable)) if stable else ""
     except OSError:
         return ""
+
+
+def _is_text(path: str) -> bool:
+    """Tell whether JSON can hold a path: one that is no UTF-8, it cannot."""
+    return path.encode("utf-8", "replace").decode() == path
 
 
 def _is_in_venv(folder: str) -> bool:

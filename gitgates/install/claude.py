@@ -144,7 +144,8 @@ def parse_settings(text: str, file: str) -> Node | None:
     if hooks is not None:
         _require(hooks, "object", (text, file, "hooks"))
         for event in hooks.members:
-            _require(event.node, "array", (text, file, f"hooks.{event.key}"))
+            key = event.key.encode("utf-8", "replace").decode()
+            _require(event.node, "array", (text, file, f"hooks.{key}"))
     return root
 
 

@@ -148,7 +148,7 @@ class _Reader:
             end, key = self._string(at)
             if key in seen:
                 where = f"{self._file}:{place(self._text, at)}"
-                raise ConfigError(f"{where}: the key `{key}` stands there twice", _HINT)
+                raise ConfigError(f"{where}: {self._text[at:end]} stands there twice", _HINT)
             seen.add(key)
             colon = self._expect(end, ":")
             node = self.value(self.skip(colon), depth + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
 
@@ -33,7 +34,7 @@ def read(path_abs: str) -> str | None:
 def replace(path_abs: str, before: str | None, after: str | None) -> None:
     """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
 
-    A folder that is empty once its file is removed goes, too.
+    A folder `.claude` that is empty once its file is removed goes, too.
 
     Raises: StateError where it cannot be written, or holds something else by now.
     """
@@ -78,8 +79,9 @@ def _mode(path_abs: str) -> int | None:
 def _remove(path_abs: str) -> None:
     os.unlink(os.path.realpath(path_abs))
     folder_abs = os.path.dirname(path_abs)
-    if os.path.basename(folder_abs) == ".claude" and not os.listdir(folder_abs):
-        os.rmdir(folder_abs)
+    if os.path.basename(folder_abs) == ".claude" and not os.path.islink(folder_abs):
+        with suppress(OSError):  # something else is in it
+            os.rmdir(folder_abs)
 
 
 def _require_unchanged(path_abs: str, before: str | None) -> None:

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.types import Config
 
+_FOR_AGENTS = "those of Claude Code are installed with: gitgates install-hooks --agent claude"
 CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 
 
@@ -28,6 +29,8 @@ def configured(config: Config) -> Selection:
     """
     names = [hook.name for hook in config.hooks]
     left_out = tuple(why for name in names if _is_gits(name) and (why := _why_not(name)))
+    if any(HOOK_POINTS[hook.name].host == "claude" and hook.gates for hook in config.hooks):
+        left_out = (*left_out, _FOR_AGENTS)
     hooks = _with_stand_ins([name for name in names if name in CLIENT_HOOKS])
     if not hooks:
         said = "".join(f"\n  {why}" for why in left_out)
