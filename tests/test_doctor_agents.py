@@ -18,6 +18,8 @@ from gitgates.install.claude import PLUGIN
 from gitgates.system.git import Git
 from gitgates.system.roots import find_roots
 
+pytestmark = pytest.mark.slow  # each asks the doctor, who starts what is installed
+
 PROJECT = ".claude/settings.json"
 LOCAL = ".claude/settings.local.json"
 INSTALL = "gitgates install-hooks --agent claude"
