@@ -10,11 +10,6 @@ from typing import Any
 from claude import Client, Options, Run, Turn
 from conftest import Repo
 
-from gitgates.config.load import load
-from gitgates.engine.limits import host_limit_s
-from gitgates.policies.needs import needs
-from gitgates.types import Hook
-
 COMMAND = "gitgates agent-hook claude"
 # Fails while bad.txt is there; leaves a line outside of the repository each time that it runs.
 CHECK = """
@@ -37,34 +32,27 @@ class Scene:
         self.path = path
         if config:
             self.repo.config(config)
-        self.install()
+        if config and git:
+            self.install()
+        else:  # where there is nothing to install for, they may be there all the same
+            self.add_hook(COMMAND, "SessionStart", "UserPromptSubmit", "Stop")
         self.repo.write("seed.txt", "seed\n")
         self.commit()
 
-    def install(self, command: str = COMMAND, only: tuple[str, ...] = ()) -> None:
-        """Put hooks for all that the configuration needs beside those that are there."""
+    def install(self) -> None:
+        """Have install-hooks put into the settings what the configuration needs."""
+        done = self.repo.gitgates("install-hooks", "--agent", "claude")
+        assert done.returncode == 0, done.stderr
+
+    def add_hook(self, command: str, *events: str) -> None:
+        """Put another hook beside those that are there, as somebody else would."""
         file = self.path / ".claude/settings.json"
         settings = json.loads(file.read_text()) if file.exists() else {"hooks": {}}
-        for event, entry in self._entries(command):
-            if only and event not in only:
-                continue
-            settings["hooks"].setdefault(event, []).append(entry)
+        handler = {"type": "command", "command": command, "timeout": 30}
+        for event in events:
+            settings["hooks"].setdefault(event, []).append({"hooks": [handler]})
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps(settings, indent=1))
-
-    def _entries(self, command: str) -> list[tuple[str, dict[str, Any]]]:
-        config = load(str(self.path))
-        if config is None:
-            handler = {"type": "command", "command": command, "timeout": 10}
-            return [(event, {"hooks": [handler]}) for event in ("SessionStart", "Stop")]
-        hooks = {hook.name: hook for hook in config.hooks}
-        found = []
-        for need in needs(config):
-            limit_s = host_limit_s(config, hooks.get(need.event, Hook(name=need.event)))
-            handler = {"type": "command", "command": command, "timeout": int(limit_s)}
-            # Which tools and agents a hook is about, gitgates itself has to tell.
-            found.append((need.event, {"hooks": [handler]}))
-        return found
 
     def commit(self) -> None:
         """Commit everything that is there."""

@@ -12,7 +12,7 @@ from scene import CHECK, STOP, Scene, gitgates_abs
 
 def test_two_hooks_at_once_count_an_attempt_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + "max_retries = 2\n")
-    scene.install(f"{gitgates_abs()} agent-hook claude")
+    scene.add_hook(f"{gitgates_abs()} agent-hook claude", "UserPromptSubmit", "Stop")
     scene.commit()
     grow = bash("echo y >> bad.txt")
     # The agent says the same each time, so that no stop differs from the one before.

@@ -117,9 +117,10 @@ def test_a_broken_configuration_blocks_until_it_is_mended(tmp_path: Path) -> Non
 
 def test_the_edit_that_mends_the_configuration_is_let_through(tmp_path: Path) -> None:
     before = '[hooks.PreToolUse]\nenabled_tools = ["Write"]\ngates = ["chekc"]\n'
-    scene = Scene(tmp_path, CHECK + before)
+    scene = Scene(tmp_path, CHECK + before.replace("chekc", "check"))
     file = scene.at("pyproject.toml")
-    mended = file.read_text().replace("chekc", "check")
+    mended = file.read_text()
+    scene.repo.config(CHECK + before)
     run = scene.run(read(file), write(file, mended), write(scene.at("a.txt"), "x"), "end")
     assert file.read_text() == mended
     assert scene.at("a.txt").exists()
@@ -127,7 +128,8 @@ def test_the_edit_that_mends_the_configuration_is_let_through(tmp_path: Path) ->
 
 
 def test_a_gate_that_is_not_defined_stops_what_it_is_to_check(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, CHECK + STOP.replace('"check"', '"chekc"'))
+    scene = Scene(tmp_path)
+    scene.repo.config(CHECK + STOP.replace('"check"', '"chekc"'))
     run = scene.run(write(scene.at("a.txt"), "x"), "1", "2")
     assert (run.turns, run.ends) == (2, ["stop_hook_prevented"])
     assert "chekc" in run.answers("Stop")[0]["stopReason"]

@@ -98,7 +98,7 @@ def test_the_breaker_lets_go_whatever_else_is_configured(tmp_path: Path) -> None
 def test_attempts_are_our_own_count_whatever_other_hooks_block(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repo.write("said", '{"decision": "block", "reason": "SOMEBODY-ELSE"}')
-    scene.install("cat said 2>/dev/null; rm -f said", only=("Stop",))
+    scene.add_hook("cat said 2>/dev/null; rm -f said", "Stop")
     run = scene.run("1", write(scene.at("bad.txt"), "x"), "2", bash("mv bad.txt good.txt"), "3")
     assert "SOMEBODY-ELSE" in run.told(1)
     assert "attempt 1 of 3" in run.told(3)
@@ -235,7 +235,7 @@ def test_a_gate_that_cannot_start_is_reported_as_such(tmp_path: Path) -> None:
 
 def test_two_hooks_at_once_run_the_gates_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.install(f"{gitgates_abs()} agent-hook claude")
+    scene.add_hook(f"{gitgates_abs()} agent-hook claude", "UserPromptSubmit", "Stop")
     scene.commit()
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2")
     one, other = run.answers("Stop")
