@@ -140,4 +140,4 @@ def test_a_file_does_not_take_the_place_of_a_closed_stream(repo: Repo) -> None:
     after = {path: path.read_bytes() for path in before}
     written = [p for p in (repo.path / ".git/gitgates").rglob("*") if p.is_file()]
     assert after == before
-    assert [p for p in written if b"blocked" in p.read_bytes()] == []
+    assert [p for p in written if b"gitgates pre-commit: blocked" in p.read_bytes()] == []
