@@ -108,6 +108,7 @@ def test_on_exhausted_stop(repo: Repo) -> None:
     said = agent.stop(again=True)
     assert said["continue"] is False
     assert "check" in said["stopReason"]
+    assert "let the agent go" not in said["stopReason"]
     assert "decision" not in said
 
 
@@ -359,3 +360,26 @@ def test_a_stopped_turn_is_shown_as_such(repo: Repo) -> None:
     agent.write("a.py", "BAD\n")
     agent.stop()
     assert "stopped" in repo.gitgates("runs").stdout.decode()
+
+
+def test_talk_after_a_pass_runs_nothing_again(agent: Agent) -> None:
+    agent.write("a.py", "good\n")
+    assert agent.stop() == {}
+    agent.prompt("and why is that?")
+    assert agent.stop(last_assistant_message="because") == {}
+    assert agent.runs() == 1
+    agent.write("a.py", "good\n")  # the same content, but a tool was used
+    assert agent.stop(last_assistant_message="well") == {}
+    assert agent.runs() == 2
+    agent.prompt()
+    agent.repo.write("a.py", "BAD\n")
+    assert agent.stop()["decision"] == "block"
+
+
+def test_settings_that_changed_make_the_gates_run_again(agent: Agent) -> None:
+    agent.write("a.py", "good\n")
+    assert agent.stop() == {}
+    agent.prompt()
+    agent.repo.config(NO_BAD + "max_retries = 5\n")
+    agent.stop()
+    assert agent.runs() == 2

@@ -86,8 +86,25 @@ class Attempt:
             return None
         if self._session.reasons_not_to_fix(self._prompt):
             return None  # a command of ours, of which no event tells
-        same = last.tree == self._tree != "" and last.config == self._check.plan.config_digest
-        return last if same and not self._tools_were_used(last.transcript) else None
+        return last if self._is_as_it_was(last) else None
+
+    def has_passed(self) -> bool:
+        """Tell whether the gates passed last time, and nothing has happened but talk.
+
+        A question after the work is done need not run everything again.
+        """
+        payload = self._place.payload
+        rounds = [
+            one
+            for one in self._session.rounds
+            if (one.hook, one.agent) == (payload.event, payload.agent_id)
+        ]
+        return bool(rounds) and rounds[-1].outcome == PASSED and self._is_as_it_was(rounds[-1])
+
+    def _is_as_it_was(self, one: Round) -> bool:
+        """Tell whether everything is as it was when this round ran, as far as can be known."""
+        same = one.tree == self._tree != "" and one.config == self._check.plan.config_digest
+        return same and not self._tools_were_used(one.transcript)
 
     def _tools_were_used(self, since: int) -> bool:
         """Tell whether the transcript shows a tool call since; where there is none, it does not.
@@ -114,7 +131,8 @@ class Attempt:
             self._save(answer, ruling, _AS_BEFORE)
             return answer, fact, []
         names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
-        text = f"gitgates: {names}: the agent was let go {ruling.how}. Report: {last.run}"
+        became = "stopped" if ruling.verdict == STOP else "let go"
+        text = f"gitgates: {names}: the agent was {became} {ruling.how}. Report: {last.run}"
         if ruling.verdict == STOP:
             answer, more = self._stop(_reason_in(last.answer), text)
         else:
@@ -213,20 +231,22 @@ class Attempt:
         return said._replace(findings=tuple(findings), notes=(*said.notes, *told))
 
     def _answer(self, ruling: Ruling, said: Situation) -> tuple[Answer, list[Fact]]:
-        observed = "\n".join(said.observed)
+        observed = "\n".join(f"gitgates: {line}" for line in said.observed)
         match ruling.outcome:
             case "passed" if ruling.verdict == WARN:
                 text = warning_text(said)
                 return Answer(WARN, to_person=text), [self._warning(feedback(said, _LATER))]
             case "passed":
-                return Answer(to_person="\n".join((*said.observed, *said.notes))), []
+                lines = (*said.observed, *said.notes)
+                return Answer(to_person="\n".join(f"gitgates: {line}" for line in lines)), []
             case "blocked":
                 said = said._replace(attempt=ruling.attempt, attempts=ruling.attempts)
                 return Answer(BLOCK, to_agent=feedback(said), to_person=observed), []
             case "stopped":
                 return self._stop(feedback(said, _LATER), stop_text(said))
             case _ if ruling.verdict == STOP:
-                return self._stop(feedback(said, _LATER), person_text(said, ruling.how))
+                text = f"{stop_text(said)}\nThat is {ruling.how}, and on_exhausted is `stop`."
+                return self._stop(feedback(said, _LATER), text)
             case _:
                 text = person_text(said, ruling.how) + f" Report: {self._check.run_abs}"
                 return Answer(WARN, to_person=text), [self._warning(text)]

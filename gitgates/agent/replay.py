@@ -49,11 +49,15 @@ class Turns:
         `last_before` is the key of the event that came before this delivery, `tree` what is there
         now (empty: not known for certain).
         """
-        session = fold(self._place.journal.read())  # the first delivery may have just ended
+        session = self.session()  # the first delivery may have just ended
         rounds = [one for one in session.rounds if one.key == self._key]
         if rounds and self._is_same(rounds[-1], session, (last_before, tree)):
             return Answer(as_before=rounds[-1].answer)
         return None
+
+    def session(self) -> Session:
+        """Return the session as it is now that the turn has come."""
+        return fold(self._place.journal.read())
 
     def keep(self, answer: Answer, fact: Fact, more: tuple[Fact, ...] = ()) -> None:
         """Note the answer, for later rounds and for the second delivery, and what follows."""

@@ -41,7 +41,10 @@ def answer_stop(
         tree = now if provable else ""
         if (given := turns.given(before.last, tree)) is not None:
             return given
+        session = turns.session()._replace(base=session.base)
         attempt = Attempt(place, check, session, tree)
+        if attempt.has_passed():
+            return Answer()
         if last := attempt.stands(before.last):
             answer, fact, more = attempt.repeat(last)
         else:

@@ -89,8 +89,8 @@ def _filter(hook: Hook) -> str:
 
 
 def _closing(config: Config, shown: str) -> str:
-    stop = next((hook for hook in config.hooks if hook.name == "Stop" and hook.gates), None)
-    most = stop.max_retries if stop else 0
+    ends = [hook for hook in config.hooks if hook.name in ("Stop", "SubagentStop") and hook.gates]
+    most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
     text = _BLOCKS.format(retries=retries)
     text += _STOPS if "(stops)" in shown else ""
