@@ -234,7 +234,7 @@ def test_our_own_settings_are_right() -> None:
     config, problems = inspect(str(ROOT))
     assert problems == ()
     assert config is not None
-    assert [hook.name for hook in config.hooks] == ["pre-commit", "pre-push"]
+    assert [hook.name for hook in config.hooks] == ["pre-commit", "Stop", "pre-push"]
 
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.info == "yaml"], ids=_name)
