@@ -28,6 +28,15 @@ class Called(Record):
     stderr: bytes
 
 
+class Talk(Record):
+    """A program that has been started, and how to talk to it."""
+
+    pid: int
+    in_fd: int
+    out_fd: int
+    err_fd: int
+
+
 def call(
     argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"", *, apart: bool = False
 ) -> Called:
@@ -38,6 +47,11 @@ def call(
 
     Raises: OSError where it cannot be started; TimeoutError after two minutes.
     """
+    return finish(begin(argv, env, apart=apart), stdin)
+
+
+def begin(argv: tuple[str, ...], env: Mapping[str, str], *, apart: bool = False) -> Talk:
+    """Start a program, as `call` does. Each one that was begun is to be finished or abandoned."""
     program = which(argv[0], env.get("PATH", os.defpath))
     (in_read, in_write), (out, out_write), (err, err_write) = os.pipe(), os.pipe(), os.pipe()
     try:
@@ -54,7 +68,23 @@ def call(
     finally:
         for fd in (in_read, out_write, err_write):
             os.close(fd)
-    return _converse(pid, in_write, {out: [], err: []}, stdin)
+    return Talk(pid, in_write, out, err)
+
+
+def finish(talk: Talk, stdin: bytes) -> Called:
+    """Hand a program its input, and return what it answered when it has ended.
+
+    Raises: TimeoutError after two minutes.
+    """
+    return _converse(talk.pid, talk.in_fd, {talk.out_fd: [], talk.err_fd: []}, stdin)
+
+
+def abandon(talk: Talk) -> None:
+    """End a program whose answer nobody waits for any more."""
+    os.kill(talk.pid, _signal.SIGKILL)
+    for fd in (talk.in_fd, talk.out_fd, talk.err_fd):
+        os.close(fd)
+    os.waitpid(talk.pid, 0)
 
 
 def _spawn(

@@ -10,7 +10,7 @@ import os
 
 from gitgates.errors import GitError
 from gitgates.record import Record
-from gitgates.system.call import Called, call
+from gitgates.system.call import Called, Talk, abandon, begin, call, finish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,31 @@ class Git(Record):
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
 
+    def ask_all(self, *asked: tuple[tuple[str, ...], bytes]) -> list[Called]:
+        """Run several git commands at once, each with its input; return what they answered.
+
+        They must not write what another one reads.
+
+        Raises: GitError where git is not there or does not end.
+        """
+        env = {**self.env, "LC_ALL": "C"}
+        begun: list[Talk] = []
+        done: list[Called] = []
+        try:
+            for args, _stdin in asked:
+                argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
+                begun.append(begin(argv, env, apart=self.apart))
+            for talk, (_args, stdin) in zip(begun, asked, strict=True):
+                done.append(finish(talk, stdin))
+        except BaseException as error:
+            # The one that failed has been seen to; those after it have not.
+            for talk in begun[len(done) + (len(begun) == len(asked)) :]:
+                abandon(talk)
+            if isinstance(error, OSError):
+                raise _not_run(error) from error
+            raise
+        return done
+
     def configured(self, *args: str) -> Called:
         """Run a git command that runs no hooks, with core.hooksPath as it is configured.
 
@@ -56,9 +81,7 @@ class Git(Record):
         try:
             return call(argv, {**self.env, "LC_ALL": "C"}, stdin, apart=self.apart)
         except OSError as error:
-            raise GitError(
-                f"git could not be run: {error.strerror or error}", "Is git in the PATH?"
-            ) from error
+            raise _not_run(error) from error
 
     def out(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run git and return its output.
@@ -78,3 +101,7 @@ class Git(Record):
     def names(self, *args: str, stdin: bytes = b"") -> list[str]:
         """Run git with `-z` among `args` and return the names that it prints."""
         return [os.fsdecode(name) for name in self.out(*args, stdin=stdin).split(b"\0") if name]
+
+
+def _not_run(error: OSError) -> GitError:
+    return GitError(f"git could not be run: {error.strerror or error}", "Is git in the PATH?")

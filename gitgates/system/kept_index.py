@@ -11,6 +11,7 @@ import marshal
 import os
 
 from gitgates.errors import GitError
+from gitgates.record import Record
 from gitgates.system.indexes import copy_index
 from gitgates.system.own_objects import storing_env
 from gitgates.system.settings import with_settings
@@ -18,9 +19,13 @@ from gitgates.system.settings import with_settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeAlias
 
+    from gitgates.system.call import Called
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
+
+    Differences: TypeAlias = tuple[list[str], list[str], list[str]]
 
 _VERSION = 1
 _SUBMODULE = b"160000"
@@ -37,6 +42,21 @@ _SETTINGS = (
 )
 
 
+_DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
+_IGNORED = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
+
+
+class Look(Record):
+    """What git says of the working tree, compared with what is listed."""
+
+    differences: Differences  # what is gone, has changed, is a changed submodule
+    untracked: list[str]
+    head: str  # empty before the first commit
+    ignored: list[str]  # of what was untracked when it was taken in
+
+
 class KeptIndex:
     """Our index of one working tree. Its `git` works on it and stores in our object folder."""
 
@@ -50,6 +70,7 @@ class KeptIndex:
         self.extra: set[str] = set()
         self.dropped: set[str] = set()
         self.stored: tuple[str, str, float] = ("", "", 0.0)  # last tree, HEAD then, and when
+        self.has_changed = False  # against what `stored` was made from
         env = {
             **storing_env(roots, with_settings(git.env, _SETTINGS)),
             "GIT_INDEX_FILE": self._index_abs,
@@ -79,6 +100,7 @@ class KeptIndex:
         """Make it anew, from the user's index."""
         self.forget()
         self.extra, self.dropped, self.stored = set(), set(), ("", "", 0.0)
+        self.has_changed = True
         if os.path.lexists(f"{self._index_abs}.lock"):
             os.unlink(f"{self._index_abs}.lock")  # of a git that was killed; we hold our own lock
         self._read_users()
@@ -106,10 +128,26 @@ class KeptIndex:
         if os.path.lexists(self._index_abs):
             os.unlink(self._index_abs)
 
-    def differences(self) -> tuple[list[str], list[str], list[str]]:
+    def look(self) -> Look:
+        """Ask git everything at once that a snapshot begins with."""
+        asked = [(_DIFFERENCES, b""), (_UNTRACKED, b""), (_HEAD, b"")]
+        if self.extra:
+            asked.append((_IGNORED, _names(sorted(self.extra))))
+        differences, untracked, head, *ignored = self.git.ask_all(*asked)
+        return Look(
+            self.differences(differences),
+            self.untracked(untracked),
+            head.stdout.decode().strip(),
+            self.ignored_extra(ignored[0]) if ignored else [],
+        )
+
+    def differences(self, done: Called | None = None) -> Differences:
         """Return what is listed and is gone, has changed, and is a changed submodule."""
-        raw = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
-        fields = self.git.out(*raw).split(b"\0")
+        done = done or self.git.ask(*_DIFFERENCES)
+        if done.exit_status:
+            said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
+            raise GitError(f"git diff-files failed in {self.git.cwd_abs}: {said}")
+        fields = done.stdout.split(b"\0")
         gone: dict[str, None] = {}
         changed: dict[str, None] = {}
         modules: dict[str, None] = {}
@@ -143,12 +181,12 @@ class KeptIndex:
         """Take in what is in the working tree now."""
         self._update(("--add", "--remove", "--replace"), paths)
 
-    def untracked(self) -> list[str]:
+    def untracked(self, done: Called | None = None) -> list[str]:
         """Return what is not listed and not ignored; a repository of its own ends in a slash.
 
         Raises: GitError where a folder cannot be read.
         """
-        done = self.git.ask("ls-files", "-z", "--others", "--exclude-standard")
+        done = done or self.git.ask(*_UNTRACKED)
         said = os.fsdecode(done.stderr).strip()
         # An unreadable folder is only a warning to git: what is in it would be missing unseen.
         if done.exit_status or "could not open" in said:
@@ -167,20 +205,11 @@ class KeptIndex:
         self.extra.difference_update(paths)
         self._update(("--force-remove",), paths)
 
-    def ignored_extra(self) -> list[str]:
+    def ignored_extra(self, done: Called) -> list[str]:
         """Return what is untracked, was taken in, and is ignored by now."""
-        if not self.extra:
-            return []
-        stdin = _names(sorted(self.extra))
-        ask = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
-        done = self.git.ask(*ask, stdin=stdin)
         if done.exit_status > 1:
             raise GitError(f"git check-ignore failed: {os.fsdecode(done.stderr).strip()}")
         return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
-
-    def head(self) -> str:
-        """Return the id of HEAD; empty before the first commit."""
-        return self.git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
 
     def not_in(self, head: str, tree: str) -> list[str]:
         """Return the ids in `tree`, its own too, that the commit `head` does not have there."""
@@ -224,6 +253,8 @@ class KeptIndex:
 
     def _update(self, options: tuple[str, ...], paths: Iterable[str]) -> None:
         if names := _names(paths):
+            self.begin()
+            self.has_changed = True
             self.git.out("update-index", *options, "-z", "--stdin", stdin=names)
 
 

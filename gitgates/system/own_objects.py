@@ -56,6 +56,11 @@ def keep(roots: Roots, ids: Iterable[str]) -> list[str]:
     return missing
 
 
+def has(roots: Roots, object_id: str) -> bool:
+    """Tell whether an object is in our folder."""
+    return os.path.exists(_file(roots, object_id))
+
+
 def prune(roots: Roots, now_s: float | None = None, *, at_once: bool = False) -> int:
     """Remove what was in no snapshot for a month, once a day; return how many objects went.
 

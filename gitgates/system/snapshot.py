@@ -19,7 +19,7 @@ from gitgates.errors import GitError, LockError, StateError
 from gitgates.record import Record
 from gitgates.system import own_objects
 from gitgates.system.hidden import Hidden, find_hidden, show_saved
-from gitgates.system.kept_index import KeptIndex
+from gitgates.system.kept_index import KeptIndex, Look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,13 +131,17 @@ def _take_from_kept(roots: Roots, git: Git, hidden: Hidden) -> Snapshot:
 
 
 def _take_with(kept: KeptIndex, roots: Roots, hidden: Hidden) -> Snapshot:
-    kept.begin()
-    dirty = _add_tracked(kept)
-    left_out = _add_untracked(kept, hidden)
+    if hidden.entries:
+        kept.begin()  # what it will hold is not what is there
+    look = kept.look()
+    dirty = _add_tracked(kept, look)
+    left_out = _add_untracked(kept, hidden, look)
     if hidden.entries:
         show_saved(kept.git, roots, hidden)
-    tree = kept.git.out("write-tree").decode().strip()
-    _store_all(kept, roots, tree)
+    tree = kept.stored[0]
+    if kept.has_changed or hidden.entries or not (tree and own_objects.has(roots, tree)):
+        tree = kept.git.out("write-tree").decode().strip()
+    _store_all(kept, roots, (tree, look.head))
     if hidden.entries:
         kept.forget()  # it holds what is not in the working tree now
     else:
@@ -149,18 +153,19 @@ def _take_with(kept: KeptIndex, roots: Roots, hidden: Hidden) -> Snapshot:
     )
 
 
-def _add_tracked(kept: KeptIndex) -> list[str]:
+def _add_tracked(kept: KeptIndex, look: Look) -> list[str]:
     """Bring what we list up to date; return the submodules with changes of their own."""
-    gone, changed, modules = kept.differences()
+    gone, changed, modules = look.differences
     kept.drop(gone)
     kept.add([*changed, *modules, *kept.returned()])
     # What only has another commit checked out is in the tree now; the rest is not.
     return kept.differences()[2] if modules else []
 
 
-def _add_untracked(kept: KeptIndex, hidden: Hidden) -> dict[str, str]:
+def _add_untracked(kept: KeptIndex, hidden: Hidden, look: Look) -> dict[str, str]:
     """Add what is untracked; return what is left out, and why."""
-    kept.remove_extra(kept.ignored_extra())
+    was_listed = not kept.has_changed  # then what git said before still holds
+    kept.remove_extra(path for path in look.ignored if path in kept.extra)
     large = f"larger than {LIMIT_BYTES >> 20} MiB"
     grown = [path for path in kept.extra if _size(kept, path) > LIMIT_BYTES]
     kept.remove_extra(grown)
@@ -169,7 +174,7 @@ def _add_untracked(kept: KeptIndex, hidden: Hidden) -> dict[str, str]:
     shown = {entry.path for entry in hidden.entries}
     # Of another name than .git, git takes its own folder for anybody's.
     git_dir = os.path.relpath(kept.git.env["GIT_DIR"], kept.git.cwd_abs) + "/"
-    for path in kept.untracked():
+    for path in look.untracked if was_listed else kept.untracked():
         if path.endswith("/"):
             left_out[path.rstrip("/")] = "a repository of its own"
         elif not (path in left_out or path in shown or path.startswith(git_dir)):
@@ -188,12 +193,12 @@ def _size(kept: KeptIndex, path: str) -> int:
         return 0
 
 
-def _store_all(kept: KeptIndex, roots: Roots, tree: str) -> None:
+def _store_all(kept: KeptIndex, roots: Roots, now: tuple[str, str]) -> None:
     """Have everything that HEAD does not hold in our own folder, where git's gc does not come.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
     """
-    head = kept.head()
+    tree, head = now
     if kept.stored[:2] == (tree, head) and time.time() - kept.stored[2] < _STORED_S:
         return
     missing = own_objects.keep(roots, kept.not_in(head, tree))
