@@ -29,6 +29,14 @@ def test_what_passed_at_once_is_silent(tmp_path: Path) -> None:
     assert (run.turns, scene.ran(), run.answers("Stop"), run.person) == (2, 1, [], "")
 
 
+def test_talk_after_a_pass_runs_nothing_again(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    work = (write(scene.at("good.txt"), "x"), "done")
+    run = scene.run(*work, "because", bash("true"), "well", prompts=("one", "why?", "look"))
+    assert [r["result"] for r in run.results] == ["done", "because", "well"]
+    assert scene.ran() == 2  # after the work, and after a tool that may have changed anything
+
+
 def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> None:
     scene = Scene(tmp_path, f"[gates.check]\ncommand = 'test -e ../mended'\n{STOP}")
     run = scene.run(write(scene.at("a.txt"), "x"), "same", bash("touch ../mended"), "same", "3")
