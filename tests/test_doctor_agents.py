@@ -225,6 +225,10 @@ def in_process(repo: Repo) -> list[Any]:
     ("settings", "what"),
     [
         ({"disableAllHooks": True}, "`disableAllHooks` is true: Claude Code runs no hook at all"),
+        (
+            {"disableAllHooks": "true"},
+            "`disableAllHooks` is no boolean: Claude Code leaves the whole file out",
+        ),
         ({"env": {"GITGATES": "0"}}, "its `env` sets GITGATES=0: our hooks run no gate"),
     ],
 )
@@ -239,6 +243,51 @@ def test_a_switch_in_any_settings(ready: Repo, settings: dict[str, Any], what: s
         (ready.path / name).unlink()
         if before:
             ready.write(name, before)
+    assert agents(ready) == []
+
+
+def test_settings_that_count_more_switch_it_on_again(ready: Repo) -> None:
+    install(ready)
+    change(ready, env={"GITGATES": "0"})
+    assert only(ready).where == PROJECT
+    change(ready, LOCAL, env={"GITGATES": "1"})
+    assert agents(ready) == []
+
+
+def test_settings_that_skip_a_gate(ready: Repo) -> None:
+    install(ready)
+    change(ready, env={"GITGATES_SKIP": "g"})
+    found = only(ready)
+    assert (found.severity, found.where) == ("note", PROJECT)
+    assert found.what == "its `env` sets GITGATES_SKIP: our hooks skip gate `g`"
+
+
+def test_the_command_is_looked_for_in_the_path_of_the_settings(ready: Repo) -> None:
+    install(ready)
+    change(ready, env={"PATH": "/usr/bin:/bin"})
+    assert only(ready).what.startswith("`gitgates agent-hook claude` does not answer")
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"async": True}, "its `async` is true: Claude Code does not wait for it"),
+        ({"if": "Bash(git *)"}, "it has an `if`: Claude Code may not run it"),
+        ({"shell": "powershell"}, 'its `shell` is "powershell": it was not made for that'),
+        (
+            {"timeout": "75"},
+            "its `timeout` is no number: Claude Code leaves the whole file out",
+        ),
+    ],
+)
+def test_a_hook_that_is_not_waited_for(ready: Repo, more: dict[str, Any], what: str) -> None:
+    install(ready)
+    settings = json.loads((ready.path / PROJECT).read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0] |= more
+    ready.write(PROJECT, json.dumps(settings))
+    found = only(ready)
+    assert (found.severity, found.what) == ("problem", f"calls us at Stop, but {what}")
+    assert ready.gitgates(*found.mend.split()[1:]).returncode == 0
     assert agents(ready) == []
 
 

@@ -146,13 +146,11 @@ def test_the_event_with_gates_is_tried(repo: Repo, event: str) -> None:
         ("cat >/dev/null", "Stop goes through where a gate fails: it answers nothing"),
         ("echo fine", "Stop goes through where a gate fails: it answers 'fine'"),
         ("echo oops >&2; exit 1", "Stop goes through where a gate fails: it answers oops"),
+        ('echo \'{"decision": "block"}\'', "Stop is blocked where the gates pass"),
+        ("exit 2", "Stop is blocked where the gates pass"),
         (
-            'echo \'{"decision": "block"}\'',
-            'Stop goes through where a gate fails: it answers \'{"decision": "block"}\'',
-        ),
-        (
-            'echo \'{"decision": "block", "reason": "gitgates-doctor-proof"}\'',
-            "Stop is blocked where the gates pass",
+            'grep -q \'"true"\' gitgates.toml || echo \'{"decision": "block"}\'',
+            'Stop is blocked, but not for its gate: it answers \'{"decision": "block"}\'',
         ),
     ],
 )
@@ -167,6 +165,45 @@ def test_the_environment_of_the_settings_counts(repo: Repo) -> None:
     repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
     ((severity, where, _what),) = prove(repo)
     assert (severity, where) == ("problem", PROJECT)
+
+
+def test_of_two_settings_the_local_ones_count_more(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    settings = json.loads((repo.path / PROJECT).read_text())
+    repo.write(PROJECT, json.dumps({**settings, "env": {"GITGATES": "1"}}))
+    repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
+    assert [one[0] for one in prove(repo)] == ["problem"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"async": True}, {"if": "Bash(git *)"}, {"shell": "powershell"}, {"timeout": "45"}],
+)
+def test_what_the_client_would_not_wait_for_is_not_proved(
+    repo: Repo, more: dict[str, object]
+) -> None:
+    install(repo, STOP, "--agent", "claude")
+    settings = json.loads((repo.path / PROJECT).read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0] |= more
+    repo.write(PROJECT, json.dumps(settings))
+    doubt = "Stop is blocked where a gate fails, once the problems above are mended"
+    assert prove(repo) == [("note", PROJECT, doubt)]
+
+
+def test_what_the_client_does_not_run_is_not_proved(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    repo.write(".claude/settings.local.json", '{"disableAllHooks": true}')
+    assert [one[0] for one in prove(repo)] == ["note"]
+
+
+def test_an_event_without_gates_proves_nothing(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    text = (repo.path / PROJECT).read_text()
+    settings = json.loads(text)
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] += " || true"
+    repo.write(PROJECT, json.dumps(settings))
+    what = "calls us at no event that has gates and can be blocked: nothing to prove"
+    assert prove(repo) == [("note", PROJECT, what)]
 
 
 def test_the_plugin(repo: Repo) -> None:

@@ -41,7 +41,7 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
     if is_proof_wanted:
         from gitgates.doctor.prove import prove  # many processes, and seldom wanted
 
-        findings += prove(check_settings(roots.root_abs)[0], roots, env)
+        findings += prove(check_settings(roots.root_abs)[0], roots, env, findings)
     problems = sum(finding.severity == "problem" for finding in findings)
     if fmt == "json":
         text = _json(findings, ok=not problems)

@@ -8,8 +8,9 @@ import tempfile
 from itertools import product
 from shlex import quote
 
+from gitgates import environ
 from gitgates.doctor.attempt import Attempt, attempt
-from gitgates.doctor.claude_sources import Source, read_source, sources
+from gitgates.doctor.claude_sources import Source, environment, read_source, sources
 from gitgates.doctor.finding import Finding
 from gitgates.engine.environment import without_git
 from gitgates.hosts.claude_matcher import lets_through, samples
@@ -47,7 +48,7 @@ def check_agents(
     misplaced = _misplaced(roots, git, ours)
     if not wanted and not ours and not misplaced:
         return []
-    said = [finding for source in found for finding in _switches(source)]
+    said = [finding for source in found for finding in _switches(source)] + _set_off(found)
     said += misplaced
     if wanted or config is None:
         said += _missing(wanted, found)
@@ -56,7 +57,7 @@ def check_agents(
     said += _twice(ours)
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
-        alive = _alive(source, env)
+        alive = _alive(source, environment(found, env))
         if not alive and source.where not in trouble:
             alive = [_finding(source, "our hooks are there, and alive")._replace(severity="ok")]
         said += alive
@@ -72,17 +73,37 @@ def _switches(source: Source) -> list[Finding]:
     found = []
     if source.broken:
         found.append(_finding(source, f"cannot be read: {source.broken}", "mend the file"))
-    if source.settings.get("disableAllHooks") is True:
+    disabled = source.settings.get("disableAllHooks", False)
+    if disabled is not False:
         what = "`disableAllHooks` is true: Claude Code runs no hook at all"
+        if disabled is not True:
+            what = "`disableAllHooks` is no boolean: Claude Code leaves the whole file out"
         found.append(_finding(source, what, "take `disableAllHooks` out of it"))
     if source.scope == "managed" and source.settings.get("allowManagedHooksOnly") is True:
         what = "`allowManagedHooksOnly` is true: Claude Code runs no hooks but those of this file"
         found.append(_finding(source, what, "ask whoever manages this machine"))
-    set_here = source.settings.get("env")
-    if isinstance(set_here, dict) and set_here.get("GITGATES") == "0":
-        what = "its `env` sets GITGATES=0: our hooks run no gate"
-        found.append(_finding(source, what, "take GITGATES out of its `env`"))
     return found
+
+
+def _set_off(found: list[Source]) -> list[Finding]:
+    """Find what the `env` of the settings takes away; louder settings may give it back."""
+    theirs, said = environment(found, {}), []
+    for source in found:
+        table = source.settings.get("env")
+        names = {name for name, value in theirs.items() if str(_get(table, name)) == value}
+        mine = {name: theirs[name] for name in names}
+        if environ.is_off(mine):
+            what = "its `env` sets GITGATES=0: our hooks run no gate"
+            said.append(_finding(source, what, "take GITGATES out of its `env`"))
+        for gate, name in environ.skipped_gates(mine).items():
+            skips = _finding(source, f"its `env` sets {name}: our hooks skip gate `{gate}`")
+            mend = f"take {name} out of its `env`"
+            said.append(skips._replace(severity="note", mend=mend))
+    return said
+
+
+def _get(table: object, name: str) -> object:
+    return table.get(name) if isinstance(table, dict) else None
 
 
 def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> list[Finding]:
@@ -124,7 +145,11 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
         if one.event in _MATCHED and slips:
             what = f"its matcher `{one.matcher}` at {one.event} lets {', '.join(slips)} slip by"
             found.append(_finding(source, what, source.install))
-        if one.timeout_s < entry.timeout_s:
+        if one.loose:
+            found.append(
+                _finding(source, f"calls us at {one.event}, but {one.loose}", source.install)
+            )
+        elif one.timeout_s < entry.timeout_s:
             found.append(_too_short(source, one, entry))
     idle = [one.event for one in source.heard if one.event not in expected]
     if idle and source.scope != "plugin":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-from json import loads
 
 import gitgates
 from gitgates.errors import GitgatesError
@@ -37,6 +37,7 @@ class Heard(Record):
     matcher: str | None
     timeout_s: float
     command: str
+    loose: str = ""  # what it says that keeps it from blocking, and how
 
 
 class Source(Record):
@@ -74,6 +75,15 @@ def sources(roots: Roots, env: Mapping[str, str]) -> list[Source]:
     return found + _plugin(found)
 
 
+def environment(found: list[Source], env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of hooks: the client adds what the settings set."""
+    theirs = dict(env)
+    for source in _by_weight(found):
+        table = source.settings.get("env")
+        theirs |= {k: str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+    return theirs
+
+
 def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
     """Read one settings file."""
     path = os.path.relpath(path_abs, root_abs)
@@ -104,10 +114,16 @@ def _files(roots: Roots, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield from (("managed", path_abs) for path_abs in MANAGED)
 
 
+def _by_weight(found: list[Source]) -> list[Source]:
+    """Return the settings, those that count most last; a plugin has none."""
+    files = [source for source in found if source.scope in _LOUDER]
+    return sorted(files, key=lambda source: _LOUDER.index(source.scope))
+
+
 def _plugin(found: list[Source]) -> list[Source]:
     """Return our plugin, if the settings that count most enable it."""
     enabled: dict[str, bool] = {}
-    for source in sorted(found, key=lambda source: _LOUDER.index(source.scope)):
+    for source in _by_weight(found):
         table = source.settings.get("enabledPlugins")
         if isinstance(table, dict):
             enabled |= {name: bool(value) for name, value in table.items()}
@@ -116,7 +132,7 @@ def _plugin(found: list[Source]) -> list[Source]:
         return []
     package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
     with open(os.path.join(package_abs, "plugin/claude/hooks/hooks.json"), "rb") as file:
-        hooks = loads(file.read())["hooks"]
+        hooks = json.loads(file.read())["hooks"]
     # Its command hides that we are missing; the check is about the one inside of it.
     heard = [
         _heard(event, group, {**one, "command": BARE}) for event, group, one in _handlers(hooks)
@@ -148,4 +164,18 @@ def _heard(event: str, group: dict[str, Any], handler: dict[str, Any]) -> Heard:
         matcher=matcher if isinstance(matcher, str) else None,
         timeout_s=_USUAL_OF.get(event, _USUAL_S) if known is None else known,
         command=str(handler["command"]),
+        loose=_loose(handler),
     )
+
+
+def _loose(handler: dict[str, Any]) -> str:
+    """Return why the client would not wait for a hook, or not run it. Tried with 2.1.329."""
+    if handler.get("async") is True:
+        return "its `async` is true: Claude Code does not wait for it"
+    if handler.get("if"):
+        return "it has an `if`: Claude Code may not run it"
+    if handler.get("shell") not in (None, "bash"):
+        return f"its `shell` is {json.dumps(handler['shell'])}: it was not made for that"
+    if not isinstance(handler.get("timeout", 1), int | float):
+        return "its `timeout` is no number: Claude Code leaves the whole file out"
+    return ""

@@ -31,13 +31,17 @@ _COMMIT = "git add -A && git commit -q -m work"
 _PUSH = "git push -q origin HEAD:refs/heads/main"
 
 
-def prove(config: Config | None, roots: Roots, env: Mapping[str, str]) -> list[Finding]:
+def prove(
+    config: Config | None, roots: Roots, env: Mapping[str, str], looked: list[Finding]
+) -> list[Finding]:
     """Try each installed host; return one finding for each, or that there is none.
+
+    `looked`: what was found without trying.
 
     Raises: GitError where no repository can be made to try them in.
     """
     folder_abs = hooks_folder(Git(cwd_abs=roots.root_abs, env=env), roots).path_abs
-    found = [*_git(folder_abs, roots, env), *prove_agents(config, roots, env)]
+    found = [*_git(folder_abs, roots, env), *prove_agents(config, roots, env, looked)]
     if found:
         return found
     what = "nothing of ours that a commit, a push or an agent fires is installed: nothing to prove"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from gitgates.doctor.claude_sources import sources
+from gitgates.doctor.claude_sources import environment, sources
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _WRITE = {"tool_name": "Write", "tool_use_id": "toolu_doctor"}
 _STOP = {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []}
 _AGENT = {"agent_id": "doctor", "agent_type": "doctor"}
+_EXIT_BLOCK = 2
 _PROVABLE: dict[str, dict[str, Any]] = {
     "Stop": _STOP,
     "SubagentStop": {**_STOP, **_AGENT},
@@ -34,33 +35,49 @@ _PROVABLE: dict[str, dict[str, Any]] = {
 }
 
 
-def prove_agents(config: Config | None, roots: Roots, env: Mapping[str, str]) -> list[Finding]:
-    """Try the hook of each settings file that has one of ours; return one finding for each."""
+def prove_agents(
+    config: Config | None, roots: Roots, env: Mapping[str, str], looked: list[Finding]
+) -> list[Finding]:
+    """Try the hook of each settings file that has one of ours; return one finding for each.
+
+    `looked`: what looking has found. A command that blocks proves nothing where the client does not
+    run it, or does not wait for it.
+    """
     found = sources(roots, env)
-    theirs = {**env}
-    for source in reversed(found):  # the nearest settings count most
-        table = source.settings.get("env")
-        theirs |= {k: str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+    theirs = environment(found, env)
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
-    return [_try(source, gated, theirs) for source in found if source.heard]
+    tried = [_try(source, gated, theirs) for source in found if source.heard]
+    if not any(one.check == "agent" and one.severity == "problem" for one in looked):
+        return tried
+    return [_in_doubt(one) if one.severity == "ok" else one for one in tried]
+
+
+def _in_doubt(proved: Finding) -> Finding:
+    what = proved.what.removeprefix("proved: ")
+    return proved._replace(severity="note", what=f"{what}, once the problems above are mended")
 
 
 def _try(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
-    """Try the event that most hangs on: one that has gates, where there is one."""
+    """Try the event that most hangs on: one that has gates."""
     heard = {one.event: one.command for one in source.heard if one.event in _PROVABLE}
     order = [event for event in _PROVABLE if event in heard]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")
     if not order:
         return fine._replace(severity="note", what="calls us at no event that can be blocked")
-    event = next((event for event in order if event in gated), order[0])
+    event = next((event for event in order if event in gated), "" if gated else order[0])
+    if not event:
+        what = "calls us at no event that has gates and can be blocked: nothing to prove"
+        return fine._replace(severity="note", what=what)
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
     passed = _trial(heard[event], Trial(event, True, env))
     failed = _trial(heard[event], Trial(event, False, env))
     if _is_block(passed):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
+    why = failed.trouble or failed.last_line or _first_words(failed.stdout)
     if not _is_block(failed):
-        why = failed.trouble or failed.last_line or _first_words(failed.stdout)
         return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
+    if GATE not in failed.stdout.decode("utf-8", "replace"):
+        return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")
 
 
@@ -89,12 +106,14 @@ def _trial(command: str, trial: Trial) -> Answered:
 
 
 def _is_block(said: Answered) -> bool:
-    """Tell whether the client would block for this answer, and whether it is for our gate."""
+    """Tell whether the client would block for this answer, whoever it is from."""
+    if said.exit_status == _EXIT_BLOCK:
+        return True
     try:
         answer = json.loads(said.stdout)
     except ValueError:
         return False
-    if not isinstance(answer, dict) or GATE not in said.stdout.decode("utf-8", "replace"):
+    if not isinstance(answer, dict):
         return False
     own = answer.get("hookSpecificOutput")
     denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
