@@ -53,6 +53,13 @@ def test_hook_of_another_manager(repo: Repo, name: str) -> None:
     assert examine(repo) == []
 
 
+def test_husky_whose_script_runs_us(repo: Repo) -> None:
+    alone(repo).write(".git/hooks/pre-commit", f"#!/bin/sh\n{FOREIGN['husky']}").chmod(0o755)
+    repo.write(".husky/pre-commit", "gitgates run pre-commit\n")
+    what = "is husky's, whose settings speak of gitgates"
+    assert examine(repo)[0] == on_hook(severity="note", what=what, mend="")
+
+
 def test_hook_of_nobody_that_we_know(repo: Repo) -> None:
     path = alone(repo).write(".git/hooks/pre-commit", "#!/bin/sh\necho mine\n")
     path.chmod(0o755)

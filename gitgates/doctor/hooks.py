@@ -127,7 +127,7 @@ def _names_us(look_: Look, settings: tuple[str, ...]) -> bool:
     root_abs = look_.place.roots.root_abs
     for name in settings:
         try:
-            with open(os.path.join(root_abs, name), "rb") as file:
+            with open(os.path.join(root_abs, name.format(hook=look_.hook)), "rb") as file:
                 if b"gitgates" in file.read():
                     return True
         except OSError:

@@ -14,7 +14,7 @@ class Manager(Record):
 
     name: str
     marks: tuple[bytes, ...]  # any of these in a hook tells it
-    settings: tuple[str, ...]  # its settings files
+    settings: tuple[str, ...]  # its settings files; {hook}: one for each hook
     kept: str = ""  # what it adds to the name of a hook that was there
     runs_kept: bool = False
 
@@ -45,7 +45,7 @@ MANAGERS = (
         ),
         ".old",
     ),
-    Manager("husky", (b'. "$(dirname "$0")/h"', b"/_/husky.sh", b"husky"), ()),
+    Manager("husky", (b'. "$(dirname "$0")/h"', b"/_/husky.sh", b"husky"), (".husky/{hook}",)),
     Manager("overcommit", (b"Overcommit hook", b"overcommit"), (".overcommit.yml",)),
     Manager(
         "hk",
