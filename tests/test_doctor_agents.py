@@ -147,6 +147,23 @@ def test_an_event_that_nothing_needs(ready: Repo) -> None:
     assert (found.severity, found.what) == ("note", "calls us at PreCompact, which nothing needs")
 
 
+def test_what_others_may_need_is_not_spoken_of(ready: Repo) -> None:
+    install(ready, "--scope", "user")
+    ready.config(CONFIG.replace("PreToolUse", "PostToolUse"))
+    install(ready, "--scope", "user")
+    ready.config(CONFIG.partition("[hooks.PreToolUse]")[0])
+    assert agents(ready) == []
+
+
+def test_nothing_needs_any_of_them(ready: Repo) -> None:
+    install(ready)
+    ready.config('[gates.g]\ncommand = "true"\n')
+    found = only(ready)
+    assert (found.severity, found.mend) == ("note", "gitgates uninstall-hooks --agent claude")
+    assert ready.gitgates(*found.mend.split()[1:]).returncode == 0
+    assert agents(ready) == []
+
+
 def test_a_hook_of_somebodys_own_that_speaks_of_us(ready: Repo) -> None:
     install(ready)
     hook = {"type": "command", "command": "cd x && gitgates agent-hook claude"}

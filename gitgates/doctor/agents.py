@@ -152,9 +152,10 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
         elif one.timeout_s < entry.timeout_s:
             found.append(_too_short(source, one, entry))
     idle = [one.event for one in source.heard if one.event not in expected]
-    if idle and source.scope != "plugin":
+    if idle and source.scope in ("project", "local"):  # others are for more than this repository
         what = f"calls us at {', '.join(dict.fromkeys(idle))}, which nothing needs"
-        found.append(_finding(source, what, source.install)._replace(severity="note"))
+        mend = source.install if wanted else source.uninstall
+        found.append(_finding(source, what, mend)._replace(severity="note"))
     return found
 
 
