@@ -338,3 +338,17 @@ def test_half_a_block_refuses_before_anything_is_written(ready: Repo) -> None:
     ready.write("CLAUDE.md", "<!-- gitgates: begin -->\n")
     assert "nobody knows where our block is" in ask(ready, "install", "--claude-md", status=78)
     assert not (ready.path / ".claude").exists()
+
+
+def test_a_claude_md_that_is_not_ours_to_read_does_not_matter(ready: Repo) -> None:
+    ask(ready, "install")
+    (ready.path / "CLAUDE.md").write_bytes(b"caf\xe9\n")
+    assert "only our hooks were in it" in ask(ready, "uninstall")
+
+
+def test_half_a_block_is_left_alone_and_the_hooks_are_out(ready: Repo) -> None:
+    ask(ready, "install")
+    ready.write("CLAUDE.md", "<!-- gitgates: begin -->\n")
+    said = ask(ready, "uninstall", status=78)
+    assert "the file was left alone" in said
+    assert not (ready.path / ".claude").exists()

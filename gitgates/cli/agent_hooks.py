@@ -111,6 +111,8 @@ def _put_rules(roots: Roots, texts: tuple[str | None, str]) -> None:
 
 def _take_rules(roots: Roots) -> None:
     path_abs = os.path.join(roots.root_abs, claude_md.FILE)
+    if not own_file.holds(path_abs, claude_md.BEGIN):
+        return
     before = own_file.read(path_abs)
     after = None if before is None else claude_md.without(before)
     if after == before:

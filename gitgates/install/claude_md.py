@@ -61,7 +61,7 @@ def find(text: str) -> tuple[int, int]:
         raise ConfigError(
             f"{FILE}: nobody knows where our block is: `{BEGIN}` stands there {len(begins)} times, "
             f"and `{END}` {len(ends)} times, each on a line of its own",
-            "Take the block out by hand; nothing was changed.",
+            "Take the block out by hand; the file was left alone.",
         )
     return begins[0], ends[0] + len(END)
 

@@ -23,12 +23,21 @@ def read(path_abs: str) -> str | None:
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{path_abs}: is no UTF-8: byte {error.start}: {error.reason}",
-            "Save it as UTF-8; nothing was changed.",
+            "Save it as UTF-8; it was left alone.",
         ) from error
     except OSError as error:
         raise ConfigError(
             f"{path_abs}: cannot be read: {error.strerror}", "Nothing was changed."
         ) from error
+
+
+def holds(path_abs: str, mark: str) -> bool:
+    """Tell whether a mark of ours may be in a file; whatever else is in it does not matter."""
+    try:
+        with open(path_abs, "rb") as file:
+            return mark.encode() in file.read()
+    except OSError:
+        return False
 
 
 def replace(path_abs: str, before: str | None, after: str | None) -> None:
