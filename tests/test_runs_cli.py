@@ -253,3 +253,35 @@ def test_hostile_names_have_no_effect_on_the_terminal(repo: Repo) -> None:
         shown = repo.gitgates("runs", *args).stdout.decode()
         assert "x y" in shown
         assert not set(shown) & set("\x1b\x07\u202e")
+
+
+@pytest.mark.parametrize("name", ["summary.md", "result.json"])
+@pytest.mark.parametrize("how", ["folder", "link", "pipe"])
+def test_results_that_are_no_file(repo: Repo, name: str, how: str) -> None:
+    run_id = cycle(repo, FAILED)
+    path = Path(state(repo)) / "runs" / run_id / name
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how == "link":
+        path.symlink_to("/etc/passwd")
+    else:
+        os.mkfifo(path)
+    fmt = "json" if name == "result.json" else "text"
+    done = repo.gitgates("runs", "show", run_id, "--format", fmt)
+    if how == "pipe":
+        assert (done.returncode, done.stdout) == (0, b"")
+    else:
+        assert done.returncode == 73
+        assert b"cannot be read" in done.stderr
+        assert b"Traceback" not in done.stderr
+    assert repo.gitgates("runs").returncode == 0
+
+
+def test_a_number_beyond_measure_is_damage(repo: Repo) -> None:
+    run_id = cycle(repo, FAILED)
+    path = Path(state(repo)) / "runs" / run_id / "result.json"
+    document = json.loads(path.read_text())
+    document["quality_gates"]["attempts"][0]["fed_back_bytes"] = 10**400
+    path.write_text(json.dumps(document))
+    assert lines(repo, "runs", "stats") == ["no run with results is kept here"]

@@ -64,7 +64,12 @@ def show(run_id: str, fmt: str) -> int:
     """
     roots = _roots()
     run_abs = f"{roots.state_abs}/runs/{_find(roots, run_id)}"
-    data = run_files.read_result(run_abs) if fmt == "json" else run_files.read_summary(run_abs)
+    try:
+        data = run_files.read_result(run_abs) if fmt == "json" else run_files.read_summary(run_abs)
+    except OSError as error:
+        raise errors.StateError(
+            f"the results in {run_abs} cannot be read: {error.strerror}", "Look at its files."
+        ) from error
     if data is None:
         raise errors.UsageError(
             f"{os.path.basename(run_abs)} has no results",

@@ -94,7 +94,7 @@ def count(number: int, what: str) -> str:
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
     if run["outcome"] is None:
-        return (run["execution_id"], "", "", "", "", "logs only")
+        return (cleaned(run["execution_id"]), "", "", "", "", "logs only")
     failed = run["failed"][:_FAILED_SHOWN]
     names = ", ".join(map(cleaned, failed)) + (", …" if len(run["failed"]) > len(failed) else "")
     return (

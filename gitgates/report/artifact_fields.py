@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitgates.record import Record
 
 VERSION = 1
-_MOST = 1e12  # seconds
+_MOST = 1e12  # seconds, bytes
 
 
 class Field(Record):
@@ -142,7 +142,7 @@ def _fits(value: object, kind: str) -> bool:
         case "text":
             return isinstance(value, str)
         case "whole number":
-            return isinstance(value, int) and not isinstance(value, bool)
+            return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST
         case "number":
             return (
                 isinstance(value, int | float) and not isinstance(value, bool) and _is_real(value)

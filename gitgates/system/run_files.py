@@ -170,7 +170,7 @@ def _copy_log(from_abs: str, to_abs: str) -> None:
 
 def _read(path_abs: str) -> bytes | None:
     try:
-        fd = os.open(path_abs, os.O_RDONLY | os.O_NOFOLLOW)
+        fd = os.open(path_abs, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     with open(fd, "rb") as file:
