@@ -244,7 +244,7 @@ def in_process(repo: Repo) -> list[Any]:
         ({"disableAllHooks": True}, "`disableAllHooks` is true: Claude Code runs no hook at all"),
         (
             {"disableAllHooks": "true"},
-            "`disableAllHooks` is no boolean: Claude Code leaves the whole file out",
+            "`disableAllHooks` is no boolean: Claude Code runs no hook of this file",
         ),
         ({"env": {"GITGATES": "0"}}, "its `env` sets GITGATES=0: our hooks run no gate"),
     ],
@@ -269,6 +269,10 @@ def test_settings_that_count_more_switch_it_on_again(ready: Repo) -> None:
     assert only(ready).where == PROJECT
     change(ready, LOCAL, env={"GITGATES": "1"})
     assert agents(ready) == []
+    change(ready, disableAllHooks=True)
+    assert only(ready).where == PROJECT
+    change(ready, LOCAL, disableAllHooks=False)
+    assert agents(ready) == []
 
 
 def test_settings_that_skip_a_gate(ready: Repo) -> None:
@@ -291,9 +295,12 @@ def test_the_command_is_looked_for_in_the_path_of_the_settings(ready: Repo) -> N
         ({"async": True}, "its `async` is true: Claude Code does not wait for it"),
         ({"if": "Bash(git *)"}, "it has an `if`: Claude Code may not run it"),
         ({"shell": "powershell"}, 'its `shell` is "powershell": it was not made for that'),
+        ({"timeout": "75"}, "its `timeout` is no number: Claude Code leaves it out"),
+        ({"timeout": True}, "its `timeout` is no number: Claude Code leaves it out"),
+        ({"async": "no"}, "its `async` is no boolean: Claude Code leaves it out"),
         (
-            {"timeout": "75"},
-            "its `timeout` is no number: Claude Code leaves the whole file out",
+            {"statusMessage": 5},
+            "its `statusMessage` is no text: Claude Code leaves it out",
         ),
     ],
 )
@@ -305,6 +312,18 @@ def test_a_hook_that_is_not_waited_for(ready: Repo, more: dict[str, Any], what: 
     found = only(ready)
     assert (found.severity, found.what) == ("problem", f"calls us at Stop, but {what}")
     assert ready.gitgates(*found.mend.split()[1:]).returncode == 0
+    assert agents(ready) == []
+
+
+@pytest.mark.parametrize("matcher", [5, None])
+def test_a_matcher_that_is_no_text(ready: Repo, matcher: object) -> None:
+    install(ready)
+    settings = json.loads((ready.path / PROJECT).read_text())
+    settings["hooks"]["Stop"][0]["matcher"] = matcher
+    ready.write(PROJECT, json.dumps(settings))
+    what = "calls us at Stop, but its `matcher` is no text: Claude Code leaves it out"
+    assert only(ready).what == what
+    install(ready)
     assert agents(ready) == []
 
 
@@ -327,6 +346,13 @@ def test_broken_settings(ready: Repo) -> None:
     found = only(ready)
     assert found.where == LOCAL
     assert found.what == "cannot be read: 1:9: got `}`, expected a key in double quotes"
+
+
+def test_of_broken_settings_nobody_knows_what_they_hold(ready: Repo) -> None:
+    install(ready)
+    path = ready.path / PROJECT
+    path.write_text(path.read_text().replace("{", '{"a": 1, "a": 2,', 1))
+    assert only(ready).what.endswith("stands there twice")
 
 
 # Elsewhere, and twice

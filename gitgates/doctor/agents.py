@@ -10,7 +10,7 @@ from shlex import quote
 
 from gitgates import environ
 from gitgates.doctor.attempt import Attempt, attempt
-from gitgates.doctor.claude_sources import Source, environment, read_source, sources
+from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
 from gitgates.doctor.finding import Finding
 from gitgates.engine.environment import without_git
 from gitgates.hosts.claude_matcher import lets_through, samples
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 _INSTALL = "gitgates install-hooks --agent claude"
+_ENABLE = "take `disableAllHooks` out of it"
 _MATCHED = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop")
 # A payload as the client sends it; there is nothing to check where it comes from.
 _PAYLOAD = {
@@ -48,7 +49,8 @@ def check_agents(
     misplaced = _misplaced(roots, git, ours)
     if not wanted and not ours and not misplaced:
         return []
-    said = [finding for source in found for finding in _switches(source)] + _set_off(found)
+    said = _disabled(found) + [finding for source in found for finding in _switches(source)]
+    said += _set_off(found)
     said += misplaced
     if wanted or config is None:
         said += _missing(wanted, found)
@@ -73,16 +75,21 @@ def _switches(source: Source) -> list[Finding]:
     found = []
     if source.broken:
         found.append(_finding(source, f"cannot be read: {source.broken}", "mend the file"))
-    disabled = source.settings.get("disableAllHooks", False)
-    if disabled is not False:
-        what = "`disableAllHooks` is true: Claude Code runs no hook at all"
-        if disabled is not True:
-            what = "`disableAllHooks` is no boolean: Claude Code leaves the whole file out"
-        found.append(_finding(source, what, "take `disableAllHooks` out of it"))
+    if not isinstance(source.settings.get("disableAllHooks", False), bool):
+        what = "`disableAllHooks` is no boolean: Claude Code runs no hook of this file"
+        found.append(_finding(source, what, _ENABLE))
     if source.scope == "managed" and source.settings.get("allowManagedHooksOnly") is True:
         what = "`allowManagedHooksOnly` is true: Claude Code runs no hooks but those of this file"
         found.append(_finding(source, what, "ask whoever manages this machine"))
     return found
+
+
+def _disabled(found: list[Source]) -> list[Finding]:
+    source = loudest(found, "disableAllHooks")
+    if source is None or source.settings["disableAllHooks"] is not True:
+        return []
+    what = "`disableAllHooks` is true: Claude Code runs no hook at all"
+    return [_finding(source, what, _ENABLE)]
 
 
 def _set_off(found: list[Source]) -> list[Finding]:
@@ -122,6 +129,10 @@ def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> list[Finding]:
     if not missing:
         return said
     writable = [one for one in found if one.heard and one.scope != "managed"]
+    if not writable and any(one.broken for one in found):
+        return (
+            said  # nobody knows what is in there, and nothing can be installed before it is mended
+        )
     if not writable:
         what = f"Claude Code runs none of the gates: it does not call us at {', '.join(missing)}"
         where = os.path.join(agents.FOLDER, "settings.json")

@@ -28,6 +28,9 @@ _LOUDER = ("user", "project", "local", "managed")
 # What the client waits, where the settings say nothing.
 _USUAL_S = 600.0
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
+# Where the client finds another kind, it leaves the hook out.
+_KINDS: dict[str, type] = {"timeout": float, "statusMessage": str, "async": bool}
+_WORDS = {float: "number", str: "text", bool: "boolean"}
 
 
 class Heard(Record):
@@ -82,6 +85,11 @@ def environment(found: list[Source], env: Mapping[str, str]) -> dict[str, str]:
         table = source.settings.get("env")
         theirs |= {k: str(v) for k, v in table.items()} if isinstance(table, dict) else {}
     return theirs
+
+
+def loudest(found: list[Source], key: str) -> Source | None:
+    """Return the settings whose word on a key counts; None where none has one."""
+    return next((one for one in reversed(_by_weight(found)) if key in one.settings), None)
 
 
 def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
@@ -164,11 +172,11 @@ def _heard(event: str, group: dict[str, Any], handler: dict[str, Any]) -> Heard:
         matcher=matcher if isinstance(matcher, str) else None,
         timeout_s=_USUAL_OF.get(event, _USUAL_S) if known is None else known,
         command=str(handler["command"]),
-        loose=_loose(handler),
+        loose=_loose(group, handler),
     )
 
 
-def _loose(handler: dict[str, Any]) -> str:
+def _loose(group: dict[str, Any], handler: dict[str, Any]) -> str:
     """Return why the client would not wait for a hook, or not run it. Tried with 2.1.329."""
     if handler.get("async") is True:
         return "its `async` is true: Claude Code does not wait for it"
@@ -176,6 +184,11 @@ def _loose(handler: dict[str, Any]) -> str:
         return "it has an `if`: Claude Code may not run it"
     if handler.get("shell") not in (None, "bash"):
         return f"its `shell` is {json.dumps(handler['shell'])}: it was not made for that"
-    if not isinstance(handler.get("timeout", 1), int | float):
-        return "its `timeout` is no number: Claude Code leaves the whole file out"
+    if not isinstance(group.get("matcher", ""), str):
+        return "its `matcher` is no text: Claude Code leaves it out"
+    for key, kind in _KINDS.items():
+        value = handler.get(key, kind())
+        number = kind is float and isinstance(value, int) and not isinstance(value, bool)
+        if not isinstance(value, kind) and not number:
+            return f"its `{key}` is no {_WORDS[kind]}: Claude Code leaves it out"
     return ""
