@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -115,6 +116,33 @@ def test_a_persons_own_settings_of_git_do_not_matter(repo: Repo) -> None:
     repo.git("config", "--global", "commit.gpgSign", "true")
     repo.git("config", "--global", "gpg.program", "false")
     assert [one[0] for one in prove(repo)] == ["ok"]
+
+
+def test_a_persons_own_hooks_do_not_run(repo: Repo, tmp_path: Path) -> None:
+    install(repo, COMMIT)
+    for name in ("commit-msg", "post-commit"):
+        hook = tmp_path / "template/hooks" / name
+        hook.parent.mkdir(parents=True, exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'; exit 1\n")
+        hook.chmod(0o755)
+    repo.git("config", "--global", "init.templateDir", str(tmp_path / "template"))
+    assert [one[0] for one in prove(repo)] == ["ok"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_push_that_a_person_would_sign(repo: Repo) -> None:
+    install(repo, f'{GATE}[hooks.pre-push]\ngates = ["g"]\n')
+    repo.git("config", "--global", "push.gpgSign", "true")
+    assert [one[0] for one in prove(repo)] == ["ok"]
+
+
+def test_without_a_repository_to_try_in_the_rest_is_told(repo: Repo, program: Path) -> None:
+    install(repo, COMMIT)
+    git = program.parent / "git"
+    git.write_text(f'#!/bin/sh\n[ "$1" = init ] && exit 1\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    what = "no repository to try hosts in: exit status 1"
+    assert prove(repo) == [("problem", str(repo.path), what)]
 
 
 def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path) -> None:

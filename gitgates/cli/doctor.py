@@ -9,14 +9,12 @@ import click
 from gitgates import environ, errors
 from gitgates.cli.output import stdout
 from gitgates.doctor.examine import examine
+from gitgates.doctor.finding import Finding
 from gitgates.doctor.settings import check_settings
 from gitgates.system.roots import current_folder, find_roots
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.doctor.finding import Finding
-
 _VERSION = 1
+_ROOM = "make room in the folder for temporary files, or set TMPDIR to another one"
 _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 
 
@@ -41,7 +39,14 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
     if is_proof_wanted:
         from gitgates.doctor.prove import prove  # many processes, and seldom wanted
 
-        findings += prove(check_settings(roots.root_abs)[0], roots, env, findings)
+        try:
+            findings += prove(check_settings(roots.root_abs)[0], roots, env, findings)
+        except (
+            errors.GitError,
+            OSError,
+        ) as error:  # what was found by looking is told all the same
+            what = error.message if isinstance(error, errors.GitError) else str(error)
+            findings.append(Finding("problem", "proof", roots.root_abs, what, _ROOM))
     problems = sum(finding.severity == "problem" for finding in findings)
     if fmt == "json":
         text = _json(findings, ok=not problems)

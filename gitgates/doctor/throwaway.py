@@ -21,11 +21,12 @@ command = "@COMMAND@"
 [hooks.@HOOK@]
 gates = ["{GATE}"]
 """
-# Whatever the person's own git is told to do, no commit here is signed, and hooks are our copies.
+# Whatever the person's own git is told to do, nothing here is signed, and the only hooks are ours.
 _SETUP = """\
-git init -q . && git config core.hooksPath "$PWD/.git/hooks" && git config commit.gpgSign false &&
+git init -q --template= . && git init -q --bare --template= ../remote && mkdir -p .git/hooks &&
+git config core.hooksPath "$PWD/.git/hooks" && git remote add origin ../remote &&
+git config commit.gpgSign false && git config push.gpgSign false &&
 git config user.name doctor && git config user.email doctor@example.invalid &&
-git init -q --bare ../remote && git remote add origin ../remote && mkdir -p .git/hooks &&
 git commit -q --allow-empty -m start && git add -A && git commit -q -m settings
 """
 
@@ -56,7 +57,8 @@ class Throwaway:
         done = self.run(_SETUP)
         if done.exit_status != 0:
             self._folder.cleanup()
-            raise GitError(f"no repository to try hosts in: {done.trouble or done.last_line}")
+            why = done.trouble or done.last_line or f"exit status {done.exit_status}"
+            raise GitError(f"no repository to try hosts in: {why}")
         return self
 
     def __exit__(self, *exc: object) -> None:
