@@ -245,6 +245,15 @@ def test_a_folder_in_the_place_of_the_file(ready: Repo) -> None:
     assert "cannot be read: Is a directory" in ask(ready, "install", status=78)
 
 
+@pytest.mark.parametrize("verb", ["install-hooks", "uninstall-hooks"])
+def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(ready: Repo, verb: str) -> None:
+    (ready.path / ".claude").mkdir()
+    os.mkfifo(ready.path / ".claude/settings.json")
+    done = ready.gitgates(verb, "--agent", "claude")
+    assert done.returncode == 78
+    assert b"settings.json: is no regular file" in done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written(ready: Repo) -> None:
     folder = ready.path / ".claude"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
@@ -16,8 +17,9 @@ def read(path_abs: str) -> str | None:
     Raises: ConfigError where it cannot be read, or is no UTF-8.
     """
     try:
-        with open(path_abs, encoding="utf-8", newline="") as file:
-            return file.read()
+        with open(path_abs, encoding="utf-8", newline="", opener=_at_once) as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
@@ -29,13 +31,19 @@ def read(path_abs: str) -> str | None:
         raise ConfigError(
             f"{path_abs}: cannot be read: {error.strerror}", "Nothing was changed."
         ) from error
+    raise ConfigError(f"{path_abs}: is no regular file", "Look at it; it was left alone.")
+
+
+def _at_once(path_abs: str, flags: int) -> int:
+    # Without waiting: a pipe in its place would hold us up for ever.
+    return os.open(path_abs, flags | os.O_NONBLOCK)
 
 
 def holds(path_abs: str, mark: str) -> bool:
     """Tell whether a mark of ours may be in a file; whatever else is in it does not matter."""
     try:
-        with open(path_abs, "rb") as file:
-            return mark.encode() in file.read()
+        with open(path_abs, "rb", opener=_at_once) as file:
+            return mark.encode() in (file.read() or b"")
     except OSError:
         return False
 
