@@ -96,6 +96,20 @@ def test_the_session_that_is_meant(checked: Repo, args: tuple[str, ...], env: st
     }
 
 
+def test_from_another_worktree(checked: Repo, tmp_path: Path) -> None:
+    checked.git("add", ".")
+    checked.git("commit", "-qm", "base")
+    checked.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    linked = Repo(tmp_path / "linked")
+    journal = begin(checked, "s1")
+    there = session_journal(str(checked.path / ".git/worktrees/linked/gitgates"), "s1")
+    there.append(prompt("p1"), round_fact("passed"))
+    done = say(linked, env="s1")
+    assert (done.returncode, done.stdout) == (0, NOTED), done.stderr
+    assert len(known(journal).cannot_fix) == 1
+    assert known(there).cannot_fix == ()
+
+
 def test_edits_between_do_not_hide_who_waits(checked: Repo) -> None:
     edit = round_fact("passed", hook="PostToolUse", statuses=[])
     journal = begin(checked, "s1", edit)

@@ -6,7 +6,7 @@ import os
 
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
-from gitgates.system.journal import Journal
+from gitgates.system.journal import FOLDER, Journal
 from gitgates.system.own_objects import object_env
 from gitgates.system.snapshot import take
 
@@ -49,14 +49,10 @@ def first_tree(place: Place, session: Session) -> str:
 def _began_elsewhere(place: Place) -> float:
     """Return when the session began in another worktree of the repository; 0 where it did not."""
     name = os.path.basename(place.journal.path_abs)
-    common_abs = place.roots.common_dir_abs
-    linked_abs = f"{common_abs}/worktrees"
-    linked = os.listdir(linked_abs) if os.path.isdir(linked_abs) else []
     times = []
-    for folder in (common_abs, *(f"{linked_abs}/{each}" for each in linked)):
-        if folder != place.roots.git_dir_abs:
-            facts = Journal(f"{folder}/gitgates/sessions/{name}").read()
-            times += [float(fact["t"]) for fact in facts[:1]]
+    for state_abs in place.roots.states_abs[1:]:
+        facts = Journal(f"{state_abs}/{FOLDER}/{name}").read()
+        times += [float(fact["t"]) for fact in facts[:1]]
     return min(times, default=0.0)
 
 

@@ -10,7 +10,7 @@ from gitgates.cli.places import configuration, here
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
 from gitgates.policies.session import Session, fold
-from gitgates.system.journal import Journal, session_journal, sessions
+from gitgates.system.journal import Journal, file_name, sessions
 from gitgates.system.ledger import record
 
 TYPE_CHECKING = False
@@ -40,16 +40,16 @@ def command(gate: str, reason: str, session: str | None) -> int:
     _check_gate(gate, configuration(roots))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
-    journal = _find_session(roots, gate, session or environ.read().get(_SESSION, ""))
-    known = _read(journal)
+    journals = _find_journals(roots, gate, session or environ.read().get(_SESSION, ""))
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
-    try:
-        prompts = _prompts(known, gate)
-        journal.append(*({"what": "cannot-fix", "prompt": one, **fields} for one in prompts))
-        record(roots.shared_state_abs, "cannot-fix", {**fields, "root": roots.root_abs})
-    except OSError as error:
-        raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
+    for journal in journals:
+        prompts = _prompts(_read(journal), gate)
+        try:
+            journal.append(*({"what": "cannot-fix", "prompt": one, **fields} for one in prompts))
+            record(roots.shared_state_abs, "cannot-fix", {**fields, "root": roots.root_abs})
+        except OSError as error:
+            raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
     click.echo(f"gitgates: noted that `{gate}` cannot be fixed; the person will be told why")
     return OK
 
@@ -61,25 +61,27 @@ def _check_gate(gate: str, config: Config) -> None:
         raise UsageError(f"no gate `{gate}` is configured", hint)
 
 
-def _find_session(roots: Roots, gate: str, named: str) -> Journal:
-    """Return the journal of the session that is meant; never simply the latest."""
-    there = sessions(roots.state_abs)
+def _find_journals(roots: Roots, gate: str, named: str) -> list[Journal]:
+    """Return the journals of the session that is meant; never simply the latest.
+
+    There is one in each worktree that the session has come to.
+    """
+    there = [path for state_abs in roots.states_abs for path in sessions(state_abs)]
     waiting = [path for path in there if _is_waiting(path, gate)]
     if named:
-        journal = session_journal(roots.state_abs, named)
         # The hint names the file of a session whose id is no file name.
-        as_file = [path for path in there if _name(path) == named]
-        journal = Journal(as_file[0]) if as_file else journal
-        if _read(journal) == Session():
+        names = (named, file_name(named))
+        own = [path for path in there if _name(path) in names]
+        if all(_read(Journal(path)) == Session() for path in own):
             raise UsageError(f"session `{named}` has no journal here", _hint(waiting))
-        if not _rounds_of(_read(journal), gate):
+        waiting = [path for path in waiting if path in own]
+        if not waiting:
             hint = "Say this after a gate has kept you from stopping, about that gate."
             raise UsageError(f"`{gate}` does not keep session `{named}` from stopping", hint)
-        return journal
-    if len(waiting) != 1:
+    elif len({_name(path) for path in waiting}) != 1:
         what = "no session here waits for" if not waiting else "more than one session waits for"
         raise UsageError(f"{what} `{gate}`", _hint(waiting))
-    return Journal(waiting[0])
+    return [Journal(path) for path in waiting]
 
 
 def _read(journal: Journal) -> Session:
@@ -97,7 +99,7 @@ def _is_waiting(path_abs: str, gate: str) -> bool:
 
 
 def _hint(waiting: list[str]) -> str:
-    names = [_name(path_abs) for path_abs in waiting]
+    names = list(dict.fromkeys(_name(path_abs) for path_abs in waiting))
     if not names:
         return "Say this where a gate keeps you from stopping, or name the session: --session ID"
     return f"Name one of them: --session {' or --session '.join(names)}"

@@ -31,6 +31,14 @@ class Roots(Record):
         return f"{self.git_dir_abs}/gitgates"
 
     @property
+    def states_abs(self) -> tuple[str, ...]:
+        """Our state folders of all worktrees, that of this one first."""
+        linked_abs = f"{self.common_dir_abs}/worktrees"
+        names = sorted(os.listdir(linked_abs)) if os.path.isdir(linked_abs) else []
+        folders = (self.git_dir_abs, self.common_dir_abs, *(f"{linked_abs}/{n}" for n in names))
+        return tuple(f"{folder}/gitgates" for folder in dict.fromkeys(folders))
+
+    @property
     def shared_state_abs(self) -> str:
         """Our state folder for all worktrees."""
         return f"{self.common_dir_abs}/gitgates"
