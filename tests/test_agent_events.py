@@ -403,8 +403,35 @@ def test_the_place_where_the_session_began_is_checked_too(repo: Repo, tmp_path: 
     agent.env["CLAUDE_PROJECT_DIR"] = str(repo.path)
     elsewhere = Repo.init(tmp_path / "elsewhere")
     agent.write("bad.txt", "x")
-    assert agent.stop(cwd=str(elsewhere.path))["decision"] == "block"
+    said = agent.stop(cwd=str(elsewhere.path))
+    assert said["decision"] == "block"
+    assert said["reason"].startswith(f"In {repo.path}: 1 of 1 gate did not let this pass")
     assert agent.stop(again=True, cwd=str(tmp_path))["decision"] == "block"
+
+
+def test_a_warning_before_a_tool_call_does_not_say_that_it_was_refused(repo: Repo) -> None:
+    gate = '[gates.no]\ncommand = "false"\non_fail = "CONTINUE"\n'
+    agent = begin(repo, gate + '[hooks.PreToolUse]\ngates = ["no"]\n')
+    said = agent.pre()["hookSpecificOutput"]["additionalContext"]
+    assert "not made" not in said
+    assert "The tool call goes on." in said
+
+
+def test_a_sub_agent_that_is_to_end_is_not_told_to_mend_anything(repo: Repo) -> None:
+    gate = '[gates.no]\ncommand = "false"\non_fail = "STOP"\n'
+    agent = begin(repo, gate + '[hooks.SubagentStop]\ngates = ["no"]\n')
+    agent.write("bad.txt", "x")
+    said = agent.sub_stop()["reason"]
+    assert "end now" in said
+    assert "Fix" not in said
+
+
+def test_an_event_that_cannot_stop_does_not_say_that_it_did(repo: Repo) -> None:
+    gate = '[gates.no]\ncommand = "false"\non_fail = "STOP"\n'
+    agent = begin(repo, gate + '[hooks.SessionStart]\ngates = ["no"]\n')
+    said = agent.start()["systemMessage"]
+    assert said.startswith("gitgates at SessionStart: ")
+    assert "SessionStart cannot stop the agent" in said
 
 
 def test_settings_that_go_away_are_said(repo: Repo) -> None:

@@ -112,6 +112,19 @@ def test_on_exhausted_stop(repo: Repo) -> None:
     assert "decision" not in said
 
 
+@pytest.mark.parametrize("changed", ["BAD 2\n", ""])
+def test_an_agent_that_is_stopped_was_not_let_go(repo: Repo, changed: str) -> None:
+    agent = begin(repo, NO_BAD + 'max_retries = 1\non_exhausted = "stop"\n')
+    agent.write("a.py", "BAD\n")
+    agent.stop()
+    if changed:
+        agent.write("a.py", changed)
+    said = agent.stop(again=True)["stopReason"]
+    assert "stopped after 1 attempt" in said or "stopped the agent after 1 attempt" in said
+    assert "let go" not in said
+    assert "let the agent go" not in said
+
+
 def test_no_retry_tells_the_person_and_lets_go(repo: Repo) -> None:
     agent = begin(repo, NO_BAD + "max_retries = 0\n")
     agent.write("a.py", "BAD\n")
@@ -151,6 +164,7 @@ def test_nothing_came_between_the_result_stands_and_counts(agent: Agent) -> None
     assert "a.py:1:BAD" in second
     third = agent.stop(again=True, last_assistant_message="still done")["reason"]
     assert third.count("Nothing has happened") == 1
+    assert "attempt 3 of 3, the last" in third
     assert agent.stop(again=True, last_assistant_message="really").keys() == {"systemMessage"}
     assert agent.runs() == 1
 

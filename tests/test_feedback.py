@@ -10,7 +10,8 @@ import pytest
 from gitgates.engine.failures import Change, Failure
 from gitgates.report.excerpt import clip, excerpt, fenced, readable, share, units
 from gitgates.report.feedback import Finding, Situation, feedback, person_text, stop_text
-from gitgates.types import GateResult
+from gitgates.types import STOP as VERDICT_STOP
+from gitgates.types import WARN, GateResult
 
 TEXTS = Path(__file__).parent / "feedback"
 LOGS = "/home/user/project/.git/gitgates/runs/7/logs"
@@ -90,6 +91,12 @@ SITUATIONS = {
         changed_paths=("a.py",),
     ),
     "pre-tool-use": STOP._replace(hook="PreToolUse", attempt=0, attempts=0),
+    "tool-warning": STOP._replace(hook="PreToolUse", attempt=0, attempts=0, leads_to=WARN),
+    "stop-warning": STOP._replace(attempt=0, attempts=0, leads_to=WARN),
+    "the-end": STOP._replace(attempt=0, attempts=0, leads_to=VERDICT_STOP),
+    "elsewhere-no-output": STOP._replace(
+        elsewhere=True, findings=(Finding(result=SLOW, command="make slow"), Finding(result=TEST))
+    ),
     "hostile": STOP._replace(findings=(Finding(result=TEST._replace(output=HOSTILE.encode())),)),
 }
 
@@ -148,7 +155,8 @@ def test_nothing_in_an_output_closes_its_fence() -> None:
 
 
 def test_the_person_is_told_why_everything_ends() -> None:
-    assert stop_text(STOP._replace(findings=(Finding(result=TEST), Finding(result=TYPES)))) == (
+    ended = STOP._replace(leads_to=VERDICT_STOP)
+    assert stop_text(ended._replace(findings=(Finding(result=TEST), Finding(result=TYPES)))) == (
         "gitgates stopped the agent at Stop. 2 of 3 gates did not let this pass: 1 failed "
         "(`test`), 1 could not run (`types`). This was attempt 1 of 3.\n"
         "- `test` failed (exit status 1); full log: .git/gitgates/runs/7/logs/test.log\n"
@@ -163,6 +171,13 @@ def test_the_person_is_told_that_the_agent_was_let_go() -> None:
         "gitgates let the agent go after 3 attempts, although gates did not pass: "
         "`test` failed (exit status 1). Output: .git/gitgates/runs/7/logs/test.log. "
         "The report: .git/gitgates/runs/7/summary.md."
+    )
+
+
+def test_the_person_is_told_that_the_agent_was_stopped() -> None:
+    ended = STOP._replace(leads_to=VERDICT_STOP)
+    assert person_text(ended, "after 3 attempts").startswith(
+        "gitgates stopped the agent after 3 attempts; these gates did not pass: `test` failed"
     )
 
 

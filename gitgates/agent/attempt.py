@@ -123,16 +123,15 @@ class Attempt:
             **self._facts_of(ruling),
         }
         if ruling.outcome == BLOCKED:
-            text = (
-                f"{_NOTHING_HAPPENED} (attempt {ruling.attempt} of {ruling.attempts}){_IT_WAS}"
-                + _reason_in(last.answer)
-            )
+            last_one = ", the last" if ruling.attempt >= ruling.attempts else ""
+            count = f"attempt {ruling.attempt} of {ruling.attempts}{last_one}"
+            text = f"{_NOTHING_HAPPENED} ({count}){_IT_WAS}" + _reason_in(last.answer)
             answer = Answer(BLOCK, to_agent=text)
             self._save(answer, ruling, _AS_BEFORE)
             return answer, fact, []
         names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
-        became = "stopped" if ruling.verdict == STOP else "let go"
-        text = f"gitgates: {names}: the agent was {became} {ruling.how}. Report: {last.run}"
+        went = "stopped" if ruling.verdict == STOP else "let go"
+        text = f"gitgates: {names}: the agent was {went} {ruling.how}. Report: {last.run}"
         if ruling.verdict == STOP:
             answer, more = self._stop(_reason_in(last.answer), text)
         else:
@@ -235,7 +234,8 @@ class Attempt:
         match ruling.outcome:
             case "passed" if ruling.verdict == WARN:
                 text = warning_text(said)
-                return Answer(WARN, to_person=text), [self._warning(feedback(said, _LATER))]
+                later = feedback(said._replace(leads_to=WARN), _LATER)
+                return Answer(WARN, to_person=text), [self._warning(later)]
             case "passed":
                 lines = (*said.observed, *said.notes)
                 return Answer(to_person="\n".join(f"gitgates: {line}" for line in lines)), []
@@ -243,10 +243,11 @@ class Attempt:
                 said = said._replace(attempt=ruling.attempt, attempts=ruling.attempts)
                 return Answer(BLOCK, to_agent=feedback(said), to_person=observed), []
             case "stopped":
+                said = said._replace(leads_to=STOP)
                 return self._stop(feedback(said, _LATER), stop_text(said))
             case _ if ruling.verdict == STOP:
-                text = f"{stop_text(said)}\nThat is {ruling.how}, and on_exhausted is `stop`."
-                return self._stop(feedback(said, _LATER), text)
+                said = said._replace(leads_to=STOP)
+                return self._stop(feedback(said, _LATER), person_text(said, ruling.how))
             case _:
                 text = person_text(said, ruling.how) + f" Report: {self._check.run_abs}"
                 return Answer(WARN, to_person=text), [self._warning(text)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 from gitgates.engine.decide import describe, observed
@@ -156,6 +157,10 @@ def whole_output(result: GateResult) -> bytes:
         return result.output
 
 
+def _command_of(gate: Gate) -> str:
+    return gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
+
+
 def situation(
     place: Place, check: Check, decision: Decision, changes: Mapping[str, Change] | None = None
 ) -> Situation:
@@ -167,6 +172,7 @@ def situation(
         Finding(
             result=visit.result,
             description=gates[visit.result.gate].description,
+            command=_command_of(gates[visit.result.gate]),
             change=(changes or {}).get(visit.result.gate),
         )
         for visit in unpassed(decision)
@@ -174,6 +180,7 @@ def situation(
     return Situation(
         hook=place.payload.event,
         root_abs=place.roots.root_abs,
+        elsewhere=place.elsewhere,
         attempt=0,
         attempts=0,
         findings=findings,

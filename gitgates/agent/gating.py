@@ -56,7 +56,8 @@ def _answer(
 ) -> Answer:
     changed, session = known
     said = situation(place, check, decision)._replace(changed_paths=changed)
-    _verdict, why = express(place.payload.event, decision.verdict)
+    leads_to, why = express(place.payload.event, decision.verdict)
+    said = said._replace(leads_to=leads_to)
     if why:
         place.say(f"{why}: {decision.reason}")
         said = said._replace(notes=(*said.notes, f"{why}."))
@@ -65,6 +66,7 @@ def _answer(
         return Answer(STOP, to_agent=feedback(said), to_person=stop_text(said))
     if decision.verdict == BLOCK and _was_said(place, session, deciding(decision)):
         # A tool that is missing must not lock the agent out of everything.
+        said = said._replace(leads_to=WARN)
         return Answer(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
     if decision.verdict >= WARN or changed:
         level = max(decision.verdict, WARN)

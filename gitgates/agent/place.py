@@ -31,6 +31,7 @@ class Place(Record):
     env: Mapping[str, str]
     journal: Journal
     began: float  # when our process did, by the wall clock
+    elsewhere: bool = False  # the session was started here, and the agent is not here now
     say: Callable[[str], None] = lambda _text: None  # to whoever reads the host's debug log
 
 
@@ -64,7 +65,8 @@ def find_places(
         except GitError:
             roots = None
         if roots and all(roots.git_dir_abs != place.roots.git_dir_abs for place in found):
-            found.append(_place(roots, payload, raw, env)._replace(say=say))
+            there = _place(roots, payload, raw, env)
+            found.append(there._replace(say=say, elsewhere=True))
     if not found:
         raise GitError(f"{payload.cwd_abs}: not a git repository, nor {env[_PROJECT]}")
     return found

@@ -8,9 +8,19 @@ _UNABLE = (
 )
 
 
+_HEADING = "## What to do now"
+
+
+def warning_advice(hook: str, *, unable: bool) -> list[str]:
+    """Return the lines under "What to do now" where nothing is refused."""
+    goes_on = "The tool call goes on. " if hook == "PreToolUse" else ""
+    mind = "Mind what is reported above where it is part of your task."
+    return [_HEADING, *([_UNABLE] if unable else []), goes_on + mind]
+
+
 def advice(hook: str, gates: list[str], *, unable: bool, last: bool | None) -> list[str]:
     """Return the lines under "What to do now". `last` is None where there are no retries."""
-    lines = ["## What to do now", *([_UNABLE] if unable else [])]
+    lines = [_HEADING, *([_UNABLE] if unable else [])]
     if hook == "PreToolUse":
         return [*lines, "The tool call was not made. Fix what is reported above, then make it."]
     if last is None:

@@ -11,13 +11,18 @@ from gitgates.engine.decide import describe
 from gitgates.engine.failures import Change, Failure
 from gitgates.engine.plain import plain_line
 from gitgates.record import Record
-from gitgates.report.advice import advice
+from gitgates.report.advice import advice, warning_advice
 from gitgates.report.excerpt import clip, excerpt, fenced, readable, share, units
-from gitgates.types import GateResult
+from gitgates.types import BLOCK, STOP, WARN, GateResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import Verdict
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
 _UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
+_ENDINGS = {"Stop": "When you stopped last", "SubagentStop": "When a sub-agent stopped"}
 _TIGHT = 2  # the level of detail where only what is needed is left
 # titles in each list, and their length, from the most detailed text to the barest
 _DETAIL = ((10, 200), (4, 120), (0, 60))
@@ -28,6 +33,7 @@ class Finding(Record):
 
     result: GateResult
     description: str = ""
+    command: str = ""
     change: Change | None = None
     known: tuple[Failure, ...] = ()  # were there before the session
     note: str = ""
@@ -48,6 +54,8 @@ class Situation(Record):
     notes: tuple[str, ...] = ()
     changed_paths: tuple[str, ...] = ()  # by a gate, under the agent
     repeated: bool = False
+    leads_to: Verdict = BLOCK  # what becomes of the event
+    elsewhere: bool = False  # all this is about another folder than the one the agent is in
 
 
 def feedback(situation: Situation, limit: int = 10_000) -> str:
@@ -72,7 +80,9 @@ def feedback(situation: Situation, limit: int = 10_000) -> str:
 
 def stop_text(situation: Situation) -> str:
     """Return why everything ends, for the person."""
-    lines = [f"gitgates stopped the agent at {situation.hook}. {_headline(situation)}"]
+    stops = situation.leads_to == STOP
+    did = f"stopped the agent at {situation.hook}." if stops else f"at {situation.hook}:"
+    lines = [f"gitgates {did} {_headline(situation)}"]
     lines += [_one_line(finding, situation) for finding in situation.findings]
     return clip("\n".join((*lines, *map(plain_line, situation.notes))), _PERSON)
 
@@ -87,12 +97,17 @@ def warning_text(situation: Situation) -> str:
 
 
 def person_text(situation: Situation, how: str) -> str:
-    """Return a paragraph for the person: what did not pass, and why the agent was let go."""
+    """Return a paragraph for the person: what did not pass, and why the agent was let go.
+
+    Or was stopped: both end its attempts.
+    """
     gates = "; ".join(
         _ended(one) + (f" (it says: {_quoted(one.cannot_fix)})" if one.cannot_fix else "")
         for one in situation.findings
     )
     said = f"gitgates let the agent go {how}, although gates did not pass: {gates}."
+    if situation.leads_to == STOP:
+        said = f"gitgates stopped the agent {how}; these gates did not pass: {gates}."
     logs = [_below(f.result.log_abs, situation) for f in situation.findings if f.result.log_abs]
     notes = [plain_line(note) for note in situation.notes]
     where = f" Output: {', '.join(logs)}." if logs else ""
@@ -102,6 +117,10 @@ def person_text(situation: Situation, how: str) -> str:
 
 def _headline(situation: Situation) -> str:
     found = situation.findings
+    where = f"In {plain_line(situation.root_abs, 400)}: " if situation.elsewhere else ""
+    is_warning = situation.leads_to == WARN
+    then = f"{when}, " if is_warning and (when := _ENDINGS.get(situation.hook)) else ""
+    ended = "did not pass, which holds nothing up" if is_warning else "did not let this pass"
     total = len({f.result.gate for f in found} | set(situation.passed))
     passed = [f.result for f in found if f.result.status == "passed"]
     kinds = {
@@ -113,7 +132,7 @@ def _headline(situation: Situation) -> str:
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
     gates = f"{total} gate{'s' if total != 1 else ''}"
-    said = fine or f"{len(found)} of {gates} did not let this pass: {', '.join(parts)}."
+    said = where + then + (fine or f"{len(found)} of {gates} {ended}: {', '.join(parts)}.")
     if situation.attempt:
         said += f" This was attempt {situation.attempt} of {situation.attempts}."
     if situation.repeated:
@@ -126,6 +145,8 @@ def _section(finding: Finding, situation: Situation, level: int) -> str:
     lines = [f"## {_ended(finding)}"]
     if finding.description and level < _TIGHT:
         lines.append(plain_line(finding.description, longest))
+    if finding.command and level < _TIGHT and not readable(finding.result.output):
+        lines.append(f"It printed nothing. What it runs: {plain_line(finding.command, longest)}")
     if finding.cannot_fix:
         lines.append(f"You have said that it cannot be fixed: {_quoted(finding.cannot_fix)}.")
     if finding.note:
@@ -213,10 +234,12 @@ def _ending(situation: Situation) -> str:
     if not situation.findings:
         return "\n".join(lines)
     unable = any(f.result.status in _UNABLE for f in situation.findings)
-    last = situation.attempt >= situation.attempts
-    lines += ["", *advice(situation.hook, open_gates, unable=unable,
-                          last=last if situation.attempt else None)]  # fmt: skip
-    return "\n".join(lines).lstrip("\n")
+    last = situation.attempt >= situation.attempts if situation.attempt else None
+    if situation.leads_to == WARN:
+        lines += ["", *warning_advice(situation.hook, unable=unable)]
+    elif situation.leads_to != STOP:  # then there is nothing more to do
+        lines += ["", *advice(situation.hook, open_gates, unable=unable, last=last)]
+    return "\n".join(lines).strip("\n")
 
 
 def _one_line(finding: Finding, situation: Situation) -> str:
@@ -229,6 +252,8 @@ def _ended(finding: Finding) -> str:
 
 
 def _below(path_abs: str, situation: Situation) -> str:
+    if situation.elsewhere:
+        return plain_line(path_abs, 400)
     root = situation.root_abs.rstrip("/") + "/"
     return plain_line(path_abs.removeprefix(root), 400)
 
