@@ -125,6 +125,17 @@ def test_an_agent_that_is_stopped_was_not_let_go(repo: Repo, changed: str) -> No
     assert "let the agent go" not in said
 
 
+def test_a_gate_that_takes_the_journal_away_does_not_block_for_ever(repo: Repo) -> None:
+    gate = "[gates.check]\ncommand = 'rm -rf .git/gitgates; false'\n"
+    agent = begin(repo, f'{gate}[hooks.Stop]\ngates = ["check"]\n')
+    agent.write("a.py", "BAD\n")
+    for again in (False, True):
+        agent.write("a.py", f"BAD {again}\n")
+        said = agent.stop(again=again)
+        assert said.keys() == {"systemMessage"}
+        assert "taken away while gates ran" in said["systemMessage"]
+
+
 def test_no_retry_tells_the_person_and_lets_go(repo: Repo) -> None:
     agent = begin(repo, NO_BAD + "max_retries = 0\n")
     agent.write("a.py", "BAD\n")

@@ -8,13 +8,15 @@ one was waiting already, or where nothing has happened since and no hook has blo
 
 from __future__ import annotations
 
+import errno
+
 from gitgates.agent.place import end_within
-from gitgates.agent.telling import event_key
+from gitgates.agent.telling import ENDINGS, event_key
 from gitgates.errors import LockError
 from gitgates.hosts.claude import encode
 from gitgates.policies.session import fold
 from gitgates.system.journal import Turn
-from gitgates.types import Answer
+from gitgates.types import BLOCK, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,10 +62,23 @@ class Turns:
         return fold(self._place.journal.read())
 
     def keep(self, answer: Answer, fact: Fact, more: tuple[Fact, ...] = ()) -> None:
-        """Note the answer, for later rounds and for the second delivery, and what follows."""
+        """Note the answer, for later rounds and for the second delivery, and what follows.
+
+        Raises: OSError where that is not possible: a block that nobody counts has no end.
+        """
+        if answer.verdict == BLOCK and self._place.payload.event in ENDINGS:
+            self._must_be_counted()
         said = encode(self._place.payload.event, answer).decode("ascii")
         round_ = {"what": "round", "key": self._key, "answer": said, **fact}
         self._place.journal.append(round_, *more)
+
+    def _must_be_counted(self) -> None:
+        """See to it that the journal is the one of before, which a gate may have taken away."""
+        journal = self._place.journal
+        if self._key not in dict(fold(journal.read()).deliveries):
+            raise FileNotFoundError(
+                errno.ENOENT, "it was taken away while gates ran", journal.path_abs
+            )
 
     def _is_same(self, one: Round, session: Session, now: tuple[str, str]) -> bool:
         payload = self._place.payload
