@@ -434,6 +434,20 @@ def test_an_event_that_cannot_stop_does_not_say_that_it_did(repo: Repo) -> None:
     assert "SessionStart cannot stop the agent" in said
 
 
+def test_the_breaker_counts_the_blocks_in_all_worktrees(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, "breaker = { prompt = 3 }\n" + BY_NAME + "max_retries = 9\n")
+    linked = Repo(tmp_path / "linked")
+    repo.git("worktree", "add", "-q", str(linked.path))
+    answers = []
+    for number, place in enumerate([repo, linked, repo, linked, repo]):
+        place.write("bad.txt", f"{number}")
+        answers.append(agent.stop(again=number > 0, cwd=str(place.path)))
+    assert ["decision" in one for one in answers] == [True, True, True, False, False]
+    agent.prompt()
+    repo.write("bad.txt", "new")
+    assert "decision" in agent.stop()
+
+
 def test_settings_that_go_away_are_said(repo: Repo) -> None:
     agent = begin(repo, BY_NAME)
     agent.write("bad.txt", "x")

@@ -6,6 +6,7 @@ import os
 
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
+from gitgates.policies.session import fold
 from gitgates.system.journal import FOLDER, Journal
 from gitgates.system.own_objects import object_env
 from gitgates.system.snapshot import take
@@ -13,7 +14,7 @@ from gitgates.system.snapshot import take
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
-    from gitgates.policies.session import Session
+    from gitgates.policies.session import Fact, Session
 
 
 def snapshot_now(place: Place) -> tuple[str, bool]:
@@ -46,14 +47,24 @@ def first_tree(place: Place, session: Session) -> str:
     return "" if asked.exit_status else asked.stdout.decode().split()[-1]
 
 
+def blocks_elsewhere(place: Place) -> tuple[int, int]:
+    """Return how often the session was kept from stopping in other worktrees: now, and at all."""
+    others = [fold(facts) for facts in _facts_elsewhere(place)]
+    prompt_id = place.payload.prompt_id
+    now = sum(one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id)))
+    return now, sum(one.blocks() for one in others)
+
+
 def _began_elsewhere(place: Place) -> float:
     """Return when the session began in another worktree of the repository; 0 where it did not."""
+    return min((float(facts[0]["t"]) for facts in _facts_elsewhere(place)), default=0.0)
+
+
+def _facts_elsewhere(place: Place) -> list[list[Fact]]:
+    """Return what the session's journals in other worktrees of the repository hold."""
     name = os.path.basename(place.journal.path_abs)
-    times = []
-    for state_abs in place.roots.states_abs[1:]:
-        facts = Journal(f"{state_abs}/{FOLDER}/{name}").read()
-        times += [float(fact["t"]) for fact in facts[:1]]
-    return min(times, default=0.0)
+    found = [Journal(f"{s}/{FOLDER}/{name}").read() for s in place.roots.states_abs[1:]]
+    return [facts for facts in found if facts]
 
 
 def session_paths(place: Place, session: Session, now: str) -> tuple[tuple[str, ...], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.agent.changed import first_tree, session_paths, snapshot_now
+from gitgates.agent.changed import blocks_elsewhere, first_tree, session_paths, snapshot_now
 from gitgates.types import Answer
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ def answer_stop(
     from gitgates.agent.replay import Turns
     from gitgates.engine.limits import host_limit_s
 
+    session = session._replace(elsewhere=blocks_elsewhere(place))
     paths, note = session_paths(place, session, now)
     if not (paths or session.base):
         return Answer()  # there is nothing that anybody could have changed

@@ -59,6 +59,7 @@ class Session(Record):
     warnings: tuple[str, ...] = ()  # that the agent has not been told yet
     stop: str = ""  # why the main thread is to be stopped at its next event
     notes: tuple[str, ...] = ()
+    elsewhere: tuple[int, int] = (0, 0)  # blocks in other worktrees: in this prompt, and at all
 
     def prompt_of(self, prompt_id: str) -> str:
         """Return the real prompt that a host's prompt id belongs to."""
@@ -81,7 +82,7 @@ class Session(Record):
 
         A tool call that is refused keeps nobody from stopping.
         """
-        return sum(
+        return self.elsewhere[not prompt] + sum(
             # A sub-agent that is to stop is blocked: nothing else stops it.
             (one.outcome == "blocked" or (one.outcome, one.hook) == ("stopped", "SubagentStop"))
             and one.hook in _ENDINGS
