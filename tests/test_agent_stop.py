@@ -287,6 +287,16 @@ def test_a_warning_reaches_the_agent_with_the_next_prompt(repo: Repo) -> None:
     assert agent.prompt() == {}
 
 
+def test_a_rescue_is_told_in_whole_sentences(repo: Repo) -> None:
+    gates = "[gates.a]\ncommand = 'false'\non_fail = 'b'\n[gates.b]\ncommand = 'true'\n"
+    agent = begin(repo, f'{gates}[hooks.Stop]\ngates = ["a"]\n')
+    agent.write("a.py", "x\n")
+    said = "`a` failed (exit status 1), but `b` put that right."
+    assert agent.stop() == {"systemMessage": f"gitgates passed Stop with a warning. {said}"}
+    told = agent.prompt()["hookSpecificOutput"]["additionalContext"]
+    assert told.startswith("The gates passed.")
+
+
 def test_stop_ends_the_agent(repo: Repo) -> None:
     agent = begin(repo, NO_BAD.replace("[hooks", 'on_fail = "STOP"\n[hooks'))
     agent.write("a.py", "BAD\n")

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
+_FAILED = ("failed", "timed-out", "killed")
 _UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
-_ENDINGS = {"Stop": "When you stopped last", "SubagentStop": "When a sub-agent stopped"}
+_ENDINGS = {"Stop": "When you stopped last, ", "SubagentStop": "When a sub-agent stopped, "}
 _TIGHT = 2  # the level of detail where only what is needed is left
 # titles in each list, and their length, from the most detailed text to the barest
 _DETAIL = ((10, 200), (4, 120), (0, 60))
@@ -93,7 +94,8 @@ def warning_text(situation: Situation) -> str:
     logs = [_below(f.result.log_abs, situation) for f in situation.findings if f.result.log_abs]
     where = f" Output: {', '.join(logs)}." if logs else ""
     notes = "".join(f" {plain_line(note)}" for note in (*situation.observed, *situation.notes))
-    return clip(f"gitgates passed {situation.hook} with a warning: {gates}.{where}{notes}", _PERSON)
+    said = f": {gates}." if gates else "."
+    return clip(f"gitgates passed {situation.hook} with a warning{said}{where}{notes}", _PERSON)
 
 
 def person_text(situation: Situation, how: str) -> str:
@@ -119,7 +121,7 @@ def _headline(situation: Situation) -> str:
     found = situation.findings
     where = f"In {plain_line(situation.root_abs, 400)}: " if situation.elsewhere else ""
     is_warning = situation.leads_to == WARN
-    then = f"{when}, " if is_warning and (when := _ENDINGS.get(situation.hook)) else ""
+    then = _ENDINGS.get(situation.hook, "") if is_warning else ""
     ended = "did not pass, which holds nothing up" if is_warning else "did not let this pass"
     total = len({f.result.gate for f in found} | set(situation.passed))
     passed = [f.result for f in found if f.result.status == "passed"]
@@ -132,7 +134,7 @@ def _headline(situation: Situation) -> str:
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
     gates = f"{total} gate{'s' if total != 1 else ''}"
-    said = where + then + (fine or f"{len(found)} of {gates} {ended}: {', '.join(parts)}.")
+    said = where + (fine or f"{then}{len(found)} of {gates} {ended}: {', '.join(parts)}.")
     if situation.attempt:
         said += f" This was attempt {situation.attempt} of {situation.attempts}."
     if situation.repeated:
@@ -145,7 +147,8 @@ def _section(finding: Finding, situation: Situation, level: int) -> str:
     lines = [f"## {_ended(finding)}"]
     if finding.description and level < _TIGHT:
         lines.append(plain_line(finding.description, longest))
-    if finding.command and level < _TIGHT and not readable(finding.result.output):
+    is_mute = finding.result.status in _FAILED and not readable(finding.result.output)
+    if finding.command and is_mute and level < _TIGHT:
         lines.append(f"It printed nothing. What it runs: {plain_line(finding.command, longest)}")
     if finding.cannot_fix:
         lines.append(f"You have said that it cannot be fixed: {_quoted(finding.cannot_fix)}.")
@@ -218,8 +221,9 @@ def _exit(result: GateResult) -> str:
 def _ending(situation: Situation) -> str:
     """Return what else there is to know, and what to do now."""
     lines = []
-    if situation.passed:
-        lines.append(f"Passed: {_names(situation.passed)}.")
+    told = {finding.result.gate for finding in situation.findings}
+    if passed := tuple(gate for gate in situation.passed if gate not in told):
+        lines.append(f"Passed: {_names(passed)}.")
     if situation.not_run:
         left = "; ".join(f"`{plain_line(g, 60)}` ({plain_line(w, 120)})"
                          for g, w in situation.not_run[:10])  # fmt: skip
