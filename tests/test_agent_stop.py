@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_support import COUNT, Agent, begin
 from conftest import Repo
+
+from gitgates.system.snapshot import LIMIT_BYTES
 
 NO_BAD = f"""
 [gates.check]
@@ -42,6 +46,30 @@ def test_a_session_that_changed_nothing_is_left_alone(agent: Agent) -> None:
     agent.repo.path.joinpath("a.py").unlink()
     assert agent.stop() == {}
     assert agent.runs() == 0
+
+
+def test_what_no_tree_holds_is_a_change_too(repo: Repo) -> None:
+    agent = begin(repo, '[gates.check]\ncommand = "false"\n[hooks.Stop]\ngates = ["check"]\n')
+    os.truncate(repo.write("large.bin"), LIMIT_BYTES + 1)
+    assert agent.stop()["decision"] == "block"
+    later = Agent(repo, "s2")
+    later.start()
+    later.prompt()
+    assert later.stop() == {}
+    os.truncate(repo.write("made.bin"), LIMIT_BYTES + 1)
+    assert later.stop()["decision"] == "block"
+
+
+def test_a_submodule_that_the_session_changed_is_checked(repo: Repo, tmp_path: Path) -> None:
+    inner = Repo.init(tmp_path / "inner")
+    inner.write("b.py", "b\n")
+    inner.git("add", ".")
+    inner.git("commit", "-qm", "b")
+    repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.path), "sub")
+    agent = begin(repo, '[gates.check]\ncommand = "false"\n[hooks.Stop]\ngates = ["check"]\n')
+    assert agent.stop() == {}
+    agent.write("sub/b.py", "c\n")
+    assert agent.stop()["decision"] == "block"
 
 
 def test_what_was_dirty_before_the_session_is_not_the_agents(repo: Repo) -> None:

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.errors import ConfigError
-    from gitgates.policies.session import Fact
+    from gitgates.policies.session import Fact, Session
 
 _GATES = "the configuration"
 _TURN_S = 10.0
@@ -54,7 +54,7 @@ def _answer_ending(place: Place, message: str) -> Answer:
 def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
     payload = place.payload
     session = fold(place.journal.read())
-    if session.base and _is_unchanged(place, session.base):
+    if session.base and _is_unchanged(place, session):
         return Answer()
     prompt = session.prompt_of(payload.prompt_id)
     broken = (("configuration", "failed"),)
@@ -82,7 +82,7 @@ def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
     return answer
 
 
-def _is_unchanged(place: Place, base: str) -> bool:
-    from gitgates.agent.changed import snapshot_now  # runs git
+def _is_unchanged(place: Place, session: Session) -> bool:
+    from gitgates.agent.changed import is_unchanged, snapshot_now  # runs git
 
-    return snapshot_now(place)[0] == base
+    return is_unchanged(session, snapshot_now(place))

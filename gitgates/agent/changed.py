@@ -9,7 +9,7 @@ from gitgates.errors import GitError, GitgatesError
 from gitgates.policies.session import fold
 from gitgates.system.journal import FOLDER, Journal
 from gitgates.system.own_objects import object_env
-from gitgates.system.snapshot import take
+from gitgates.system.snapshot import Snapshot, take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Fact, Session
 
 
-def snapshot_now(place: Place) -> tuple[str, bool]:
-    """Return the tree of what is there now, and whether the same tree means the same content.
-
-    Where no snapshot can be taken, that is said, and the tree is empty.
-    """
+def snapshot_now(place: Place) -> Snapshot:
+    """Return what is there now. Where no snapshot can be taken, that is said: its tree is empty."""
     try:
-        snapshot = take(place.roots, place.git)
+        return take(place.roots, place.git)
     except GitgatesError as error:
         note(place, error.message)
-        return "", False
-    return snapshot.tree, snapshot.provable
+        return Snapshot(tree="", why_unprovable=(error.message,))
+
+
+def is_unchanged(session: Session, now: Snapshot) -> bool:
+    """Tell whether all is as it was when the session began, in what no tree holds, too."""
+    return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
 
 
 def first_tree(place: Place, session: Session) -> str:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from gitgates.agent.changed import blocks_elsewhere, first_tree, session_paths, snapshot_now
+from gitgates.agent.changed import (
+    blocks_elsewhere,
+    first_tree,
+    is_unchanged,
+    session_paths,
+    snapshot_now,
+)
 from gitgates.types import Answer
 
 TYPE_CHECKING = False
@@ -21,9 +27,10 @@ def answer_stop(
     before, session = sessions
     if _is_none_of_ours(place) or _defer(place, session):
         return Answer()
-    now, provable = snapshot_now(place)
-    session = session._replace(base=first_tree(place, session))
-    if now and now == session.base:
+    now = snapshot_now(place)
+    if not session.base:
+        session = session._replace(base=first_tree(place, session), not_seen=now.not_seen)
+    if is_unchanged(session, now):
         return Answer()
     # What runs gates takes longer to load than git to tell that nothing has changed.
     from gitgates.agent.attempt import Attempt
@@ -32,14 +39,14 @@ def answer_stop(
     from gitgates.engine.limits import host_limit_s
 
     session = session._replace(elsewhere=blocks_elsewhere(place))
-    paths, note = session_paths(place, session, now)
+    paths, note = session_paths(place, session, now.tree)
     if not (paths or session.base):
         return Answer()  # there is nothing that anybody could have changed
     check = make_check(place, config, hook, paths)
     if check is None:
         return Answer()
     with Turns(place, host_limit_s(config, hook)) as turns:
-        tree = now if provable else ""
+        tree = now.tree if now.provable else ""
         if (given := turns.given(before.last, tree)) is not None:
             return given
         session = turns.session()._replace(base=session.base)

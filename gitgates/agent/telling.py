@@ -51,12 +51,13 @@ def new_facts(place: Place, before: Session, key: str) -> list[Fact]:
     is_prompt = payload.event == _PROMPTS
     if is_prompt and is_pseudo_prompt(payload):
         return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]
-    tree = ""
+    tree: str = ""
     # Where the first that we hear of is an end, the work is done: it is measured otherwise.
     is_first = not (before.base or before.no_base) and payload.event not in ENDINGS
     if is_prompt or is_first:
-        tree, why = _take_snapshot(place)
-        facts.append({"what": "snapshot", "tree": tree, "why": why})
+        taken = _take_snapshot(place)
+        tree = taken["tree"]
+        facts.append(taken)
     if is_prompt:
         text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
         prompt = {"what": "prompt", "prompt_id": payload.prompt_id, "text": text, "tree": tree}
@@ -93,13 +94,15 @@ def tell(place: Place, config: Config, session: Session) -> tuple[str, ...]:
     return ()
 
 
-def _take_snapshot(place: Place) -> tuple[str, str]:
-    """Return the tree of what is there now, or nothing and why."""
+def _take_snapshot(place: Place) -> Fact:
+    """Return what the journal keeps of what is there now: a tree, or nothing and why."""
     # Cold: once in a session, and once a prompt.
     from gitgates.system.snapshot import take
 
     try:
-        return take(place.roots, place.git).tree, ""
+        snapshot = take(place.roots, place.git)
     except GitgatesError as error:
         note(place, error.message)
-        return "", error.message
+        return {"what": "snapshot", "tree": "", "why": error.message}
+    taken = {"what": "snapshot", "tree": snapshot.tree, "why": ""}
+    return taken | ({"not_seen": list(snapshot.not_seen)} if snapshot.not_seen else {})

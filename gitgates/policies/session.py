@@ -47,6 +47,7 @@ class Session(Record):
     """What is known of a session."""
 
     base: str = ""  # the first snapshot
+    not_seen: tuple[str, ...] = ()  # what was there then, and is in no tree
     no_base: str = ""  # why there is none, though it was tried
     prompt: str = ""  # the current real prompt: its number
     prompts: tuple[tuple[str, str], ...] = ()  # the host's prompt id → the real prompt it is of
@@ -136,7 +137,9 @@ def _event(state: Fact, fact: Fact) -> None:
 
 
 def _snapshot(state: Fact, fact: Fact) -> None:
-    state["base"] = state["base"] or str(fact["tree"])
+    if not state["base"] and (tree := str(fact["tree"])):
+        state["base"] = tree
+        state["not_seen"] = [str(one) for one in fact.get("not_seen", [])]
     state["no_base"] = "" if state["base"] else str(fact.get("why", ""))
 
 

@@ -32,6 +32,7 @@ _WAIT_S = 60.0
 _LOOK_AGAIN_S = 0.01
 _STORED_S = 24 * 3600.0  # far less than objects are kept without being asked for
 _PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
+_HIDDEN = "another run has hidden unstaged work"  # a doubt that goes by itself
 _FIRST_PATHS = 3  # of many, those that are named
 
 
@@ -50,6 +51,11 @@ class Snapshot(Record):
     def provable(self) -> bool:
         """Tell whether the same tree means the same content."""
         return not self.why_unprovable
+
+    @property
+    def not_seen(self) -> tuple[str, ...]:
+        """What is there and in no tree, in words. Other words tell that something has changed."""
+        return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
 def take(roots: Roots, git: Git) -> Snapshot:
@@ -220,7 +226,7 @@ def _doubts(kept: KeptIndex, hidden: Hidden, found: tuple[list[str], dict[str, s
     if left_out:
         doubts.append(f"left out: {_some(list(left_out))}")
     if hidden.entries:
-        doubts.append("another run has hidden unstaged work")
+        doubts.append(_HIDDEN)
     return doubts
 
 
