@@ -48,7 +48,7 @@ gitgates checks the work in this repository. These gates run:
 - At SessionEnd: spelling (warns)
 A gate that fails blocks, and you are told why, up to 3 times. Fix the cause, not the gate: do not \
 weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: gitgates run \
-HOOK. Where a failure cannot be fixed, say so, and the person decides: gitgates cannot-fix GATE \
+Stop. Where a failure cannot be fixed, say so, and the person decides: gitgates cannot-fix GATE \
 --reason "why". A gate marked (stops) ends your turn when it fails. One marked (warns) only warns.
 """
 

@@ -28,7 +28,7 @@ _HEAD = "gitgates checks the work in this repository. These gates run:"
 _BLOCKS = (
     "A gate that fails blocks, and you are told why{retries}. Fix the cause, not the gate: do not "
     "weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: "
-    "gitgates run HOOK. Where a failure cannot be fixed, say so, and the person decides: "
+    "gitgates run {hook}. Where a failure cannot be fixed, say so, and the person decides: "
     'gitgates cannot-fix GATE --reason "why".'
 )
 _STOPS = " A gate marked (stops) ends your turn when it fails."
@@ -42,10 +42,10 @@ def rules_text(config: Config) -> str:
         return ""
     for lengths in ((80, 99), (40, 99), (0, 99), (0, 12), (0, 5), (0, 2)):
         lines = [_line(hook, config, lengths) for hook in hooks]
-        text = "\n".join([_HEAD, *lines, _closing(config, "\n".join(lines))])
+        text = "\n".join([_HEAD, *lines, _closing(config, hooks[0], "\n".join(lines))])
         if len(text) <= LONGEST:
             return text
-    return _shortest(hooks, _closing(config, ""))
+    return _shortest(hooks, _closing(config, hooks[0], ""))
 
 
 def _shortest(hooks: list[Hook], closing: str) -> str:
@@ -88,10 +88,10 @@ def _filter(hook: Hook) -> str:
     return f" ({shown})" if names else ""
 
 
-def _closing(config: Config, shown: str) -> str:
+def _closing(config: Config, first: Hook, shown: str) -> str:
     ends = [hook for hook in config.hooks if hook.name in ("Stop", "SubagentStop") and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
-    text = _BLOCKS.format(retries=retries)
+    text = _BLOCKS.format(retries=retries, hook=first.name)
     text += _STOPS if "(stops)" in shown else ""
     return text + (_WARNS if "(warns)" in shown else "")
