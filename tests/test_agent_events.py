@@ -409,6 +409,16 @@ def test_the_place_where_the_session_began_is_checked_too(repo: Repo, tmp_path: 
     assert agent.stop(again=True, cwd=str(tmp_path))["decision"] == "block"
 
 
+def test_a_failure_in_another_worktree_says_where_that_is(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, BY_NAME.replace("Stop", "PostToolUse"))
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    (tmp_path / "linked/bad.txt").write_text("x")
+    repo.write("bad.txt")
+    there = agent.post(tool_input={"file_path": str(tmp_path / "linked/bad.txt")})["reason"]
+    assert there.startswith(f"In {tmp_path / 'linked'}: 1 of 1 gate")
+    assert agent.post(path="bad.txt")["reason"].startswith("1 of 1 gate")
+
+
 def test_a_warning_before_a_tool_call_does_not_say_that_it_was_refused(repo: Repo) -> None:
     gate = '[gates.no]\ncommand = "false"\non_fail = "CONTINUE"\n'
     agent = begin(repo, gate + '[hooks.PreToolUse]\ngates = ["no"]\n')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 
+from gitgates.agent.place import is_elsewhere
 from gitgates.engine.decide import describe, observed
 from gitgates.engine.failures import Change, Failure, split
 from gitgates.engine.limits import gates_limit_s
@@ -180,7 +181,7 @@ def situation(
     return Situation(
         hook=place.payload.event,
         root_abs=place.roots.root_abs,
-        elsewhere=place.elsewhere,
+        elsewhere=is_elsewhere(place),
         attempt=0,
         attempts=0,
         findings=findings,

@@ -31,7 +31,6 @@ class Place(Record):
     env: Mapping[str, str]
     journal: Journal
     began: float  # when our process did, by the wall clock
-    elsewhere: bool = False  # the session was started here, and the agent is not here now
     say: Callable[[str], None] = lambda _text: None  # to whoever reads the host's debug log
 
 
@@ -65,8 +64,7 @@ def find_places(
         except GitError:
             roots = None
         if roots and all(roots.git_dir_abs != place.roots.git_dir_abs for place in found):
-            there = _place(roots, payload, raw, env)
-            found.append(there._replace(say=say, elsewhere=True))
+            found.append(_place(roots, payload, raw, env)._replace(say=say))
     if not found:
         raise GitError(f"{payload.cwd_abs}: not a git repository, nor {env[_PROJECT]}")
     return found
@@ -97,6 +95,16 @@ def end_within(place: Place, limit_s: float) -> None:
     """See to it that the handling of an event ends before its host gives up, and hears of it."""
     gone_s = min(time.time() - place.began, _START_S)
     set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
+
+
+def is_elsewhere(place: Place) -> bool:
+    """Tell whether the agent itself is in another repository or worktree than its event."""
+    if not os.path.isdir(place.payload.cwd_abs):
+        return False
+    try:
+        return find_roots(place.payload.cwd_abs, place.env).git_dir_abs != place.roots.git_dir_abs
+    except GitError:
+        return True
 
 
 def note(place: Place, text: str) -> None:
