@@ -409,6 +409,14 @@ def test_the_place_where_the_session_began_is_checked_too(repo: Repo, tmp_path: 
     assert agent.stop(again=True, cwd=str(tmp_path))["decision"] == "block"
 
 
+def test_a_file_that_is_gone_is_not_checked(repo: Repo) -> None:
+    gate = '[gates.see]\ncommand = ["cat"]\npass_files = true\n'
+    hooks = '[hooks.PostToolUse]\ngates = ["see"]\n[hooks.PreToolUse]\ngates = ["see"]\n'
+    agent = begin(repo, gate + hooks)
+    assert agent.post(path="gone.txt") == {}
+    assert agent.pre(path="new.txt") != {}  # a gate may be about the name
+
+
 def test_a_failure_in_another_worktree_says_where_that_is(repo: Repo, tmp_path: Path) -> None:
     agent = begin(repo, BY_NAME.replace("Stop", "PostToolUse"))
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))

@@ -120,14 +120,17 @@ def edited_paths(place: Place) -> tuple[str, ...] | None:
     """Return the files that a tool works on, from the root; None where it names none.
 
     Links are followed: what is written through one is another file. What lies outside of the
-    repository is left out.
+    repository is left out, and so is what is no file, unless the tool may be about to write it.
     """
     if not place.payload.paths:
         return None
     root_abs = os.path.realpath(place.roots.root_abs)
     found = []
     for path in place.payload.paths:
-        relative = os.path.relpath(_absolute(path, place.payload.cwd_abs), root_abs)
+        path_abs = _absolute(path, place.payload.cwd_abs)
+        if place.payload.event != "PreToolUse" and not os.path.isfile(path_abs):
+            continue
+        relative = os.path.relpath(path_abs, root_abs)
         if relative != ".." and not relative.startswith("../"):
             found.append(relative)
     return tuple(dict.fromkeys(found))
