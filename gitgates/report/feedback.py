@@ -71,12 +71,12 @@ def feedback(situation: Situation, limit: int = 10_000) -> str:
         least = sum(_SMALLEST + log for lines, log in zip(outputs, logs, strict=True) if lines)
         if fixed + least <= room:
             bodies = _with_outputs(situation, texts, outputs, room - fixed)
-            return "\n\n".join((head, *bodies, end))
+            return "\n\n".join(part for part in (head, *bodies, end) if part)
     short = "\n".join(_one_line(finding, situation) for finding in situation.findings)
     if units(short) > room:
         mark = "\n[... more gates did not pass; the run's report has them ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
-    return clip(f"{head}\n\n{short}\n\n{end}", limit)
+    return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
 
 
 def stop_text(situation: Situation) -> str:
