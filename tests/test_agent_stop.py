@@ -325,6 +325,15 @@ def test_a_rescue_is_told_in_whole_sentences(repo: Repo) -> None:
     assert told.startswith("The gates passed.")
 
 
+def test_no_warning_of_what_has_been_undone(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace("[hooks", 'on_fail = "CONTINUE"\n[hooks'))
+    agent.write("a.py", "BAD\n")
+    assert agent.stop().keys() == {"systemMessage"}
+    (repo.path / "a.py").unlink()
+    assert agent.stop(last_assistant_message="undone") == {}
+    assert agent.prompt() == {}
+
+
 def test_stop_ends_the_agent(repo: Repo) -> None:
     agent = begin(repo, NO_BAD.replace("[hooks", 'on_fail = "STOP"\n[hooks'))
     agent.write("a.py", "BAD\n")

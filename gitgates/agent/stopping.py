@@ -31,6 +31,8 @@ def answer_stop(
     if not session.base:
         session = session._replace(base=first_tree(place, session), not_seen=now.not_seen)
     if is_unchanged(session, now):
+        if session.warnings:  # of what has been undone
+            place.journal.append({"what": "told"})
         return Answer()
     # What runs gates takes longer to load than git to tell that nothing has changed.
     from gitgates.agent.attempt import Attempt
