@@ -91,6 +91,7 @@ class Event(Record):
     message_file_abs: str = ""
     note: str = ""  # what the person should know about how the paths were chosen
     payload: Payload | None = None  # of an agent's event
+    gone: tuple[str, ...] = ()  # paths that were there, for gates that are given none
 
 
 class Gate(Record):

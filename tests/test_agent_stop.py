@@ -11,6 +11,7 @@ import pytest
 from agent_support import COUNT, Agent, begin
 from conftest import Repo
 
+from gitgates.system.locks import Lock, Wait
 from gitgates.system.snapshot import LIMIT_BYTES
 
 NO_BAD = f"""
@@ -455,3 +456,30 @@ def test_settings_that_changed_make_the_gates_run_again(agent: Agent) -> None:
     agent.repo.config(NO_BAD + "max_retries = 5\n")
     agent.stop()
     assert agent.runs() == 2
+
+
+def test_what_is_gone_counts_for_gates_that_are_given_no_files(repo: Repo) -> None:
+    files = 'files = ["*.py"]\n'
+    agent = begin(repo, NO_BAD.replace("! grep -n BAD *.py", "false").replace("[h", f"{files}[h"))
+    (repo.path / "seed.py").unlink()
+    assert agent.stop()["decision"] == "block"
+    given = "pass_files = true\n"
+    repo.config((NO_BAD.replace("[h", f"{files}{given}[h")).replace("! grep -n BAD *.py", "false"))
+    assert agent.stop(again=True) == {}
+
+
+def test_gates_that_find_the_tree_in_use_block_once(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD + "timeout = 0.5\n")
+    agent.write("a.py", "good\n")
+    lock = Lock(f"{repo.path}/.git/gitgates")
+    assert lock.acquire(Wait(1.0, agent.said.append), alone=True)
+    try:
+        said = agent.stop()
+        assert said["decision"] == "block"
+        assert "in use by another run" in said["reason"]
+        agent.write("a.py", "good too\n")
+        assert "nothing was checked" in agent.stop(again=True)["systemMessage"]
+    finally:
+        lock.release()
+    assert agent.outcomes() == ["blocked", "could-not-run"]
+    assert "nothing was checked" in agent.prompt()["hookSpecificOutput"]["additionalContext"]

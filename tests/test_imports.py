@@ -197,7 +197,7 @@ FOR_JSON = "json, zlib"
 # Beside the way from bytes to bytes, only what says whether there is anything to run.
 AGENT_PARTS = {
     *("__main__", "entry", "agent", "config", "engine", "hosts", "policies", "system"),
-    *("entry.agent", "agent.handle", "agent.place", "agent.telling"),
+    *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
     *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "lifecycle", "record", "types"),
     *("system.call", "system.clock", "system.git", "system.journal", "system.roots"),

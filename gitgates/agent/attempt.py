@@ -16,6 +16,7 @@ from gitgates.agent.checks import (
 )
 from gitgates.agent.saving import Came, save_attempt
 from gitgates.engine.failures import Failure, compare, does_not_converge
+from gitgates.errors import GitgatesError, Interrupted
 from gitgates.policies.retry import (
     BLOCKED,
     EXHAUSTED,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 _TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
 _LATER = 2000  # characters of what the agent is told with the next prompt
 _AS_BEFORE = Decision(BLOCK, reason="nothing has happened since the attempt before")
+_ALL_GATES = "all gates"
+_TRY_AGAIN = "Put right what is in the way if you may, then end your turn again."
 _NOTHING_HAPPENED = "Nothing has happened since the last attempt, so that its result stands"
 _IT_WAS = ". It was:\n\n"
 _END_NOW = (
@@ -141,7 +144,12 @@ class Attempt:
 
     def run(self, note: str) -> Led:
         """Run the gates; return what that leads to."""
-        decision = run_check(self._place, self._check, {})
+        try:
+            decision = run_check(self._place, self._check, {})
+        except Interrupted:
+            raise
+        except GitgatesError as error:
+            return self._could_not_run(str(error))
         decision, known, learnt = excuse(self._place, self._check, self._session, decision)
         found = self._failures(decision)
         marks = frozenset(
@@ -163,6 +171,24 @@ class Attempt:
             **self._facts_of(ruling),
         }
         return answer, fact, [*learnt, *more]
+
+    def _could_not_run(self, why: str) -> Led:
+        """Return what comes of gates that could not run at all: that blocks once."""
+        asked = ((_ALL_GATES, "not-started"),)
+        ruling = self._rule(BLOCK, asked, frozenset())
+        fact = {
+            **remember(self._place, self._check, asked, self._prompt),
+            **self._facts_of(ruling),
+        }
+        text = f"The gates could not run, so that nothing was checked: {why}"
+        more: list[Fact] = []
+        if ruling.outcome == BLOCKED:
+            answer = Answer(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
+        else:
+            answer = Answer(WARN, to_person=f"gitgates let the agent go {ruling.how}. {text}")
+            more = [self._warning(text)]
+        self._save(answer, ruling, Decision(BLOCK, reason=why))
+        return answer, fact, more
 
     def _save(
         self, answer: Answer, ruling: Ruling, decision: Decision, notes: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from gitgates.system.snapshot import Snapshot, take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.agent.checks import Changes
     from gitgates.agent.place import Place
     from gitgates.policies.session import Fact, Session
 
@@ -68,15 +69,17 @@ def _facts_elsewhere(place: Place) -> list[list[Fact]]:
     return [facts for facts in found if facts]
 
 
-def session_paths(place: Place, session: Session, now: str) -> tuple[tuple[str, ...], str]:
+def session_changes(place: Place, session: Session, now: str) -> Changes:
     """Return the files that the session has changed and that are there, and what to know of it."""
-    from gitgates.system.facts import changed_paths, tree_paths  # most often, nothing has changed
+    from gitgates.agent.checks import Changes  # most often, nothing has changed
+    from gitgates.system.facts import changed_paths, tree_paths
 
     if session.base and now:
         try:
             git = place.git._replace(env=object_env(place.roots, place.git.env))
-            return tree_paths(git, session.base, now), ""
+            return Changes(*tree_paths(git, session.base, now))
         except GitError as error:
             note(place, f"the session's first snapshot is gone: {error.message}")
     why = session.no_base or "there is no first snapshot of the session"
-    return changed_paths(place.git), f"{why}; taken is what differs from HEAD"
+    note_ = f"{why}; taken is what differs from HEAD"
+    return Changes(changed_paths(place.git), note=note_)

@@ -55,15 +55,22 @@ class Check(Record):
     began_s: float  # since the epoch
 
 
-def make_check(
-    place: Place, config: Config, hook: Hook, paths: tuple[str, ...] | None
-) -> Check | None:
+class Changes(Record):
+    """What an event is about, in files."""
+
+    paths: tuple[str, ...] | None  # None: it is not about files
+    gone: tuple[str, ...] = ()
+    note: str = ""  # what is to be known of that
+
+
+def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Check | None:
     """Return what an event asks to be run; None where every gate is skipped."""
     event = Event(
         host="claude",
         name=place.payload.event,
         root_abs=place.roots.root_abs,
-        paths=paths,
+        paths=changes.paths,
+        gone=changes.gone,
         stdin=place.raw,
         payload=place.payload,
     )

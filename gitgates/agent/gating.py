@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.agent.checks import deciding, make_check, remember, run_check, situation
+from gitgates.agent.checks import Changes, deciding, make_check, remember, run_check, situation
 from gitgates.agent.place import edited_paths
 from gitgates.agent.replay import Turns
 from gitgates.config.load import FILES
@@ -31,7 +31,7 @@ def answer_event(
 ) -> Answer:
     """Run the gates of an event and return what they mean for it."""
     paths = edited_paths(place)
-    check = make_check(place, config, hook, paths)
+    check = make_check(place, config, hook, Changes(paths))
     if check is None:
         return Answer()
     with Turns(place, host_limit_s(config, hook)) as turns:

@@ -6,7 +6,7 @@ debug log, and in the session's journal.
 
 from __future__ import annotations
 
-from gitgates.agent.place import Place, end_within, find_place, find_places, note
+from gitgates.agent.place import Place, end_within, find_places, note
 from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_facts, tell
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
@@ -65,7 +65,7 @@ def _report(
 ) -> None:
     """Say what went wrong, and keep it in a journal if there is any place for one."""
     try:
-        note(where[0] if where else find_place(Payload(event=""), b"", env, say), text)
+        note(where[0] if where else find_places(Payload(event=""), b"", env, say)[0], text)
     except Exception as error:  # noqa: BLE001 - there is nowhere left to tell of it
         say(f"{text} ({error})")
 

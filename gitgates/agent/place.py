@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.agent.ground import absolute, find_grounds
 from gitgates.errors import GitError
 from gitgates.record import Record
 from gitgates.system.alarm import set_alarm
 from gitgates.system.clock import process_began
 from gitgates.system.git import Git
 from gitgates.system.journal import session_journal
-from gitgates.system.roots import Roots, current_folder, find_roots
+from gitgates.system.roots import Roots, find_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ class Place(Record):
     say: Callable[[str], None] = lambda _text: None  # to whoever reads the host's debug log
 
 
-# What these are about is the session, wherever the agent has gone since.
-_OF_THE_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
-_PROJECT = "CLAUDE_PROJECT_DIR"
 # Before the host gives up.
 _ANSWER_S = 1.0
 _ALMOST = 0.9
@@ -48,41 +46,11 @@ def find_places(
 ) -> list[Place]:
     """Return where an event happens, and where the session was started if that is elsewhere.
 
-    An agent that has gone into another worktree or repository has still changed the first one.
-
-    Raises: GitError where there is no repository.
+    Raises: GitError where that is in no repository that may be looked at.
     """
-    try:
-        found = [find_place(payload, raw, env, say)]
-    except GitError:
-        if not (payload.event in _OF_THE_SESSION and env.get(_PROJECT)):
-            raise
-        found = []
-    if payload.event in _OF_THE_SESSION and os.path.isdir(env.get(_PROJECT, "")):
-        try:
-            roots = find_roots(env[_PROJECT], env)
-        except GitError:
-            roots = None
-        if roots and all(roots.git_dir_abs != place.roots.git_dir_abs for place in found):
-            found.append(_place(roots, payload, raw, env)._replace(say=say))
-    if not found:
-        raise GitError(f"{payload.cwd_abs}: not a git repository, nor {env[_PROJECT]}")
-    return found
-
-
-def find_place(
-    payload: Payload, raw: bytes, env: Mapping[str, str], say: Callable[[str], None]
-) -> Place:
-    """Return where an event happens: where the file lies that it is about, else where the agent is.
-
-    The host's idea of the project folder does not follow the agent into another worktree.
-
-    Raises: GitError where there is no repository.
-    """
-    is_folder = os.path.isabs(payload.cwd_abs) and os.path.isdir(payload.cwd_abs)
-    cwd_abs = payload.cwd_abs if is_folder else current_folder()
-    roots = _roots_of_file(payload, cwd_abs, env) or find_roots(cwd_abs, env)
-    return _place(roots, payload, raw, env)._replace(say=say)
+    return [
+        _place(roots, payload, raw, env)._replace(say=say) for roots in find_grounds(payload, env)
+    ]
 
 
 def _place(roots: Roots, payload: Payload, raw: bytes, env: Mapping[str, str]) -> Place:
@@ -127,29 +95,10 @@ def edited_paths(place: Place) -> tuple[str, ...] | None:
     root_abs = os.path.realpath(place.roots.root_abs)
     found = []
     for path in place.payload.paths:
-        path_abs = _absolute(path, place.payload.cwd_abs)
+        path_abs = absolute(path, place.payload.cwd_abs)
         if place.payload.event != "PreToolUse" and not os.path.isfile(path_abs):
             continue
         relative = os.path.relpath(path_abs, root_abs)
         if relative != ".." and not relative.startswith("../"):
             found.append(relative)
     return tuple(dict.fromkeys(found))
-
-
-def _absolute(path: str, cwd_abs: str) -> str:
-    whole = os.path.join(cwd_abs, path)
-    if "\\" in path and not os.path.lexists(whole):
-        whole = os.path.join(cwd_abs, path.replace("\\", "/"))
-    return os.path.realpath(whole)
-
-
-def _roots_of_file(payload: Payload, cwd_abs: str, env: Mapping[str, str]) -> Roots | None:
-    for path in payload.paths:
-        folder = os.path.dirname(_absolute(path, cwd_abs))
-        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
-            folder = os.path.dirname(folder)
-        try:
-            return find_roots(folder, env)
-        except GitError:
-            continue
-    return None

@@ -6,7 +6,7 @@ from gitgates.agent.changed import (
     blocks_elsewhere,
     first_tree,
     is_unchanged,
-    session_paths,
+    session_changes,
     snapshot_now,
 )
 from gitgates.types import Answer
@@ -41,24 +41,26 @@ def answer_stop(
     from gitgates.engine.limits import host_limit_s
 
     session = session._replace(elsewhere=blocks_elsewhere(place))
-    paths, note = session_paths(place, session, now.tree)
-    if not (paths or session.base):
+    changes = session_changes(place, session, now.tree)
+    if not (changes.paths or session.base):
         return Answer()  # there is nothing that anybody could have changed
-    check = make_check(place, config, hook, paths)
+    check = make_check(place, config, hook, changes)
     if check is None:
         return Answer()
     with Turns(place, host_limit_s(config, hook)) as turns:
         tree = now.tree if now.provable else ""
         if (given := turns.given(before.last, tree)) is not None:
             return given
-        session = turns.session()._replace(base=session.base)
+        session = turns.session()._replace(
+            base=session.base, not_seen=session.not_seen, elsewhere=session.elsewhere
+        )
         attempt = Attempt(place, check, session, tree)
         if attempt.has_passed():
             return Answer()
         if last := attempt.stands(before.last):
             answer, fact, more = attempt.repeat(last)
         else:
-            answer, fact, more = attempt.run(note)
+            answer, fact, more = attempt.run(changes.note)
         turns.keep(answer, fact, tuple(more))
     return answer
 

@@ -83,6 +83,9 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     if event.paths is None:
         return Step(gate=gate, skip=f"{event.name} is not about paths", note=note)
     paths = select(event.paths, gate.files, gate.exclude)
+    is_given = gate.pass_files or gate.pre_commit is not None
+    if not (paths or is_given) and select(event.gone, gate.files, gate.exclude):
+        return Step(gate=gate, note=note)  # what is gone may break what needed it
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 
 

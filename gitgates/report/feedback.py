@@ -233,7 +233,7 @@ def _ending(situation: Situation) -> str:
     if paths := situation.changed_paths:
         some = ", ".join(plain_line(path, 100) for path in paths[:10]) + _more(len(paths), 10)
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
-    open_gates = [quote(plain_line(f.result.gate, 60)) for f in situation.findings
+    open_gates = [quote(plain_line(f.result.gate, 400)) for f in situation.findings
                   if not f.cannot_fix]  # fmt: skip
     if not situation.findings:
         return "\n".join(lines)

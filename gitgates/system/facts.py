@@ -67,12 +67,16 @@ def range_paths(git: Git, old: str, new: str) -> tuple[str, ...]:
     return tuple(sorted(_raw_paths(git.out("diff", *_DIFF, old, new, "--"))))
 
 
-def tree_paths(git: Git, old: str, new: str) -> tuple[str, ...]:
-    """Return what differs between two trees and is there in the newer one.
+def tree_paths(git: Git, old: str, new: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what differs between two trees and is there in the newer one, and what is gone.
 
     Raises: GitError where one of them is not there.
     """
-    return tuple(sorted(_raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--"))))
+    raw = git.out("diff-tree", "-r", *_DIFF, old, new, "--")
+    fields = raw.split(b"\0")
+    pairs = zip(fields[0::2], fields[1::2], strict=False)
+    gone = [os.fsdecode(path) for meta, path in pairs if meta[-1:] == b"D"]
+    return tuple(sorted(_raw_paths(raw))), tuple(sorted(gone))
 
 
 def merged_paths(git: Git) -> tuple[str, ...]:

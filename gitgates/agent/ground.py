@@ -1,0 +1,85 @@
+"""On whose ground an event happens: which repositories an agent's hooks may run the gates of.
+
+Gates are commands of a repository, and run without anybody being asked. The person has trusted the
+folder that the session was started in, and no other: a repository that the agent has cloned, or
+wandered into, runs nothing of its own here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import GitError
+from gitgates.system.roots import Roots, current_folder, find_roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.types import Payload
+
+# What these are about is the session, wherever the agent has gone since.
+_OF_THE_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
+_PROJECT = "CLAUDE_PROJECT_DIR"
+
+
+def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Roots]:
+    """Return where an event happens, and where the session was started if that is elsewhere.
+
+    It happens where the file lies that it is about, else where the agent is, else where the session
+    was started: the host's idea of the project folder does not follow the agent into a worktree.
+
+    Raises: GitError where that is in no repository that may be looked at.
+    """
+    project_abs = env.get(_PROJECT, "")
+    project_abs = project_abs if os.path.isdir(project_abs) else ""
+    home = _roots(project_abs, env) if project_abs else None
+    is_folder = os.path.isabs(payload.cwd_abs) and os.path.isdir(payload.cwd_abs)
+    cwd_abs = payload.cwd_abs if is_folder else current_folder()
+    folders = [*(_folder_of(path, cwd_abs) for path in payload.paths), cwd_abs]
+    there = [roots for folder in folders if (roots := _roots(folder, env))]
+    trusted = [roots for roots in there if _is_trusted(roots, home, project_abs)]
+    found = trusted[:1] or ([home] if home else [])
+    if home and payload.event in _OF_THE_SESSION and home.git_dir_abs != found[0].git_dir_abs:
+        found.append(home)
+    if found:
+        return found
+    if not there:
+        return [find_roots(cwd_abs, env)]  # it says why there is none
+    raise GitError(
+        f"{there[0].root_abs} is not the repository that the session was started in: its gates "
+        "are not run"
+    )
+
+
+def absolute(path: str, cwd_abs: str) -> str:
+    """Return a path that an agent names, links followed."""
+    whole = os.path.join(cwd_abs, path)
+    if "\\" in path and not os.path.lexists(whole):
+        whole = os.path.join(cwd_abs, path.replace("\\", "/"))
+    return os.path.realpath(whole)
+
+
+def _folder_of(path: str, cwd_abs: str) -> str:
+    """Return the folder of a file that may not be there yet."""
+    folder = os.path.dirname(absolute(path, cwd_abs))
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _roots(folder: str, env: Mapping[str, str]) -> Roots | None:
+    try:
+        return find_roots(folder, env)
+    except GitError:
+        return None
+
+
+def _is_trusted(roots: Roots, home: Roots | None, project_abs: str) -> bool:
+    """Tell whether the person has trusted a repository by starting the session where it was."""
+    if home:
+        return os.path.realpath(roots.common_dir_abs) == os.path.realpath(home.common_dir_abs)
+    if project_abs:  # a folder of repositories
+        below = os.path.relpath(os.path.realpath(roots.root_abs), os.path.realpath(project_abs))
+        return below != ".." and not below.startswith("../")
+    return True  # started by hand, or by a host that does not say where

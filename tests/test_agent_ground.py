@@ -1,0 +1,68 @@
+"""Gates are commands: only those of the repository that the session was started in run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+
+MARK = """
+[gates.mark]
+command = "echo ran >> \\"$COUNT_ABS\\"; false"
+[hooks.PostToolUse]
+gates = ["mark"]
+[hooks.Stop]
+gates = ["mark"]
+"""
+
+
+@pytest.fixture(name="agent")
+def _agent(repo: Repo) -> Agent:
+    agent = begin(repo, MARK)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(repo.path)
+    return agent
+
+
+def foreign(path: Path) -> Repo:
+    """Return a repository that somebody else wrote, with gates of its own."""
+    other = Repo.init(path)
+    hooks = "".join(f'[hooks.{name}]\ngates = ["evil"]\n' for name in ("PostToolUse", "Stop"))
+    other.config(f'[gates.evil]\ncommand = "touch evil-ran"\n{hooks}')
+    other.write("x.py", "x\n")
+    return other
+
+
+def test_a_foreign_repository_runs_nothing_of_its_own(agent: Agent, tmp_path: Path) -> None:
+    other = foreign(tmp_path / "other")
+    assert agent.post(tool_input={"file_path": str(other.path / "x.py")})["decision"] == "block"
+    agent.write("a.py", "x\n")
+    assert agent.stop(cwd=str(other.path))["decision"] == "block"
+    assert agent.runs() == 2  # of the project: a tool was used, and it has changed
+    assert not (other.path / "evil-ran").exists()
+
+
+def test_nor_does_one_that_was_cloned_into_the_project(agent: Agent) -> None:
+    other = foreign(agent.repo.path / "third-party")
+    agent.post(tool_input={"file_path": str(other.path / "x.py")})
+    assert agent.runs() == 1
+    assert not (other.path / "evil-ran").exists()
+
+
+def test_a_worktree_of_the_project_is_its_own_ground(agent: Agent, tmp_path: Path) -> None:
+    agent.repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    (tmp_path / "linked/a.py").write_text("x\n")
+    said = agent.post(tool_input={"file_path": str(tmp_path / "linked/a.py")})
+    assert "linked" in said["reason"]
+
+
+def test_in_a_folder_of_repositories_each_is_its_own(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, MARK)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(repo.path.parent)
+    agent.write("a.py", "x\n")
+    assert agent.post()["decision"] == "block"
+    far = foreign(tmp_path.parent / f"{tmp_path.name}-far")
+    assert agent.post(tool_input={"file_path": str(far.path / "x.py")}, cwd=str(far.path)) == {}
+    assert "is not the repository that the session was started in" in agent.said[-1]
+    assert not (far.path / "evil-ran").exists()
