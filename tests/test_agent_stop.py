@@ -483,3 +483,12 @@ def test_gates_that_find_the_tree_in_use_block_once(repo: Repo) -> None:
         lock.release()
     assert agent.outcomes() == ["blocked", "could-not-run"]
     assert "nothing was checked" in agent.prompt()["hookSpecificOutput"]["additionalContext"]
+
+
+def test_the_next_prompt_hears_only_the_last_word_on_a_stop(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD + "max_retries = 0\n")
+    for number in (1, 2):
+        agent.write("a.py", f"BAD {number}\n")
+        agent.stop(last_assistant_message=str(number))
+    told = agent.prompt()["hookSpecificOutput"]["additionalContext"]
+    assert told.count("let the agent go") == 1

@@ -219,7 +219,10 @@ def _deferred(state: Fact, fact: Fact) -> None:
 
 
 def _warning(state: Fact, fact: Fact) -> None:
-    state["warnings"].append((str(fact.get("hook", "")), str(fact["text"])))
+    hook, text = str(fact.get("hook", "")), str(fact["text"])
+    if hook == "Stop":  # the last word on it is enough; each sub-agent has its own
+        state["warnings"] = [one for one in state["warnings"] if one[0] != hook]
+    state["warnings"].append((hook, text))
 
 
 def _note(state: Fact, fact: Fact) -> None:
