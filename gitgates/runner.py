@@ -21,6 +21,7 @@ from gitgates.system.index import CommittedIndex, named_index
 from gitgates.system.proc import Child, Group
 from gitgates.system.signals import SignalPipe
 from gitgates.system.spawn import argument_limit, find_runner
+from gitgates.system.watch import Watch
 from gitgates.types import STOP, Command, Config, Decision, Ending, Gate, GateResult, Plan
 
 TYPE_CHECKING = False
@@ -106,6 +107,8 @@ class _Run:
             if result.reason != ENDED  # we ended it: that is no result to go on from
         }
         self.folder = runs.hold(self.run_abs)
+        # An agent's host kills a hook that takes too long; no hook of git need pay for that.
+        self.watch = Watch() if plan.event.host == "claude" else None
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self.index = self._committed_index()
@@ -133,6 +136,8 @@ class _Run:
         if self.stdin_abs:
             os.unlink(self.stdin_abs)
         self.folder.release()
+        if self.watch:
+            self.watch.close()
         runs.prune(self.world.roots.state_abs, self.keep_runs, self.run_abs)
 
     def _start(self, due: Due, group: Group) -> None:
@@ -169,6 +174,8 @@ class _Run:
                 job.child = child
                 if self.shelter.rescue:
                     self.shelter.rescue.note_group(child.pid)
+                if self.watch:
+                    self.watch.add(child.pid)
                 return
             job.endings.append(Ending(not_started=child))
             job.commands.clear()
@@ -178,6 +185,8 @@ class _Run:
         job = next(job for job in self.jobs if job.child is child)
         ending = child.ending()
         job.endings.append(ending)
+        if self.watch:
+            self.watch.remove(child.pid)
         if ending.timed_out or ending.ended_by_us or group.interrupted_by:
             job.commands.clear()
         self._next_command(job, group)

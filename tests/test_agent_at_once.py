@@ -242,12 +242,22 @@ def test_a_hook_is_killed_and_the_next_one_works(repo: Repo, left_over: Path) ->
     gates(repo, stop=HOLDS)
     os.mkfifo(repo.path.parent / "gate")
     process = start(repo, stop(repo))
-    pid_in(left_over)
+    gate = pid_in(left_over)
     process.kill()
     process.communicate()
+    until(lambda: not is_running(gate))
     gates(repo)
     assert fire(repo, stop(repo))["decision"] == "block"
     assert [one["outcome"] for one in facts(repo, "round")] == ["blocked"]
+
+
+def test_gates_that_do_not_want_to_end_are_ended_too(repo: Repo, left_over: Path) -> None:
+    gates(repo, stop=f"trap '' TERM; echo $$ > ../left-over; sleep {FAR_S}; sleep {FAR_S}")
+    process = start(repo, stop(repo))
+    gate = pid_in(left_over)
+    process.kill()
+    process.communicate()
+    until(lambda: not is_running(gate))
 
 
 @pytest.mark.parametrize("make", [edit, stop])
@@ -264,7 +274,6 @@ def test_the_first_of_two_deliveries_is_killed(
     first.communicate()
     left_over.unlink()
     again = pid_in(left_over)  # the second one has its turn
-    os.kill(gate, signal.SIGKILL)
     until(lambda: not is_running(gate))  # or it would take what is for the second one
     open_gate(repo)
     out, _err = end(second)
