@@ -21,13 +21,13 @@ from gitgates.system.index import CommittedIndex, named_index
 from gitgates.system.proc import Child, Group
 from gitgates.system.signals import SignalPipe
 from gitgates.system.spawn import argument_limit, find_runner
-from gitgates.system.watch import Watch
 from gitgates.types import STOP, Command, Config, Decision, Ending, Gate, GateResult, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.system.watch import Watch
     from gitgates.world import World
 
     Planner = Callable[[], tuple[Plan, Config]]
@@ -107,8 +107,7 @@ class _Run:
             if result.reason != ENDED  # we ended it: that is no result to go on from
         }
         self.folder = runs.hold(self.run_abs)
-        # An agent's host kills a hook that takes too long; no hook of git need pay for that.
-        self.watch = Watch() if plan.event.host == "claude" else None
+        self.watch = _watch() if plan.event.host == "claude" else None
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self.index = self._committed_index()
@@ -297,6 +296,13 @@ class _Run:
                 f"{path_abs}: the hook's input cannot be kept for its gates: {error.strerror}"
             ) from error
         return path_abs
+
+
+def _watch() -> Watch:
+    # An agent's host kills a hook that takes too long; no hook of git need pay for that.
+    from gitgates.system.watch import Watch
+
+    return Watch()
 
 
 def _private(path_abs: str, flags: int) -> int:

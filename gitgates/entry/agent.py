@@ -14,7 +14,6 @@ from gitgates import environ
 _AGENTS = ("claude",)
 _LONGEST_S = 2.0  # between two pieces of the payload: the host has all of it ready
 _MOST_BYTES = 64 * 1024 * 1024
-_LAST_STREAM = 2
 
 
 def run(args: list[str]) -> int:
@@ -26,7 +25,6 @@ def run(args: list[str]) -> int:
         _say(f"`agent-hook` wants the name of an agent: {', '.join(_AGENTS)}")
         return 0
     try:
-        _open_streams()
         raw = _read_payload()
         if len(raw) >= _MOST_BYTES:
             _say(f"the payload is larger than {_MOST_BYTES >> 20} MiB; nothing was checked")
@@ -39,13 +37,6 @@ def run(args: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         _say(f"a bug of ours, please report it: {error!r}")
     return 0
-
-
-def _open_streams() -> None:
-    """Have all three standard streams: in place of a closed one, a file of ours would be taken."""
-    while (fd := os.open(os.devnull, os.O_RDWR)) <= _LAST_STREAM:
-        pass
-    os.close(fd)
 
 
 def _read_payload() -> bytes:

@@ -9,7 +9,10 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    Actions: TypeAlias = Sequence[tuple[Any, ...]]  # as os.posix_spawn takes them
 
     from gitgates.types import Command
 else:
@@ -37,17 +40,27 @@ def spawn(command: Command, output_fd: int) -> int:
     os.chdir(command.cwd_abs)  # posix_spawn has no working directory, and we have one thread
     try:
         program = which(command.argv[0], env.get("PATH", os.defpath))
-        try:
-            return os.posix_spawn(
-                program, command.argv, env, file_actions=actions, setsigdef=_RESET, setsid=True
-            )
-        except NotImplementedError:  # an old libc
-            return os.posix_spawn(
-                program, command.argv, env, file_actions=actions, setsigdef=_RESET, setpgroup=0
-            )
+        return spawn_apart(program, command.argv, env, actions)
     finally:
         os.fchdir(here)
         os.close(here)
+
+
+def spawn_apart(
+    program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Actions
+) -> int:
+    """Start a program in a session of its own, and where there is none, in a group of its own.
+
+    Raises: OSError where it cannot be started.
+    """
+    try:
+        return os.posix_spawn(
+            program, argv, env, file_actions=actions, setsigdef=_RESET, setsid=True
+        )
+    except NotImplementedError:  # an old libc
+        return os.posix_spawn(
+            program, argv, env, file_actions=actions, setsigdef=_RESET, setpgroup=0
+        )
 
 
 def which(program: str, path: str) -> str:

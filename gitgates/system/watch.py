@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from gitgates.system.spawn import spawn_apart
+
 # `+ GROUP`, `- GROUP`, and `.` when all is well; where that does not come, what is left is ended.
 _SCRIPT = """
 left=
@@ -42,10 +44,8 @@ class Watch:
         argv = ("sh", "-c", _SCRIPT)
         env = {"PATH": os.defpath}
         try:
-            # Away from our own group: what kills that must not reach it.
-            self._pid = os.posix_spawn("/bin/sh", argv, env, file_actions=actions, setsid=True)
-        except NotImplementedError:  # an old libc
-            self._pid = os.posix_spawn("/bin/sh", argv, env, file_actions=actions, setpgroup=0)
+            # What kills our own group must not reach it.
+            self._pid = spawn_apart("/bin/sh", argv, env, actions)
         finally:
             os.close(read_fd)
 
