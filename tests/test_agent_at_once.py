@@ -83,6 +83,12 @@ def pid_in(path: Path) -> int:
     return int(path.read_text())
 
 
+def is_heard(repo: Repo) -> bool:
+    """Tell whether the hook has read what its gate said: then it knows all about the gate."""
+    logs = (repo.path / ".git/gitgates/runs").rglob("*.log")
+    return any(b"heard" in log.read_bytes() for log in logs)
+
+
 def open_gate(repo: Repo, when: Callable[[], bool] = lambda: True) -> None:
     """Wait for a gate that reads from ../gate, and let it end as soon as something is so."""
     found: list[int] = []
@@ -208,7 +214,7 @@ def test_a_tool_event_that_comes_again_much_later(repo: Repo) -> None:
     assert runs(repo, "tool") == 2
 
 
-HOLDS = "echo $$ > ../left-over; read -r line < ../gate; exit 1"  # all in one process
+HOLDS = "echo $$ > ../left-over; echo heard; read -r line < ../gate; exit 1"  # all in one process
 
 
 def test_told_to_end_a_hook_ends_its_gates(repo: Repo, left_over: Path) -> None:
@@ -243,6 +249,7 @@ def test_a_hook_is_killed_and_the_next_one_works(repo: Repo, left_over: Path) ->
     os.mkfifo(repo.path.parent / "gate")
     process = start(repo, stop(repo))
     gate = pid_in(left_over)
+    until(lambda: is_heard(repo))
     process.kill()
     process.communicate()
     until(lambda: not is_running(gate))
@@ -252,9 +259,11 @@ def test_a_hook_is_killed_and_the_next_one_works(repo: Repo, left_over: Path) ->
 
 
 def test_gates_that_do_not_want_to_end_are_ended_too(repo: Repo, left_over: Path) -> None:
-    gates(repo, stop=f"trap '' TERM; echo $$ > ../left-over; sleep {FAR_S}; sleep {FAR_S}")
+    stays = f"sleep {FAR_S}; sleep {FAR_S}"
+    gates(repo, stop=f"trap '' TERM; echo $$ > ../left-over; echo heard; {stays}")
     process = start(repo, stop(repo))
     gate = pid_in(left_over)
+    until(lambda: is_heard(repo))
     process.kill()
     process.communicate()
     until(lambda: not is_running(gate))
@@ -269,7 +278,7 @@ def test_the_first_of_two_deliveries_is_killed(
     first = start(repo, make(repo))
     gate = pid_in(left_over)
     second = start(repo, make(repo))
-    until(lambda: len(facts(repo, "event")) == 3)
+    until(lambda: len(facts(repo, "event")) == 3 and is_heard(repo))
     first.kill()
     first.communicate()
     left_over.unlink()
