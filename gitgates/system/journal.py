@@ -16,6 +16,7 @@ import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, TypeAlias
 
     Fact: TypeAlias = dict[str, Any]
@@ -42,34 +43,52 @@ class Journal:
         stamp = int(time.time() * 1000) / 1000  # never later than it is
         head = {"v": VERSION, "t": stamp}
         lines = b"".join(json.dumps({**head, **fact}).encode("ascii") + b"\n" for fact in facts)
-        fd = _open(self.path_abs)
-        try:
-            if not _lock(fd, fcntl.LOCK_EX):
-                raise OSError(errno.ETIMEDOUT, "another process holds its lock", self.path_abs)
-            size = os.fstat(fd).st_size
-            if size and os.pread(fd, 1, size - 1) != b"\n":
-                lines = b"\n" + lines  # whoever wrote last was killed in the middle
-            if os.write(fd, lines) != len(lines):
-                os.ftruncate(fd, size)
-                raise OSError(errno.ENOSPC, "no space left on the device", self.path_abs)
-        finally:
-            os.close(fd)
+        append_lines(self.path_abs, lambda _fd, _size: lines)
 
     def read(self) -> list[Fact]:
         """Return all facts, in order. A journal that is not there has none.
 
         Raises: OSError where it cannot be read.
         """
-        try:
-            with open(self.path_abs, "rb", buffering=0) as file:
-                _lock(file.fileno(), fcntl.LOCK_SH)  # else half of what is being written is seen
-                raw = file.read()
-        except FileNotFoundError:
-            return []
-        found = _parse_all([line for line in raw.split(b"\n") if line])
+        found = parse_lines([line for line in read_lines(self.path_abs).split(b"\n") if line])
         facts = [fact for fact in found if fact is not None]
         self.torn = len(found) - len(facts)
         return [fact for fact in facts if fact.get("v") == VERSION]
+
+
+def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
+    """Append whole lines to a file, all of them or none; other appends wait meanwhile.
+
+    `make` returns them, and is handed the locked file and its size.
+
+    Raises: OSError where they cannot be written.
+    """
+    fd = _open(path_abs)
+    try:
+        if not _lock(fd, fcntl.LOCK_EX):
+            raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
+        size = os.fstat(fd).st_size
+        lines = make(fd, size)
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            lines = b"\n" + lines  # whoever wrote last was killed in the middle
+        if os.write(fd, lines) != len(lines):
+            os.ftruncate(fd, size)
+            raise OSError(errno.ENOSPC, "no space left on the device", path_abs)
+    finally:
+        os.close(fd)
+
+
+def read_lines(path_abs: str) -> bytes:
+    """Return the bytes of such a file. One that is not there has none.
+
+    Raises: OSError where it cannot be read.
+    """
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            _lock(file.fileno(), fcntl.LOCK_SH)  # else half of what is being written is seen
+            return file.read()
+    except FileNotFoundError:
+        return b""
 
 
 class Turn:
@@ -119,6 +138,11 @@ def session_journal(state_abs: str, session: str) -> Journal:
     return Journal(f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl")
 
 
+def git_dir_of(path_abs: str) -> str:
+    """Return the git folder of the worktree that a journal is of."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(path_abs)))
+
+
 def sessions(state_abs: str) -> list[str]:
     """Return the journals of a worktree, the newest last."""
     found: list[tuple[int, str]] = []
@@ -150,7 +174,7 @@ def file_name(session: str) -> str:
     return f"{plain[:_LONGEST_NAME]}.{zlib.crc32(session.encode('utf-8', 'replace')):08x}"
 
 
-def _parse_all(lines: list[bytes]) -> list[Fact | None]:
+def parse_lines(lines: list[bytes]) -> list[Fact | None]:
     """Return the fact of each line; None for one that is torn, or not ours."""
     try:
         # At once, in half of the time: a session of a day has thousands of lines. What a torn one
