@@ -111,7 +111,7 @@ NOW = {
 def test_tracked_and_untracked_without_what_is_ignored(untouched: Repo) -> None:
     taken = shot(untouched)
     assert held(untouched, taken.tree) == NOW
-    assert taken == Snapshot(tree=taken.tree)
+    assert taken == Snapshot(tree=taken.tree, head=untouched.head())
     assert taken.provable
 
 
@@ -240,7 +240,8 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
     }
     roots = find_roots(str(filled.path), env)
     assert take(roots, Git(cwd_abs=roots.root_abs, env=env)) == Snapshot(
-        tree=filled.git("rev-parse", "HEAD^{tree}", env=env)
+        tree=filled.git("rev-parse", "HEAD^{tree}", env=env),
+        head=filled.git("rev-parse", "HEAD", env=env),
     )
 
 

@@ -44,6 +44,7 @@ class Snapshot(Record):
     """What the working tree held."""
 
     tree: str
+    head: str = ""  # the commit that was checked out; empty before the first
     why_unprovable: tuple[str, ...] = ()  # why this may change without another tree
     left_out: tuple[tuple[str, str], ...] = ()  # untracked path, relative to the root → why
 
@@ -154,6 +155,7 @@ def _take_with(kept: KeptIndex, roots: Roots, hidden: Hidden) -> Snapshot:
         kept.end()
     return Snapshot(
         tree=tree,
+        head=look.head,
         why_unprovable=tuple(_doubts(kept, hidden, (dirty, left_out))),
         left_out=tuple(left_out.items()),
     )
