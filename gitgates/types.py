@@ -29,6 +29,8 @@ STOP: Verdict = 3
 VERDICTS = ("allow", "warn", "block", "stop")
 ACTIONS = ("CONTINUE", "BLOCK", "STOP")
 PRIORITIES = ("critical", "high", "normal", "low")
+# Gates that hooks list like any other, and that no command stands behind.
+POLICY_GATES = ("review",)
 
 
 class RefUpdate(Record):
@@ -61,6 +63,8 @@ class Payload(Record):
     tool_use_id: str = ""
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
     command: str = ""  # of a shell tool
+    failed: bool = False  # the tool says so itself
+    skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""
     source: str = ""  # SessionStart: startup, resume, …; UserPromptSubmit: who wrote the prompt
     last_message: str = ""  # what the agent said last
@@ -136,6 +140,35 @@ class Hook(Record):
     unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/view.py
 
 
+class Review(Record):
+    """When the built-in gate `review` asks for a review, and what it takes for one."""
+
+    mode: str = "remind"  # remind, require, off
+    required: bool = False
+    prefix: str = "#review"  # of a prompt that asks for the strict form; empty: none does
+    min_lines: float = 40.0
+    min_files: float = 5.0
+    weights: tuple[float, float, float] = (1.0, 0.5, 0.1)  # of code, tests, documentation
+    tests: tuple[str, ...] = ()  # patterns, beside the built-in ones; so are the next two
+    documentation: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()
+    critical: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ("code-review", "review", "security-review")
+    agents: tuple[str, ...] = ("code-reviewer", "reviewer")
+    reviewer: str = "reviewer"  # the agent whose decision counts in the strict form
+    reviewer_model: str = "opus"
+    reviewer_commands: tuple[str, ...] = (
+        "git diff",
+        "git log",
+        "git show",
+        "gitgates review",
+        "gitgates journal",
+    )
+    second_opinions: tuple[str, ...] = ()
+    opinion_timeout_s: float = 600.0
+
+
 class Config(Record):
     """All settings of one repository, checked."""
 
@@ -145,6 +178,7 @@ class Config(Record):
     breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
     keep_runs: int = 50
     artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
+    review: Review = Review()
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes
@@ -178,6 +212,29 @@ class Plan(Record):
     listed: tuple[str, ...]  # in the order of running; chained gates are only in `steps`
     steps: tuple[Step, ...]  # every gate that can be reached, listed ones first
     config_digest: str = ""
+
+
+class Point(Record):
+    """What was there at one moment of a session."""
+
+    tree: str  # a snapshot
+    head: str = ""  # the commit that was checked out; empty: none yet, or not known
+    stamp: float = 0.0  # when, since the epoch
+
+
+class Changed(Record):
+    """How one file differs between two points, as git tells it."""
+
+    path: str
+    status: str  # A, M, D, T; R: renamed
+    was: str = ""  # its path before, where it was renamed
+    added: int = 0  # lines; what differs in white space alone is in neither number
+    removed: int = 0
+    binary: bool = False
+    submodule: bool = False
+    same_content: bool = False  # only its name, or its mode, is another
+    # Of .gitattributes, that says: not written by hand. With `!` in front it is not believed.
+    attribute: str = ""
 
 
 class Ending(Record):

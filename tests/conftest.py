@@ -25,7 +25,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         '[protocol "file"]\n\tallow = always\n'
     )
     for name in list(os.environ):
-        if name.startswith(("GIT_", "GITGATES", "PRE_COMMIT", "SKIP", "VIRTUAL_ENV")):
+        if name.startswith(("CLAUDE", "GIT_", "GITGATES", "PRE_COMMIT", "SKIP", "VIRTUAL_ENV")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))

@@ -12,7 +12,7 @@ import os
 import sys
 
 from gitgates import __version__
-from gitgates.types import Config, Gate, Hook
+from gitgates.types import Config, Gate, Hook, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _KEY = (
     sys.implementation.cache_tag,
     Gate._fields,
     Hook._fields,
+    Review._fields,
     Config._fields,
 )
 
@@ -63,11 +64,12 @@ def _freeze(config: Config) -> tuple[Any, ...]:
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
-    return tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())
+    plain = {"gates": gates, "hooks": hooks, "review": tuple(config.review)}
+    return tuple((config._asdict() | plain).values())
 
 
 def _thaw(frozen: tuple[Any, ...]) -> Config:
     config = Config(*frozen)
     gates = tuple(Gate(*gate) for gate in config.gates)
     hooks = tuple(Hook(*hook) for hook in config.hooks)
-    return config._replace(gates=gates, hooks=hooks)
+    return config._replace(gates=gates, hooks=hooks, review=Review(*config.review))

@@ -48,6 +48,7 @@ def decode(data: bytes) -> Payload:
         raise BadPayload(f"a JSON object was expected, not {type(found).__name__}")
     tool_input = found.get("tool_input")
     inside = tool_input if isinstance(tool_input, dict) else {}
+    response = found.get("tool_response")
     return Payload(
         event=_text(found, "hook_event_name"),
         session=_text(found, "session_id"),
@@ -60,6 +61,8 @@ def decode(data: bytes) -> Payload:
         tool_use_id=_text(found, "tool_use_id"),
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
         command=_text(inside, "command"),
+        failed=isinstance(response, dict) and response.get("success") is False,
+        skill=_text(inside, "skill") or _text(found, "command_name"),
         prompt=_text(found, "prompt"),
         source=_text(found, "source"),
         last_message=_text(found, "last_assistant_message"),

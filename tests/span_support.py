@@ -1,0 +1,78 @@
+"""A session that is watched from its first snapshot on: what has it itself changed?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from worktree_state import where
+
+from gitgates.system.own_change import Span, changes, diff_text, patch_id
+from gitgates.system.snapshot import take
+from gitgates.types import Changed, Point
+
+HOUR_S = 3600
+
+
+def text(word: str, lines: int) -> str:
+    """Return so many lines, each its own."""
+    return "".join(f"{word} = {number}\n" for number in range(lines))
+
+
+def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what is committed from now on look an hour old."""
+    before = f"@{int(time.time()) - HOUR_S} +0000"
+    monkeypatch.setenv("GIT_COMMITTER_DATE", before)
+    monkeypatch.setenv("GIT_AUTHOR_DATE", before)
+
+
+def right_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    monkeypatch.delenv("GIT_AUTHOR_DATE")
+
+
+def point(repo: Repo) -> Point:
+    """Return what is there now."""
+    taken = take(*where(repo))
+    return Point(tree=taken.tree, head=taken.head, stamp=time.time())
+
+
+class Watched:
+    """A repository, and a point of it."""
+
+    def __init__(self, repo: Repo) -> None:
+        self.repo = repo
+        self.start = point(repo)
+
+    def span(self) -> Span:
+        return Span(*where(self.repo), self.start, point(self.repo))
+
+    def found(self) -> dict[str, Changed]:
+        return {one.path: one for one in changes(self.span())}
+
+    def lines(self) -> dict[str, tuple[int, int]]:
+        """Return path → lines added and removed, of what the session itself has changed."""
+        return {path: (one.added, one.removed) for path, one in self.found().items()}
+
+    def patch_id(self) -> str:
+        return patch_id(self.span())
+
+    def diff(self, *paths: str) -> str:
+        return diff_text(self.span(), paths).decode("utf-8", "surrogateescape")
+
+
+class Colleague:
+    """Somebody else's clone of the same origin. The name is the same, which must not matter."""
+
+    def __init__(self, repo: Repo, path: Path) -> None:
+        repo.git("clone", "-q", str(repo.path.parent / "origin.git"), str(path))
+        self.clone = Repo(path)
+
+    def push(self, name: str, content: str, branch: str = "main") -> None:
+        """Commit a file on top of what is there, and push it."""
+        self.clone.git("pull", "-q", "--rebase", "origin", branch)
+        self.clone.write(name, content)
+        self.clone.commit_all(f"theirs: {name}")
+        self.clone.git("push", "-q", "origin", f"HEAD:{branch}")

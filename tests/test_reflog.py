@@ -1,0 +1,110 @@
+"""Which moves of HEAD made a commit, and which belong to a session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gitgates.system.reflog import (
+    Entry,
+    are_known,
+    last_switch,
+    made_in,
+    makes_commit,
+    read,
+    since,
+)
+from gitgates.types import Point
+
+MADE = (
+    *("commit: x", "commit (initial): x", "commit (amend): x", "commit (merge): Merge 'main'"),
+    *("commit (cherry-pick): x", "cherry-pick: x", 'revert: Revert "x"', "am: x"),
+    *("rebase (pick): x", "rebase (reword): x", "rebase (squash): x", "rebase (fixup): x"),
+    *("rebase (edit): x", "rebase (continue): x", "rebase -i (pick): x", "rebase (merge): x"),
+    *("pull --rebase (pick): x", "pull --rebase origin main (pick): x"),
+    *("merge other: Merge made by the 'ort' strategy.", "merge other: In-index merge"),
+    *("pull: Merge made by the 'ort' strategy.", "pull -q origin main: Merge made by octopus."),
+    *("commit: Fast-forward", "commit: fast-forward", "commit (amend): updating HEAD"),
+    *("commit: checkout: moving from a to b", "commit: (finish)", "restack", ""),
+)
+MOVED = (
+    *("checkout: moving from main to other", "reset: moving to HEAD~1", "clone: from /a"),
+    *("merge other: Fast-forward", "pull: Fast-forward", "pull -q origin main: Fast-forward"),
+    *("rebase (start): checkout main", "rebase (finish): returning to refs/heads/main"),
+    *("rebase (abort): updating HEAD", "rebase -i (start): checkout main", "initial pull"),
+    *("pull --rebase (start): checkout 1234", "pull --rebase (finish): refs/heads/a onto b"),
+    *("rebase finished: returning to refs/heads/main", "rebase: fast-forward"),
+    *("Branch: renamed refs/heads/a to refs/heads/b", "merge other: updating HEAD"),
+)
+
+
+@pytest.mark.parametrize("message", MADE)
+def test_makes_a_commit(message: str) -> None:
+    assert makes_commit(message)
+
+
+@pytest.mark.parametrize("message", MOVED)
+def test_goes_to_a_commit(message: str) -> None:
+    assert not makes_commit(message)
+
+
+def entries(*known: tuple[str, int]) -> tuple[Entry, ...]:
+    return tuple(Entry(new, stamp, "commit: x") for new, stamp in known)
+
+
+def news(found: tuple[Entry, ...]) -> str:
+    return "".join(entry.new for entry in found)
+
+
+def test_the_time_tells_what_belongs_to_a_session() -> None:
+    log = entries(("a", 10), ("b", 20), ("c", 29), ("d", 30), ("e", 40))
+    assert news(since(log, Point("tree", "x", 30.5))) == "cde"
+    assert news(since(log, Point("tree", "x", 99.0))) == ""
+    assert news(since((), Point("tree", "x", 30.5))) == ""
+
+
+def test_the_place_tells_it_where_times_are_made_up() -> None:
+    log = entries(("a", 100), ("start", 100), ("b", 5), ("c", 5))
+    assert news(since(log, Point("tree", "start", 200.0))) == "bc"
+
+
+def test_to_come_back_to_the_start_hides_nothing() -> None:
+    log = entries(("start", 100), ("b", 200), ("start", 201), ("c", 202))
+    assert news(since(log, Point("tree", "start", 150.0))) == "bstartc"
+
+
+def test_of_about_the_second_of_the_start_the_object_tells(tmp_path: Path) -> None:
+    log = entries(("aaold", 100), ("aanew", 100), ("aapacked", 100), ("aalater", 200))
+    (tmp_path / "aa").mkdir()
+    for name, written_s in (("old", 100.1), ("new", 100.6), ("later", 100.1)):
+        (tmp_path / "aa" / name).touch()
+        os.utime(tmp_path / "aa" / name, (written_s, written_s))
+    found = made_in(log, str(tmp_path), Point("tree", "start", 100.5))
+    assert found == {"aanew", "aapacked", "aalater"}
+
+
+def test_a_file_system_that_counts_in_seconds_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / "aa").mkdir()
+    (tmp_path / "aa/x").touch()
+    os.utime(tmp_path / "aa/x", (100, 100))
+    point = Point("tree", "start", 100.9)
+    assert made_in(entries(("aax", 100)), str(tmp_path), point) == {"aax"}
+
+
+def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/HEAD").write_bytes(
+        b"0 1 A \xff B <a@b> 100 +0000\tcommit: \xc3\xa9 \xff\n"
+        b"garbage\n\n"
+        b"1 2 A <a@b> then +0000\tcommit: x\n"
+        b"1 2 <> 101 +0000\n"
+        b"2 3 A <a@b> 102 +0000\tcheckout: moving from a to b\n"
+    )
+    found = read(str(tmp_path))
+    assert [(one.new, one.stamp) for one in found] == [("1", 100), ("2", 101), ("3", 102)]
+    assert last_switch(found) == "3"
+    assert not are_known(found)
+    assert are_known(found[:1])
+    assert read(str(tmp_path / "none")) == ()
