@@ -1,0 +1,272 @@
+"""What a session's journal says of reviews: a fold over its facts, in the order of writing.
+
+Facts (`what`), beside those of policies/session.py:
+
+- `snapshot`: tree, head. The first one with a tree is where the session began.
+- `prompt`: text. What the person asked for, word for word.
+- `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
+- `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
+- `token`: agent, digest. What the reviewer proves with that it is the reviewer.
+- `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
+- `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
+- `command`, `command-used`: id, agent, agent_type, text. A shell command that was about to run.
+- `wrote`: path. A tool of this session has written this file.
+- `round` with the gates `review`: the gate has decided on a stop.
+- `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
+  not there before, somebody else has done.
+- `settings`: digest. How the gate was configured when that was looked at first, or told last.
+- `reported`: message. The person has been told of this decision, or of this skip.
+
+Whatever is not understood is passed over.
+"""
+
+from __future__ import annotations
+
+from gitgates.policies.reviews import GATE, Decision, Evidence, Marker, Seen, Token
+from gitgates.policies.tools import READING
+from gitgates.types import Point
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, TypeAlias
+
+    Fact: TypeAlias = dict[str, Any]
+
+# Events that come while the agent has nothing to do.
+_PROMPTS = ("UserPromptSubmit", "UserPromptExpansion")
+_BETWEEN = (*_PROMPTS, "SessionStart", "SessionEnd", "PreCompact", "PostCompact")
+_TOOL_EVENTS = ("PreToolUse", "PostToolUse")
+_FEW = ("asked", "idle", "unsure")
+_LISTS = ("requests", "markers", "decisions", "tokens", "commands", "prompt_ids", *_FEW)
+_NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+def fold(facts: Iterable[Fact]) -> Evidence:
+    """Return what all facts mean together."""
+    state: dict[str, Any] = {name: [] for name in _LISTS}
+    state |= {"began": {}, "blocks": {}, "sent_back": {}}
+    state |= {"wrote": set(), "keys": set(), "reported": set()}
+    state |= {"base": None, "not_seen": (), "strict": False, "strict_stamp": 0.0}
+    state |= {
+        "undecided": 0,
+        "last_stamp": 0.0,
+        "acted": False,
+        "settings": "",
+        "rest": None,
+        "event": "",
+    }
+    for fact in facts:
+        try:
+            take = _TAKE.get(str(fact["what"]))
+            if take:
+                take(state, fact)
+                state["last_stamp"] = float(fact["t"])
+        except _NOT_OURS:
+            continue
+    return Evidence(**{name: _freeze(state[name]) for name in Evidence._fields})
+
+
+def _freeze(value: Any) -> Any:  # noqa: ANN401 - the fields of the record, each of its own type
+    if isinstance(value, dict):
+        return tuple(value.items())
+    if isinstance(value, set):
+        return frozenset(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _point(fact: Fact) -> Point:
+    return Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
+
+
+def _snapshot(state: Fact, fact: Fact) -> None:
+    tree, stamp = str(fact["tree"]), float(fact["t"])
+    if tree and state["rest"]:
+        began, before = state["rest"]
+        state["idle"].append((began, stamp, before, tree))
+    # Nobody works before the first prompt, and with each prompt the agent does.
+    state["rest"] = (stamp, tree) if tree and state["event"] == "SessionStart" else None
+    if state["base"] is None and fact["tree"]:
+        state["base"] = _point(fact)
+        state["not_seen"] = tuple(str(one) for one in fact.get("not_seen", []))
+
+
+def _prompt(state: Fact, fact: Fact) -> None:
+    prompt_id = str(fact.get("prompt_id", ""))
+    if prompt_id and prompt_id in state["prompt_ids"]:
+        return  # delivered twice
+    state["prompt_ids"].append(prompt_id)
+    state["requests"].append(str(fact.get("text", "")))
+
+
+def _turned(state: Fact, fact: Fact) -> None:
+    state["strict"] = fact["what"] == "review-on"
+    state["strict_stamp"], state["undecided"] = float(fact["t"]), 0
+    if state["strict"]:
+        state["asked"] = []  # what was asked about before is asked about in this form now
+
+
+def _began(state: Fact, fact: Fact) -> None:
+    # A sub-agent that is sent back goes on with what it saw; one that starts anew sees it anew.
+    state["began"].setdefault(str(fact["agent"]), _point(fact))
+
+
+def _rest(state: Fact, fact: Fact) -> None:
+    state["rest"] = (float(fact["t"]), str(fact["tree"]))
+
+
+def _settings(state: Fact, fact: Fact) -> None:
+    state["settings"] = str(fact["digest"])
+
+
+def _reported(state: Fact, fact: Fact) -> None:
+    state["reported"].add(str(fact["message"]))
+
+
+def _token(state: Fact, fact: Fact) -> None:
+    state["tokens"].append(Token(agent=str(fact["agent"]), digest=str(fact["digest"])))
+
+
+def _is_new(state: Fact, fact: Fact) -> bool:
+    """Tell whether this is not the same event once more."""
+    key = str(fact.get("key", ""))
+    is_new = not key or (fact["what"], key) not in state["keys"]
+    state["keys"].add((fact["what"], key))
+    return is_new
+
+
+def _marker(state: Fact, fact: Fact) -> None:
+    if not _is_new(state, fact):
+        return
+    one = Marker(
+        how=str(fact["how"]),
+        point=_point(fact),
+        name=str(fact.get("name", "")),
+        patch=str(fact.get("patch", "")),
+        agent=str(fact.get("agent", "")),
+        message=str(fact.get("message", "")),
+        by_person=fact.get("by_person") is True,
+    )
+    prompt_id = str(fact.get("prompt_id", ""))
+    if one.how == "command" and prompt_id:
+        state["unsure"].append((prompt_id, one))
+    else:
+        _add_marker(state, one)
+
+
+def _add_marker(state: Fact, one: Marker) -> None:
+    state["markers"].append(one)
+    state["blocks"] = {}
+
+
+def _decision(state: Fact, fact: Fact) -> None:
+    one = Decision(
+        decision=str(fact["decision"]),
+        point=_point(fact),
+        counts=fact.get("counts") is True,
+        patch=str(fact.get("patch", "")),
+        agent=str(fact.get("agent", "")),
+        message=str(fact.get("message", "")),
+    )
+    state["decisions"].append(one)
+    if not one.counts:
+        return
+    digest = str(fact.get("digest", ""))
+    state["tokens"] = [
+        token._replace(used=True) if token.digest == digest else token for token in state["tokens"]
+    ]
+    state["markers"].append(
+        Marker(
+            how="decision",
+            point=one.point,
+            name=one.decision,
+            patch=one.patch,
+            agent=one.agent,
+            message=one.message,
+        )
+    )
+    state["blocks"], state["undecided"] = {}, 0
+    state["sent_back"].pop(one.agent, None)
+
+
+def _command(state: Fact, fact: Fact) -> None:
+    if not _is_new(state, {**fact, "key": fact.get("id", "")}):
+        return
+    state["commands"].append(
+        Seen(
+            id=str(fact["id"]),
+            agent=str(fact.get("agent", "")),
+            agent_type=str(fact.get("agent_type", "")),
+            text=str(fact["text"]),
+            stamp=float(fact["t"]),
+        )
+    )
+
+
+def _command_used(state: Fact, fact: Fact) -> None:
+    used = str(fact["id"])
+    state["commands"] = [
+        one._replace(used=True) if one.id == used else one for one in state["commands"]
+    ]
+
+
+def _event(state: Fact, fact: Fact) -> None:
+    """Take an event: the end of a turn is that of what was about to run, too."""
+    event, agent = fact["event"], str(fact.get("agent", ""))
+    state["event"] = event
+    # What has no type is the summary of a conversation.
+    is_summary = str(event).startswith("Subagent") and not fact.get("agent_type")
+    if event not in _BETWEEN and not is_summary:
+        state["rest"] = None  # the agent is at work again
+    if event in _TOOL_EVENTS and fact.get("tool") not in READING:
+        state["acted"] = True
+    if event == "Stop":
+        # A typed command that could not be expanded has asked nobody anything: no stop follows.
+        sure = [one for prompt_id, one in state["unsure"] if prompt_id == fact.get("prompt_id")]
+        for one in sure:
+            _add_marker(state, one)
+        state["unsure"] = [pair for pair in state["unsure"] if pair[1] not in sure]
+    if event in ("Stop", "SubagentStop", "SessionEnd"):
+        state["commands"] = [
+            one._replace(over=True) if one.agent == agent else one for one in state["commands"]
+        ]
+
+
+def _wrote(state: Fact, fact: Fact) -> None:
+    state["wrote"].add(str(fact["path"]))
+
+
+def _round(state: Fact, fact: Fact) -> None:
+    if fact["gates"] != GATE:
+        return
+    agent, outcome = str(fact.get("agent", "")), str(fact["outcome"])
+    if fact.get("sent_back"):
+        state["sent_back"][agent] = state["sent_back"].get(agent, 0) + (outcome == "blocked")
+        return
+    prompt = str(fact["prompt"])
+    state["asked"].append((prompt, str(fact.get("tree", "")), outcome))
+    if outcome != "blocked":
+        return
+    state["blocks"][prompt] = state["blocks"].get(prompt, 0) + 1
+    if fact.get("strict") and not any(one.counts for one in state["decisions"]):
+        state["undecided"] += 1
+
+
+_TAKE = {
+    "event": _event,
+    "snapshot": _snapshot,
+    "prompt": _prompt,
+    "review-on": _turned,
+    "review-off": _turned,
+    "review-began": _began,
+    "token": _token,
+    "marker": _marker,
+    "decision": _decision,
+    "command": _command,
+    "command-used": _command_used,
+    "wrote": _wrote,
+    "round": _round,
+    "rest": _rest,
+    "settings": _settings,
+    "reported": _reported,
+}

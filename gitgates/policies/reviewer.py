@@ -1,0 +1,201 @@
+"""What a prompt asks of the strict form, and what the reviewer may do in it. Pure.
+
+The reviewer is held read-only by what it asks for, not by what that does: a program that it may run
+could still write. docs/explanation/review.md says what this can and cannot prevent.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Commands: TypeAlias = list[list[str]]
+
+ON = "on"
+OFF = "off"
+_STOP = ":stop"
+_READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")
+_SHELLS = ("Bash", "PowerShell")
+# What output may be passed on to, and what shows where one is. None has an option that writes.
+_FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
+# Options of git itself that change nothing about what is read.
+_QUIET = ("--no-pager", "-P")
+_HARMLESS = ("2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null", "&>/dev/null")
+_JOINTS = ("&&", "||", ";", "|", "\n")
+# What has a meaning to the shell that is not followed here.
+_NOT_PLAIN = "`$<>()&"
+# Options that write a file, or start a program.
+_WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--output",)}
+_SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
+_TEXT = "--text"  # an option of its own, which writes nothing
+
+
+def asked_for(prompt: str, prefix: str) -> str:
+    """Return what a prompt asks of the strict form: `on`, `off`, or nothing.
+
+    The prefix counts only at the start, in any case, and followed by white space or the end.
+    """
+    words = prompt.split(maxsplit=2)[:2]
+    if not (words and prefix):
+        return ""
+    if "".join(words).casefold() == (prefix + _STOP).casefold():
+        return OFF  # with a blank in between, it is meant all the same
+    asked = {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}
+    return asked.get(words[0].casefold(), "")
+
+
+def is_near(prompt: str, prefix: str) -> bool:
+    """Tell whether a prompt looks as if it asked, and does not: `#review, …`, `#review: …`."""
+    words = prompt.split(maxsplit=1)
+    if not (words and prefix) or asked_for(prompt, prefix):
+        return False
+    rest = words[0].casefold().removeprefix(prefix.casefold())
+    return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
+
+
+def refuse_tool(tool: str, command: str, allowed: tuple[str, ...]) -> str:
+    """Return why the reviewer may not use a tool; empty where it may."""
+    if tool in _READING:
+        return ""
+    if tool not in _SHELLS:
+        return f"The reviewer only reads: it may not use {tool or 'this tool'}."
+    commands = split_commands(command)
+    if commands is None:
+        return (
+            "The reviewer may run only plain commands: no substitutions, no variables, no files "
+            "written, nothing in the background. Put text with such signs into single quotes."
+        )
+    return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
+
+
+def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
+    if words[0] in _FILTERS:
+        return ""
+    words = _without_quiet(words)
+    if not any(words[: len(one)] == one for one in map(str.split, allowed)):
+        listed = ", ".join(f"`{one}`" for one in allowed) or "none"
+        rest = ", ".join(_FILTERS)
+        named = " ".join(words[:2])
+        return f"The reviewer may not run `{named}`. It may run: {listed}; and {rest}."
+    writing = _WRITING.get(words[0], ())
+    if any(_is_one_of(word, writing) for word in words[1:]) or _exports(words):
+        return f"The reviewer may not have {words[0]} write a file, or start a program."
+    return ""
+
+
+def _without_quiet(words: list[str]) -> list[str]:
+    """Return a command of git without what only says where, and how, it shows something."""
+    while words[0] == "git" and words[1:2]:
+        if words[1] in _QUIET:
+            words = [words[0], *words[2:]]
+        elif words[1] == "-C" and len(words) > len(("git", "-C", ".")):
+            words = [words[0], *words[3:]]
+        else:
+            break
+    return words
+
+
+def _is_one_of(word: str, options: tuple[str, ...]) -> bool:
+    name = word.partition("=")[0]
+    return len(name) >= _SHORTEST and name != _TEXT and any(o.startswith(name) for o in options)
+
+
+def _exports(words: list[str]) -> bool:
+    """Tell whether the message log is to be written to a file."""
+    is_export = words[:3] == ["gitgates", "journal", "export"]
+    return is_export and any(word.startswith("-o") for word in words[3:])
+
+
+def split_commands(text: str) -> Commands | None:
+    """Return the words of each command in a line for the shell; None where it is not plain.
+
+    Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
+    """
+    commands: Commands = [[]]
+    word: str | None = None
+    at = 0
+    while at < len(text):
+        part, at, kind = _next(text, at, inside=word is not None)
+        match kind:
+            case "bad":
+                return None
+            case "text":
+                word = (word or "") + part
+                continue
+            case "pattern" if (word or "").startswith("-"):
+                return None  # the shell may make another option of it
+            case "pattern":
+                word = (word or "") + part
+                continue
+            case "nothing":
+                continue
+        if word is not None:
+            commands[-1].append(word)
+            word = None
+        if kind == "joint":
+            commands.append([])
+    if word is not None:
+        commands[-1].append(word)
+    return [words for words in commands if words]
+
+
+def _next(text: str, at: int, *, inside: bool) -> tuple[str, int, str]:
+    """Return the next piece, where it ends, and what it is.
+
+    That is text, pattern (of the shell, unquoted), nothing, space, joint, or bad.
+    """
+    char = text[at]
+    if char == "'":
+        end = text.find("'", at + 1)
+        return text[at + 1 : end], end + 1, "text" if end > at else "bad"
+    if char == '"':
+        return _in_double_quotes(text, at + 1)
+    if char == "\\":
+        escaped = text[at + 1 : at + 2]
+        return escaped, at + 2, "nothing" if escaped == "\n" else "text"
+    if not inside and (ignored := _comment(text, at) or _harmless(text, at)):
+        return "", at + len(ignored), "nothing"
+    if joint := next((one for one in _JOINTS if text.startswith(one, at)), ""):
+        return "", at + len(joint), "joint"
+    if char.isspace():
+        return "", at + 1, "space"
+    if char in _NOT_PLAIN or char == "\0" or (char == "{" and _is_expanded(text, at)):
+        return "", at, "bad"
+    return char, at + 1, "pattern" if char in "*?[" else "text"
+
+
+def _is_expanded(text: str, at: int) -> bool:
+    """Tell whether the shell may make several words of a brace: `HEAD@{1}` stays one."""
+    inner = text[at + 1 :].partition("}")[0]
+    return not inner.replace("-", "").isalnum()
+
+
+def _in_double_quotes(text: str, at: int) -> tuple[str, int, str]:
+    found = ""
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            return found, at + 1, "text"
+        if char in "`$":
+            break
+        if char == "\\" and text[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n"):
+            found += text[at + 1].strip("\n")
+            at += 2
+        else:
+            found += char
+            at += 1
+    return "", at, "bad"
+
+
+def _comment(text: str, at: int) -> str:
+    return text[at:].partition("\n")[0] if text[at] == "#" else ""
+
+
+def _harmless(text: str, at: int) -> str:
+    """Return the redirection that stands here and writes nothing."""
+    for one in _HARMLESS:
+        end = at + len(one)
+        if text.startswith(one, at) and (end == len(text) or text[end] in " \t\n;|"):
+            return one
+    return ""
