@@ -52,9 +52,11 @@ NAMES: tuple[Name, ...] = (
     Name("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
     Name("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
     Name("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
+    Name("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
     Name("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     Name("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
     Name("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),
+    Name("GITGATES_REVIEW_FILE", "gitgates", "for a second opinion: a file with what it is asked"),
     Name("GITGATES_ACTIVE", "gitgates", "the hooks that are running already, against re-entry"),
 )
 

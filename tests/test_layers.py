@@ -38,13 +38,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "pipeline": _JOINED,
     "report": _JOINED,
     "artifacts": (*_GROUND, "system", "report", "pipeline"),
-    "agent": (*_HOUSE, "artifacts"),
+    "review": _HOUSE,
+    "agent": (*_HOUSE, "artifacts", "review"),
     "install": _HOUSE,
     "discover": _HOUSE,
     "convert": _HOUSE,
     "doctor": (*_HOUSE, "install", "discover"),
-    "entry": (*_HOUSE, "artifacts", "agent"),
-    "cli": (*_HOUSE, "artifacts", "agent", "install", "discover", "convert", "doctor"),
+    "entry": (*_HOUSE, "artifacts", "review", "agent"),
+    "cli": (*_HOUSE, "artifacts", "review", "agent", "install", "discover", "convert", "doctor"),
     "__main__": ("errors", "entry", "cli"),
     "__init__": (),
 }
@@ -245,6 +246,7 @@ def test_every_rule_that_is_broken_has_its_reason_beside_it() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in _own_files()
+        if not path.name.startswith("weakening_")  # samples of what others write
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if mark.search(line)
     ]

@@ -1,0 +1,58 @@
+"""Look at what a session has changed, and at who has to have reviewed it: for verbs, cold."""
+
+from __future__ import annotations
+
+from gitgates.policies.evidence import fold
+from gitgates.policies.reviews import is_strict
+from gitgates.record import Record
+from gitgates.review.assess import Scene
+from gitgates.review.beginning import beginning
+from gitgates.review.others import foreign_paths
+from gitgates.system.journal import git_dir_of
+from gitgates.system.snapshot import Snapshot, take
+from gitgates.types import Point
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.review.caller import Caller
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+    from gitgates.types import Config
+
+
+class Survey(Record):
+    """What there is to review, and in which form."""
+
+    scene: Scene
+    snapshot: Snapshot
+    strict: bool
+    base_is_known: bool
+    notes: tuple[str, ...] = ()
+
+
+def survey(place: tuple[Roots, Git], config: Config, caller: Caller) -> Survey:
+    """Return what a session's change is measured between, with a snapshot of what is there now.
+
+    Raises: GitError where no snapshot can be taken; StateError where it cannot be stored.
+    """
+    roots, git = place
+    snapshot = take(roots, git)
+    others = zip(caller.journals[1:], caller.facts[1:], strict=True)
+    began = beginning(git, caller.evidence, {git_dir_of(j.path_abs): f for j, f in others})
+    scene = Scene(
+        roots=roots,
+        git=git,
+        review=config.review,
+        base=began.point,
+        now=Point(tree=snapshot.tree, head=snapshot.head),
+        foreign=foreign_paths(roots, caller.journals[0].path_abs, began.point.stamp),
+        also=began.also,
+        idle=caller.evidence.idle,
+    )
+    return Survey(
+        scene=scene,
+        snapshot=snapshot,
+        strict=is_strict(config.review, map(fold, caller.facts)),
+        base_is_known=not began.note,
+        notes=tuple(text for text in (began.note, *snapshot.why_unprovable) if text),
+    )
