@@ -83,6 +83,10 @@ def _configuration() -> str:
         "## `[tool.gitgates.hooks.HOOK]`",
         "What runs when a hook fires. [Which hooks there are](hooks.md).",
         _keys(schema.HOOK_KEYS),
+        "## `[tool.gitgates.review]`",
+        "What the built-in gate `review` asks for, where `Stop` or `SubagentStop` lists it. "
+        "Patterns are those of `files` of a gate.",
+        _keys(schema.REVIEW_KEYS),
     )
 
 
@@ -109,6 +113,8 @@ def _type(json: object) -> str:
             return " or ".join(_type(choice) for choice in choices)
         case {"type": "array"}:
             return "array of texts"
+        case {"type": "object", "properties": _}:
+            return "table of numbers"
         case {"type": "object"}:
             return "table of texts"
         case {"type": "string", "description": str(words)}:

@@ -27,6 +27,12 @@ NOTED = b"gitgates: noted that `check` cannot be fixed; the person will be told 
 HINT = "Say this where a gate keeps you from stopping, or name the session: --session ID"
 
 
+@pytest.fixture(autouse=True)
+def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def checked(repo: Repo) -> Repo:
     repo.config(CONFIG)
@@ -76,7 +82,7 @@ def refused(done: subprocess.CompletedProcess[bytes]) -> str:
         ((), ""),  # the only one that waits
         (("--session", "s1"), ""),
         ((), "s1"),
-        (("--session", "s1"), "idle"),  # what is said goes before what is inherited
+        (("--session", "s1"), "s1"),
     ],
 )
 def test_the_session_that_is_meant(checked: Repo, args: tuple[str, ...], env: str) -> None:
@@ -94,6 +100,32 @@ def test_the_session_that_is_meant(checked: Repo, args: tuple[str, ...], env: st
         "reason": "needs a newer libc",
         "root": str(checked.path),
     }
+
+
+def test_an_agent_does_not_speak_for_another_session(checked: Repo) -> None:
+    journal = begin(checked, "s1")
+    begin(checked, "s2")
+    assert refused(say(checked, "--session", "s1", env="s2")) == (
+        "gitgates: this command is run by an agent of session s2, and an agent speaks only for "
+        "itself: --session s1 is somebody else\n"
+        "  Leave --session s1 out, or have a person run it, in a terminal outside of the agent.\n"
+    )
+    assert known(journal).cannot_fix == ()
+
+
+def seen(text: str, command_id: str = "t1", agent: str = "") -> dict[str, Any]:
+    """Return what the journal keeps of a shell command that an agent is about to run."""
+    fact = {"what": "command", "id": command_id, "agent": agent, "agent_type": ""}
+    return fact | {"text": text}
+
+
+@pytest.mark.parametrize("agents", [("",), ("", "a1")], ids=["main thread", "two agents"])
+def test_the_session_whose_command_was_seen(checked: Repo, agents: tuple[str, ...]) -> None:
+    text = "gitgates cannot-fix check --reason 'needs a newer libc'"
+    facts = [seen(text, f"t{number}", agent) for number, agent in enumerate(agents)]
+    journals = [begin(checked, "s1"), begin(checked, "s2", *facts)]
+    assert say(checked).returncode == 0
+    assert [len(known(journal).cannot_fix) for journal in journals] == [0, 1]
 
 
 def test_from_another_worktree(checked: Repo, tmp_path: Path) -> None:
@@ -147,14 +179,18 @@ def test_two_sessions_wait(checked: Repo) -> None:
 def test_a_session_that_is_not_here(checked: Repo) -> None:
     begin(checked, "s1")
     assert refused(say(checked, "--session", "s9")) == (
-        "gitgates: session `s9` has no journal here\n  Name one of them: --session s1\n"
+        "gitgates: session `s9` has no journal here\n"
+        "  Name one of them: --session ID\n  s1  just now\n"
     )
     assert refused(say(checked, env="s9")).startswith("gitgates: session `s9` has no journal")
 
 
 def test_no_session_at_all(checked: Repo) -> None:
     assert refused(say(checked)) == f"gitgates: no session here waits for `check`\n  {HINT}\n"
-    assert HINT in refused(say(checked, "--session", "s1"))
+    assert refused(say(checked, "--session", "s1")) == (
+        "gitgates: session `s1` has no journal here\n"
+        "  Is the agent's hook installed? gitgates install-hooks --agent claude\n"
+    )
     assert not (checked.path / ".git/gitgates/sessions").exists()
 
 
@@ -260,3 +296,20 @@ def test_from_the_block_to_the_end(checked: Repo, heard: bool) -> None:  # noqa:
     answer = event(checked, "Stop", stop_hook_active=True)
     assert "decision" not in answer
     assert "because it says that it cannot fix this" in answer["systemMessage"]
+
+
+def test_the_built_in_gate_has_a_way_of_its_own(checked: Repo) -> None:
+    checked.config(CONFIG.replace('["check"]', '["check", "review"]'))
+    begin(checked, "s1")
+    done = say(checked, gate="review")
+    assert done.returncode == 64
+    assert done.stderr.decode() == (
+        "gitgates: `review` is a built-in gate, and nothing to be fixed\n"
+        '  Where no review is needed, say why: gitgates review skip --reason "…"\n'
+    )
+
+
+def test_a_review_that_is_asked_for_beside_it_hides_no_failure(checked: Repo) -> None:
+    asked = round_fact(gates="review", statuses=[])
+    begin(checked, "s1", asked)
+    assert say(checked).returncode == 0

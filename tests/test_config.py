@@ -232,7 +232,7 @@ def test_bad_value(key: str, value: str, message: str) -> None:
 
 
 HUGE = "1" + "0" * 400
-KNOWN = "jobs, max_output, link, breaker, keep_runs, artifacts_dir, gates, hooks"
+KNOWN = "jobs, max_output, link, breaker, keep_runs, artifacts_dir, review, gates, hooks"
 
 
 @pytest.mark.parametrize("key", ["timeout", "jobs", "max_output"])

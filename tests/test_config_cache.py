@@ -13,7 +13,7 @@ from gitgates.config import cache
 from gitgates.config import load as load_module
 from gitgates.config.load import load, read_files
 from gitgates.errors import ConfigError
-from gitgates.types import Config
+from gitgates.types import Config, Review
 
 FILE = '[gates.g]\ncommand = ["a", "b"]\nenv = { A = "b" }\n[hooks.pre-commit]\ngates = ["g"]\n'
 
@@ -57,6 +57,14 @@ def test_kept_configuration_is_the_same_in_every_field_and_type(place: Place) ->
     first, second = place.load(), place.load()
     assert repr(first) == repr(second)
     assert type(second.gates[0]) is type(first.gates[0])
+
+
+def test_the_settings_of_a_review_are_kept_as_they_are(place: Place) -> None:
+    more = '[hooks.Stop]\ngates = ["review"]\n[review]\ncritical = ["a/"]\nmin_lines = 7\n'
+    (place.root / "gitgates.toml").write_text(FILE + more)
+    first, second = place.load(), place.load()
+    assert (repr(first), place.parsed) == (repr(second), 1)
+    assert second.review == Review(critical=("a/",), min_lines=7.0)
 
 
 def test_same_length_and_time_but_other_bytes(place: Place) -> None:

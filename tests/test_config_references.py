@@ -50,7 +50,7 @@ def test_what_is_missing_is_deferred() -> None:
         on_pass = "lnt"
         on_fail = "block"
         [hooks.pre-commit]
-        gates = ["lint", "lintt", "review", "STOP", "zzz", "\\u001b"]
+        gates = ["lint", "lintt", "guard", "STOP", "zzz", "\\u001b"]
         """
     )
     assert (said, len(config.gates)) == ("", 1)
@@ -60,8 +60,8 @@ def test_what_is_missing_is_deferred() -> None:
         "gitgates.toml: gates.lint.on_fail: gate `block` is not defined. Did you mean `BLOCK`?\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `lintt` is not defined. "
         "Did you mean `lint`?\n"
-        "gitgates.toml: hooks.pre-commit.gates: gate `review` is not defined. "
-        "`review` is kept for a built-in policy that this version does not have.\n"
+        "gitgates.toml: hooks.pre-commit.gates: gate `guard` is not defined. "
+        "`guard` is kept for a built-in policy that this version does not have.\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `STOP` is not defined. "
         "`STOP` is an action; a hook lists gates.\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `zzz` is not defined. "

@@ -87,7 +87,15 @@ def test_generated_pages_are_fresh() -> None:
     [
         (
             "configuration.md",
-            [f"`{k.name}`" for k in (*schema.TOP_KEYS, *schema.GATE_KEYS, *schema.HOOK_KEYS)],
+            [
+                f"`{k.name}`"
+                for k in (
+                    *schema.TOP_KEYS,
+                    *schema.GATE_KEYS,
+                    *schema.HOOK_KEYS,
+                    *schema.REVIEW_KEYS,
+                )
+            ],
         ),
         ("hooks.md", [f"`{name}`" for name in HOOK_POINTS]),
         ("commands.md", [f"`gitgates {verb}`" for verb in (*VERBS, *HOST_VERBS)]),
@@ -175,9 +183,10 @@ def _missing(words: list[str]) -> str:
     module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
     command: click.Command = module.command
     if isinstance(command, click.Group) and words[1:] and not words[1].startswith("-"):
-        if words[1] not in command.commands:
+        below = command.get_command(click.Context(command), words[1])  # it may load it only then
+        if below is None:
             return words[1]
-        command = command.commands[words[1]]
+        command = below
     known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
     options = [word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
     return next((o for o in options if o not in (*known, "--help", "-h")), "")

@@ -20,7 +20,13 @@ from validate_pyproject.errors import ValidationError
 from gitgates.config.document import Document
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.parse import parse
-from gitgates.config.schema import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
+from gitgates.config.schema import (
+    GATE_KEYS,
+    HOOK_KEYS,
+    RESERVED_GATE_NAMES,
+    REVIEW_KEYS,
+    TOP_KEYS,
+)
 from gitgates.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes
@@ -60,6 +66,23 @@ GOOD: dict[str, list[Any]] = {
     "failures": ["pytest", "^FAIL .*"],
     "observe": [True, False],
     "baseline": [True, False],
+    "mode": ["remind", "require", "off"],
+    "prefix": ["", "#review", "#r"],
+    "min_lines": [0, 40, 0.5],
+    "min_files": [0, 5, 2.5],
+    "weights": [{}, {"code": 2}, {"code": 1, "tests": 0.5, "documentation": 0}],
+    "tests": [[], ["spec/", "!spec/support/"]],
+    "documentation": [[], ["*.adoc"]],
+    "generated": [[], ["*.snap"]],
+    "critical": [[], ["auth/"]],
+    "ignore": [[], ["*.lock"]],
+    "skills": [[], ["kit:review"]],
+    "agents": [[], ["code-reviewer", "kit:*"]],
+    "reviewer": ["reviewer", "kit:reviewer"],
+    "reviewer_model": ["opus", "inherit"],
+    "reviewer_commands": [[], ["git diff"]],
+    "second_opinions": [[], ["codex exec -"]],
+    "opinion_timeout": [1, 0.5, "10m"],
 }
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
@@ -96,7 +119,11 @@ def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
     def hook(name: str, hook: str) -> Callable[[Any], dict[str, Any]]:
         return lambda value: {"hooks": {hook: {name: value}}}
 
+    def review(name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {"review": {name: value}}
+
     found = [(key.name, top(key.name)) for key in TOP_KEYS]
+    found += [(key.name, review(key.name)) for key in REVIEW_KEYS]
     found += [(key.name, gate(key.name)) for key in GATE_KEYS]
     found += [
         (key.name, hook(key.name, point))
@@ -154,6 +181,11 @@ def _shape(value: object) -> object:
         {"gates": {"a\n": {}}},
         {"gates": []},
         {"hooks": {"pre-commit": []}},
+        {"review": []},
+        {"review": {"min_line": 1}},
+        {"review": {"weights": {"docs": 1}}},
+        {"review": {"weights": {"tests": -1}}},
+        {"review": {"min_files": -1}},
         *({"gates": {name: {}}} for name in RESERVED_GATE_NAMES),
         *({"gates": {name.swapcase(): {}}} for name in RESERVED_GATE_NAMES),
     ],
@@ -186,6 +218,9 @@ def test_defaults_and_meanings_are_the_tables() -> None:
     assert gate["env"]["default"] == {}
     assert "default" not in gate["files"]
     assert gate["baseline"]["description"] == GATE_KEYS[-1].meaning
+    review = get_schema()["properties"]["review"]["properties"]
+    assert review["weights"]["default"] == {"code": 1, "tests": 0.5, "documentation": 0.1}
+    assert review["mode"]["enum"] == ["remind", "require", "off"]
 
 
 def pyproject(settings_toml: str) -> str:
@@ -206,9 +241,12 @@ on_fail = "lint"
 [tool.gitgates.hooks.pre-commit]
 gates = ["lint", "types"]
 [tool.gitgates.hooks.Stop]
-gates = ["types"]
+gates = ["types", "review"]
 strategy = "collect"
 max_retries = 2
+[tool.gitgates.review]
+mode = "require"
+critical = ["auth/"]
 """
 )
 BAD_TOML = {
@@ -217,6 +255,7 @@ BAD_TOML = {
     "an unknown hook": "[tool.gitgates.hooks.pre-comit]\ngates = []\n",
     "a reserved name": '[tool.gitgates.gates.stop]\ncommand = "x"\n',
     "a key in the wrong hook": "[tool.gitgates.hooks.pre-push]\nmax_retries = 1\n",
+    "no mode of a review": '[tool.gitgates.review]\nmode = "on"\n',
     "no table": "tool.gitgates = 1\n",
 }
 

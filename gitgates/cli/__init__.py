@@ -26,11 +26,15 @@ VERBS = {
     "convert": "Take over the gates of another tool.",
     "schema": "Print the JSON Schema of the configuration.",
     "completion": "Print the completion script of a shell.",
+    "review": "Show what is to be reviewed, and say what came of it.",
+    "journal": "Post to the repository's message log, read it, search it.",
     "cannot-fix": "Say that a gate's failure cannot be fixed here.",
     "recover": "Put back what a killed run had hidden.",
     "gc": "Clear away what has grown old.",
 }
 
+# In click's context: all arguments, word for word, so that a verb can find its own call.
+ARGUMENTS = "gitgates.arguments"
 
 # What writing to a full or broken device fails with; then no file is named.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -44,6 +48,7 @@ class LazyGroup(click.Group):
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(errors.UsageError.exit_status)
+        ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's

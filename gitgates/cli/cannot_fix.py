@@ -7,19 +7,23 @@ import click
 from gitgates import environ
 from gitgates.cli.params import GateName
 from gitgates.cli.places import configuration, here
+from gitgates.cli.reviewing import call_of
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
 from gitgates.policies.session import Session, fold
-from gitgates.system.journal import Journal, file_name, sessions
+from gitgates.review.caller import find_told
+from gitgates.review.sessions import name_of
+from gitgates.system.journal import Journal, sessions
 from gitgates.system.ledger import record
+from gitgates.types import POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.policies.session import Round
+    from gitgates.review.caller import Call
     from gitgates.system.roots import Roots
     from gitgates.types import Config
 
-_SESSION = "CLAUDE_CODE_SESSION_ID"
 _LONGEST = 2000
 _ENDINGS = ("Stop", "SubagentStop")
 
@@ -28,7 +32,8 @@ _ENDINGS = ("Stop", "SubagentStop")
 @click.argument("gate", type=GateName())
 @click.option("--reason", required=True, help="Why it cannot be fixed here; the person reads it.")
 @click.option("--session", metavar="ID", help="The agent's session. Default: the one that asks.")
-def command(gate: str, reason: str, session: str | None) -> int:
+@click.pass_context
+def command(context: click.Context, gate: str, reason: str, session: str | None) -> int:
     """Say that the failure of GATE cannot be fixed in this session, and why.
 
     This is for an agent that a gate keeps from stopping. It is no pass: the retries of that gate
@@ -40,7 +45,8 @@ def command(gate: str, reason: str, session: str | None) -> int:
     _check_gate(gate, configuration(roots))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
-    journals = _find_journals(roots, gate, session or environ.read().get(_SESSION, ""))
+    call = call_of(context)._replace(session=session or "", any_agent=True)
+    journals = _find_journals(roots, gate, call)
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
     for journal in journals:
@@ -56,29 +62,32 @@ def command(gate: str, reason: str, session: str | None) -> int:
 
 def _check_gate(gate: str, config: Config) -> None:
     names = tuple(one.name for one in config.gates)
+    if gate in POLICY_GATES:
+        hint = f'Where no review is needed, say why: gitgates {gate} skip --reason "…"'
+        raise UsageError(f"`{gate}` is a built-in gate, and nothing to be fixed", hint)
     if gate not in names:
         hint = did_you_mean(gate, names) or f"There are: {', '.join(names)}"
         raise UsageError(f"no gate `{gate}` is configured", hint)
 
 
-def _find_journals(roots: Roots, gate: str, named: str) -> list[Journal]:
+def _find_journals(roots: Roots, gate: str, call: Call) -> list[Journal]:
     """Return the journals of the session that is meant; never simply the latest.
 
-    There is one in each worktree that the session has come to.
+    There is one in each worktree that the session has come to. Where nothing tells whose command
+    this is, the session is meant that waits for the gate, if it is the only one.
     """
-    there = [path for state_abs in roots.states_abs for path in sessions(state_abs)]
-    waiting = [path for path in there if _is_waiting(path, gate)]
-    if named:
-        # The hint names the file of a session whose id is no file name.
-        names = (named, file_name(named))
-        own = [path for path in there if _name(path) in names]
-        if all(_read(Journal(path)) == Session() for path in own):
-            raise UsageError(f"session `{named}` has no journal here", _hint(waiting))
-        waiting = [path for path in waiting if path in own]
+    caller = find_told(roots, environ.read(), call)
+    if caller:
+        waiting = [one.path_abs for one in caller.journals if _is_waiting(one.path_abs, gate)]
         if not waiting:
             hint = "Say this after a gate has kept you from stopping, about that gate."
-            raise UsageError(f"`{gate}` does not keep session `{named}` from stopping", hint)
-    elif len({_name(path) for path in waiting}) != 1:
+            raise UsageError(
+                f"`{gate}` does not keep session `{caller.session}` from stopping", hint
+            )
+        return [Journal(path) for path in waiting]
+    there = [path for state_abs in roots.states_abs for path in sessions(state_abs)]
+    waiting = [path for path in there if _is_waiting(path, gate)]
+    if len({name_of(path) for path in waiting}) != 1:
         what = "no session here waits for" if not waiting else "more than one session waits for"
         raise UsageError(f"{what} `{gate}`", _hint(waiting))
     return [Journal(path) for path in waiting]
@@ -99,14 +108,10 @@ def _is_waiting(path_abs: str, gate: str) -> bool:
 
 
 def _hint(waiting: list[str]) -> str:
-    names = list(dict.fromkeys(_name(path_abs) for path_abs in waiting))
+    names = list(dict.fromkeys(name_of(path_abs) for path_abs in waiting))
     if not names:
         return "Say this where a gate keeps you from stopping, or name the session: --session ID"
     return f"Name one of them: --session {' or --session '.join(names)}"
-
-
-def _name(path_abs: str) -> str:
-    return path_abs.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def _rounds_of(session: Session, gate: str) -> list[Round]:
@@ -114,7 +119,9 @@ def _rounds_of(session: Session, gate: str) -> list[Round]:
 
     What was checked between two stops, such as each edit, says nothing of that.
     """
-    last = {(one.hook, one.agent): one for one in session.rounds if one.hook in _ENDINGS}
+    # A built-in gate has rounds of its own, beside those of the others.
+    ends = [one for one in session.rounds if one.hook in _ENDINGS and one.gates not in POLICY_GATES]
+    last = {(one.hook, one.agent): one for one in ends}
     return [r for r in last.values() if r.outcome == "blocked" and gate in dict(r.statuses)]
 
 

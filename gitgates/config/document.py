@@ -46,6 +46,7 @@ class Settings(Record):
     top: dict[str, Any]
     gates: dict[str, dict[str, Any]]
     hooks: dict[str, dict[str, Any]]
+    review: dict[str, Any] = {}
     origins: dict[tuple[str, ...], Document] = {}
 
     def where(self, section: str, name: str, field: str = "", key: str = "") -> str:

@@ -6,7 +6,13 @@ only the whole configuration can show (undefined gates, chains in circles) is le
 
 from __future__ import annotations
 
-from gitgates.config.schema import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, hook_keys
+from gitgates.config.schema import (
+    GATE_KEYS,
+    RESERVED_GATE_NAMES,
+    REVIEW_KEYS,
+    TOP_KEYS,
+    hook_keys,
+)
 from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 # of the schema are resolved against it, which a `urn:` would not allow.
 _ID = "https://gitgates.invalid/settings.schema.json"
 _DRAFT = "http://json-schema.org/draft-07/schema#"
+_REVIEW = "What the built-in gate `review` asks for, where a hook lists it."
 
 
 def get_schema(tool_name: str = "gitgates") -> Schema:
@@ -39,6 +46,7 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
         "additionalProperties": False,
         "properties": {
             **_properties(TOP_KEYS),
+            "review": {"description": _REVIEW, **_table(REVIEW_KEYS)},
             "gates": {
                 "description": "The gates, by name.",
                 "type": "object",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gitgates.config.document import Settings
-from gitgates.config.schema import GATE_KEYS
+from gitgates.config.schema import GATE_KEYS, REVIEW_KEYS
 from gitgates.lifecycle import STANDS_IN_FOR
-from gitgates.types import ACTIONS, Config, Gate, Hook, Problem
+from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +21,28 @@ _STRICT = ("unstaged", "hide")  # gates see what is being committed: nobody is f
 def merge(layers: list[Settings], problems: list[Problem]) -> Settings:
     """Return all layers as one; a later layer wins key by key."""
     first = layers[0]
-    merged = Settings(first.document, {}, {}, {}, {})
+    merged = Settings(first.document, {}, {}, {}, {}, {})
     for depth, layer in enumerate(layers):
         if depth:
             _protect_required(merged, layer, problems)
+            _protect_review(merged, layer, problems)
         merged.top.update(layer.top)
+        merged.review.update(layer.review)
         for section in ("gates", "hooks"):
             _merge_section(merged, layer, section)
     return merged
+
+
+def _protect_review(merged: Settings, layer: Settings, problems: list[Problem]) -> None:
+    if not merged.review.get("required"):
+        return
+    written = {key.field: key.name for key in REVIEW_KEYS}
+    for field, value in layer.review.items():
+        if merged.review.get(field, getattr(Review(), field)) != value:
+            where = layer.document.where("review", written[field])
+            hint = f"Change it in {merged.document.source}, where everybody sees it."
+            message = "the gate `review` is required and cannot be changed locally"
+            problems.append(Problem(where, message, hint))
 
 
 def _merge_section(merged: Settings, layer: Settings, section: str) -> None:
@@ -58,11 +72,13 @@ def check_required(layers: list[Settings], config: Config, problems: list[Proble
     shared = layers[0]
     gates = {name: Gate(name=name, **table) for name, table in shared.gates.items()}
     merged = {gate.name: gate for gate in config.gates}
+    policies = POLICY_GATES if shared.review.get("required") else ()
     for hook in config.hooks:
         before = _shared_hook(hook.name, shared)
         reached = reachable(before.gates, gates)
         required = [name for name in reached if gates[name].required]
-        after = reachable(hook.gates, merged)
+        required += [name for name in policies if name in before.gates]
+        after = (*reachable(hook.gates, merged), *hook.gates)
         gone = [name for name in required if name not in after]
         problems.extend(_taken_away(name, hook, before, layers) for name in gone)
         if required:

@@ -14,13 +14,14 @@ from gitgates.config.schema import (
     GATE_KEYS,
     HOOK_KEYS,
     RESERVED_GATE_NAMES,
+    REVIEW_KEYS,
     TOP_KEYS,
     Key,
     hook_keys,
 )
 from gitgates.config.values import BadValue, did_you_mean, plain, show
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import Config, Gate, Hook, Problem
+from gitgates.types import Config, Gate, Hook, Problem, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,14 +46,27 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
 def read(document: Document, problems: list[Problem]) -> Settings:
     """Parse one document, value by value; what does not fit goes to `problems`."""
     table = document.table
-    sections = (*(key.name for key in TOP_KEYS), "gates", "hooks")
+    sections = (*(key.name for key in TOP_KEYS), "review", "gates", "hooks")
     _refuse_unknown(Place(document), table, sections, problems)
     return Settings(
         document=document,
         top=_read_keys(Place(document), table, TOP_KEYS, problems),
         gates=_read_section(document, "gates", GATE_KEYS, problems),
         hooks=_read_section(document, "hooks", HOOK_KEYS, problems),
+        review=_read_review(document, problems),
     )
+
+
+def _read_review(document: Document, problems: list[Problem]) -> dict[str, Any]:
+    table = document.table.get("review", {})
+    if not isinstance(table, dict):
+        where = document.where("review")
+        hint = 'Try [tool.gitgates.review] with mode = "remind", and list `review` in a hook.'
+        problems.append(Problem(where, f"got {show(table)}, expected a table", hint))
+        return {}
+    place = Place(document, ("review",))
+    _refuse_unknown(place, table, tuple(key.name for key in REVIEW_KEYS), problems)
+    return _read_keys(place, table, REVIEW_KEYS, problems)
 
 
 def _read_section(
@@ -165,6 +179,7 @@ def _check_hook_name(name: str, where: str, problems: list[Problem]) -> bool:
 def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
     gates = tuple(Gate(name=name, **table) for name, table in merged.gates.items())
     hooks = tuple(Hook(name=name, **table) for name, table in merged.hooks.items())
-    config = Config(**merged.top, gates=gates, hooks=hooks, sources=sources)
+    review = Review(**merged.review)
+    config = Config(**merged.top, review=review, gates=gates, hooks=hooks, sources=sources)
     digest = hashlib.sha256(repr(config._replace(sources=())).encode("utf-8", "replace"))
     return config._replace(digest=digest.hexdigest())

@@ -7,7 +7,9 @@ from gitgates.config.overrides import reachable
 from gitgates.config.schema import POLICY_NAMES
 from gitgates.config.values import did_you_mean, plain
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import ACTIONS, Config, Gate, Problem
+from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem
+
+_ENDINGS = ("Stop", "SubagentStop")
 
 
 def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
@@ -35,11 +37,11 @@ def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
             message = "a push is of commits; hiding what is unstaged does not show them"
             problems.append(Problem(where, message, hint))
         where = merged.where("hooks", hook.name, "gates")
-        undefined = (name for name in hook.gates if name not in gates)
-        problems.extend(_undefined(where, name, tuple(gates)) for name in undefined)
+        problems.extend(_listed_wrongly(where, hook, gates))
         for name in reachable(hook.gates, gates):
             if gates[name].pre_commit is not None:
                 _check_pre_commit_place(hook.name, name, where, problems)
+    problems += _without_effect(merged, config, problems)
     for circle in _circles(gates):
         where = merged.where("gates", circle[0])
         chain = " → ".join(f"`{name}`" for name in circle)
@@ -76,8 +78,37 @@ def _check_pre_commit_place(hook: str, gate: str, where: str, problems: list[Pro
         problems.append(Problem(where, message, "Use a gate with a command here."))
 
 
+def _without_effect(merged: Settings, config: Config, problems: list[Problem]) -> list[Problem]:
+    """Find settings of the gate `review` where no hook runs it: it would seem to be on."""
+    if problems or not merged.review or any("review" in hook.gates for hook in config.hooks):
+        return []
+    where = merged.document.where("review")
+    hint = 'Add it: [tool.gitgates.hooks.Stop] gates = [..., "review"].'
+    message = "no hook lists the gate `review`, so that these settings have no effect"
+    return [Problem(where, message, hint, deferred=True)]
+
+
+def _listed_wrongly(where: str, hook: Hook, gates: dict[str, Gate]) -> list[Problem]:
+    """Find what a hook lists and cannot run."""
+    found = [
+        _undefined(where, name, tuple(gates))
+        for name in hook.gates
+        if name not in (*gates, *POLICY_GATES)
+    ]
+    misplaced = hook.name not in _ENDINGS
+    return found + [_misplaced(where, n) for n in hook.gates if n in POLICY_GATES and misplaced]
+
+
+def _misplaced(where: str, name: str) -> Problem:
+    message = f"the built-in gate `{name}` decides whether an agent may stop"
+    hint = f"List it in {' or '.join(_ENDINGS)} instead."
+    return Problem(where, message, hint, deferred=True)
+
+
 def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
-    if name in POLICY_NAMES:
+    if name in POLICY_GATES:
+        hint = f"`{name}` is a built-in gate, which a hook lists; no action leads to it."
+    elif name in POLICY_NAMES:
         hint = f"`{name}` is kept for a built-in policy that this version does not have."
     elif name in ACTIONS:
         hint = f"`{name}` is an action; a hook lists gates."

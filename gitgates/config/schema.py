@@ -8,12 +8,13 @@ from __future__ import annotations
 from gitgates.config import values
 from gitgates.config.gate_keys import GATE_KEYS
 from gitgates.config.key import FILLED, TEXTS, Key, enum
+from gitgates.config.review_keys import REVIEW_KEYS
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import ACTIONS
 
-__all__ = ["GATE_KEYS", "HOOK_KEYS", "TOP_KEYS", "Key", "hook_keys"]
+__all__ = ["GATE_KEYS", "HOOK_KEYS", "REVIEW_KEYS", "TOP_KEYS", "Key", "hook_keys"]
 
-# Names that a later built-in policy answers to; a gate of the same name would be ambiguous then.
+# Names of built-in policies, of later ones too; a gate of the same name would be ambiguous.
 POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 

@@ -27,6 +27,7 @@ _UNITS["mb"] = 1000**2
 _LONGEST_SHOWN = 60
 # A wait of more than 24 days is more than poll(2) can count in milliseconds.
 _LONGEST_S = 7 * 24 * 3600.0
+_MOST = 1e9  # of lines, or of files
 
 
 def show(value: object) -> str:
@@ -199,6 +200,42 @@ def breaker(value: object) -> tuple[int, int]:
             raise BadValue("whole numbers, 1 or more", hint)
         most[name] = number
     return most["prompt"], most["session"]
+
+
+def amount(value: object) -> float:
+    """Parse a number from zero up."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST:
+        return float(value)
+    raise BadValue("a number from 0 to 1,000,000,000")
+
+
+def weights(value: object) -> tuple[float, float, float]:
+    """Parse how much code, tests and documentation count: a table of three numbers."""
+    hint = "Try weights = { code = 1, tests = 0.5, documentation = 0.1 }."
+    found = {"code": 1.0, "tests": 0.5, "documentation": 0.1}
+    if not isinstance(value, dict) or any(name not in found for name in value):
+        raise BadValue("a table with the keys `code`, `tests` and `documentation`", hint)
+    for name, number in value.items():
+        try:
+            found[name] = amount(number)
+        except BadValue:
+            raise BadValue("numbers from 0 to 1,000,000,000", hint) from None
+    return found["code"], found["tests"], found["documentation"]
+
+
+def prefix(value: object) -> str:
+    """Parse what a prompt begins with: one word, or nothing."""
+    if isinstance(value, str) and ":" not in value and value.split() in ([], [value]):
+        return value.strip()
+    raise BadValue("one word without a colon, such as #review, or an empty text")
+
+
+def agent_name(value: object) -> str:
+    """Parse the name of one agent, or of a model."""
+    is_word = isinstance(value, str) and len(value.split()) == 1 and value.isprintable()
+    if isinstance(value, str) and is_word and not any(one in value for one in "*?|"):
+        return value.strip()
+    raise BadValue("one name, without spaces and patterns")
 
 
 def failures(value: object) -> str:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from gitgates.engine.match import select
 from gitgates.lifecycle import STANDS_IN_FOR
-from gitgates.types import ACTIONS, PRIORITIES, Config, Event, Gate, Hook, Plan, Step
+from gitgates.types import (
+    ACTIONS,
+    POLICY_GATES,
+    PRIORITIES,
+    Config,
+    Event,
+    Gate,
+    Hook,
+    Plan,
+    Step,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_ENDINGS = ("Stop", "SubagentStop")
 
 
 def find_hook(config: Config, name: str) -> Hook | None:
@@ -47,7 +59,7 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
     strays = [
         f"{by} names no gate: `{name}`"
         for name, by in skips.items()
-        if name not in gates
+        if name not in (*gates, *POLICY_GATES)
         and by != "SKIP"  # that is about hooks of the pre-commit framework, too
     ]
     if strays:
@@ -70,7 +82,7 @@ def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, .
 
 def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, str]) -> Step:
     if gate is None:
-        return Step(gate=Gate(name=name), fault=f"gate `{name}` is named but not defined")
+        return _without_command(name, event)
     if gate.command is None and gate.pre_commit is None:
         return Step(gate=gate, fault=f"gate `{name}` has no command")
     note = ""
@@ -87,6 +99,15 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     if not (paths or is_given) and select(event.gone, gate.files, gate.exclude):
         return Step(gate=gate, note=note)  # what is gone may break what needed it
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
+
+
+def _without_command(name: str, event: Event) -> Step:
+    gate = Gate(name=name)
+    if name not in POLICY_GATES:
+        return Step(gate=gate, fault=f"gate `{name}` is named but not defined")
+    if event.name not in _ENDINGS:
+        return Step(gate=gate, fault=f"the built-in gate `{name}` is none of {event.name}")
+    return Step(gate=gate, skip="it is decided where an agent stops")
 
 
 def _no_match(event: Event, gate: Gate) -> str:

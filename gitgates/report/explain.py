@@ -11,7 +11,7 @@ import shlex
 from gitgates.engine.plan import takes_paths
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report.document import VERSION
-from gitgates.types import ACTIONS, Gate, Plan, Step
+from gitgates.types import ACTIONS, POLICY_GATES, Gate, Plan, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _gate_lines(
     if name in told:
         return [f"{first} (as above)"]
     told.add(name)
-    if step.fault:
+    if step.fault or name in POLICY_GATES:  # which has no command, no limits and no actions
         return [first]
     inner = f"{indent}   "
     lines = [first, *(f"{inner}{line}" for line in _facts(step.gate))]

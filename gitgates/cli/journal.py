@@ -1,0 +1,272 @@
+"""`gitgates journal`: the message log of the repository, for people, scripts and agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import click
+
+from gitgates import environ, errors
+from gitgates.cli import journal_text as text
+from gitgates.config.values import did_you_mean
+from gitgates.system import messages
+from gitgates.system.git import Git
+from gitgates.system.message_checks import MOST_TEXT
+from gitgates.system.message_stamps import as_meant, when
+from gitgates.system.roots import Roots, current_folder, find_roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.system.messages import Log, Message
+
+_SESSION = "CLAUDE_CODE_SESSION_ID"
+_VERSION = 1
+_SHOWN = 20
+_format = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+_limit = click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=_SHOWN,
+    show_default=True,
+    help="How many; 0: all.",
+)
+
+
+def _complete_topics(
+    ctx: click.Context,  # noqa: ARG001 - click's
+    param: click.Parameter,  # noqa: ARG001 - click's
+    incomplete: str,
+) -> list[str]:
+    """Return the topics that begin so; a shell that completes has no place for a message."""
+    try:
+        known = dict.fromkeys(one.topic for one in messages.read_all(_roots()))
+    except errors.GitgatesError:
+        return []
+    return [topic for topic in known if topic.startswith(incomplete) and topic.isprintable()]
+
+
+@click.group("journal", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> int:
+    """Post to the repository's message log, read it, search it (without a command: its topics).
+
+    All worktrees share one log, and so do people, scripts and agents. Nothing in it is ever changed
+    or removed. It needs no configuration.
+    """
+    if context.invoked_subcommand is None:
+        return _topics("text")
+    return errors.OK
+
+
+@command.command("post")
+@click.argument("topic", shell_complete=_complete_topics)
+@click.option(
+    "-m",
+    "--message",
+    "given",
+    metavar="TEXT",
+    multiple=True,
+    help="What to say; - is standard input, which is also read without -m. Again: a paragraph.",
+)
+@click.option("--ref", "refs", metavar="ID", multiple=True, help="A message that this is about.")
+def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
+    """Append a message to TOPIC; print its id.
+
+    A topic is one line, such as `build` or `review/parser`. Kept with the text: the time, the
+    commit and the branch that are checked out, whether there are changes beside, and the session of
+    the agent that posts. Rather than repeat what a message says, name it: --ref ID.
+    """
+    env = environ.read()
+    roots = _roots()
+    draft = messages.Draft(
+        topic=topic,
+        text="\n\n".join(given) if given not in ((), ("-",)) else _standard_input(),
+        session=env.get(_SESSION, ""),
+        refs=refs,
+    )
+    click.echo(messages.post(roots, Git(cwd_abs=roots.root_abs, env=env), draft).id)
+    return errors.OK
+
+
+@command.command("read")
+@click.argument("topic", shell_complete=_complete_topics)
+@_limit
+@click.option("--since", metavar="ID", default="", help="Only what came after this message.")
+@_format
+def read(topic: str, limit: int, since: str, fmt: str) -> int:
+    """Show the newest messages of TOPIC, the newest last.
+
+    A topic that ends in `/` means all below it: `review/` shows `review/parser`.
+    """
+    log = _log()
+    later = _after(log, since) if since else log.messages
+    found = [one for one in later if messages.is_in(one.topic, topic)]
+    shown = found[-limit:]
+    if fmt == "json":
+        _print_json({"messages": [messages.as_json(one) for one in shown], "total": len(found)})
+        return errors.OK
+    text.write(text.message_text(one) for one in shown)
+    if not found:
+        click.echo(_nothing_in(log, topic, since), err=True)
+    _tell_more(len(found) - len(shown), "older", limit)
+    return errors.OK
+
+
+@command.command("show")
+@click.argument("message_id", metavar="ID")
+@_format
+def show(message_id: str, fmt: str) -> int:
+    """Show one message, by its id."""
+    message = messages.find(_roots(), message_id)
+    if message is None:
+        raise _unknown(message_id)
+    if fmt == "json":
+        _print_json({"messages": [messages.as_json(message)]})
+    else:
+        text.write([text.message_text(message)])
+    return errors.OK
+
+
+@command.command("search")
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--topic",
+    metavar="TOPIC",
+    default="",
+    shell_complete=_complete_topics,
+    help="Only there; one that ends in / means all below it.",
+)
+@_limit
+@_format
+def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
+    """Show the messages with all words of QUERY, the best first.
+
+    Words are searched in topics and texts, whatever their case and accents. `pars*` is a beginning
+    of a word, `"out of memory"` words in a row; no other sign has a meaning.
+    """
+    from gitgates.system.message_search import Query
+    from gitgates.system.message_search import search as find_messages
+
+    found = find_messages(_roots(), Query(" ".join(query), topic, limit))
+    parts = [(one, text.snippet(one.text, found.terms)) for one in found.messages]
+    if fmt == "json":
+        listed = [{**messages.as_json(one), "snippet": part} for one, part in parts]
+        _print_json({"messages": listed, "total": found.total})
+        return errors.OK
+    text.write(text.found_text(one, part) for one, part in parts)
+    if not parts:
+        click.echo("gitgates: no message has all of that", err=True)
+    _tell_more(found.total - len(parts), "more", limit)
+    return errors.OK
+
+
+@command.command("topics")
+@_format
+def topics(fmt: str) -> int:
+    """List the topics, the one with the newest message first."""
+    return _topics(fmt)
+
+
+@command.command("export")
+@click.option("-o", "--output", metavar="FILE", default="", help="Default: standard output.")
+def export(output: str) -> int:
+    """Write all messages as JSON lines, byte for byte as the log has them, the oldest first."""
+    log = _log()
+    data = b"".join(line + b"\n" for _start, line, _message in log.entries)
+    if not output:
+        sys.stdout.buffer.write(data)
+        return errors.OK
+    log_abs = messages.file_abs(_roots())
+    if os.path.exists(log_abs) and os.path.exists(output) and os.path.samefile(log_abs, output):
+        raise errors.UsageError(f"--output {output}: that is the log itself", "Name another file.")
+    try:
+        with open(output, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise errors.StateError(
+            f"--output {output}: cannot be written: {error.strerror}"
+        ) from error
+    return errors.OK
+
+
+def _topics(fmt: str) -> int:
+    log = _log()
+    found: dict[str, tuple[int, Message]] = {}
+    for one in log.messages:
+        found[one.topic] = (found.pop(one.topic, (0, one))[0] + 1, one)
+    rows = [(topic, number, last.stamp) for topic, (number, last) in reversed(found.items())]
+    if fmt == "json":
+        listed = [
+            {"topic": topic, "messages": number, "last": when(stamp)}
+            for topic, number, stamp in rows
+        ]
+        _print_json({"topics": listed})
+    else:
+        text.write([text.topics_text(rows)])
+    return errors.OK
+
+
+def _roots() -> Roots:
+    return find_roots(current_folder(), environ.read())
+
+
+def _log() -> Log:
+    """Return the log; say what of it cannot be understood."""
+    roots = _roots()
+    log = messages.read_log(roots)
+    if log.left_out:
+        what = "1 line is" if log.left_out == 1 else f"{log.left_out} lines are"
+        place = messages.file_abs(roots)
+        click.echo(f"gitgates: {place}: {what} torn, or not of this version: left out", err=True)
+    return log
+
+
+def _after(log: Log, since: str) -> tuple[Message, ...]:
+    ids = [one.id for one in log.messages]
+    for wanted in (since, as_meant(since)):
+        if wanted in ids:
+            return log.messages[ids.index(wanted) + 1 :]
+    raise _unknown(since)
+
+
+def _unknown(message_id: str) -> errors.UsageError:
+    hint = "`gitgates journal post` prints ids, `read` and `search` show them."
+    return errors.UsageError(f"no message `{text.on_one_line(message_id)}`", hint)
+
+
+def _nothing_in(log: Log, topic: str, since: str) -> str:
+    known = dict.fromkeys(one.topic for one in log.messages)
+    there = any(messages.is_in(one, topic) for one in known)
+    near = "" if there else did_you_mean(topic, tuple(known))
+    after = f" after {text.on_one_line(since)}" if since and there else ""
+    said = f"gitgates: no message in `{text.on_one_line(topic)}`{after}"
+    return f"{said}. {text.on_one_line(near)}" if near else said
+
+
+def _tell_more(number: int, which: str, limit: int) -> None:
+    if number > 0:
+        click.echo(f"gitgates: {number} {which}; --limit {limit + number} shows all", err=True)
+
+
+def _standard_input() -> str:
+    """Return what is said on standard input, without the newline at its end.
+
+    Raises: UsageError where nobody says anything there, or too much is said.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise errors.UsageError("there is no text", "Give it with -m TEXT, or pipe it in.")
+    raw = sys.stdin.buffer.read(MOST_TEXT + 3)
+    said = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+    if len(raw) > MOST_TEXT + 2:
+        raise errors.UsageError(
+            f"the text has more than {MOST_TEXT} bytes, the most there may be",
+            "Post what matters, and name the file that has the rest.",
+        )
+    return said
+
+
+def _print_json(document: dict[str, object]) -> None:
+    click.echo(json.dumps({"version": _VERSION, **document}, indent=2))

@@ -1,0 +1,118 @@
+"""`gitgates review status`: what there is to review, and whether it was."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gitgates.cli.reviewing import Desk, call_of, for_session, open_desk
+from gitgates.errors import OK, GitError
+from gitgates.policies.asking import Facts, Standing, judge
+from gitgates.policies.reviews import GATE
+from gitgates.policies.session import fold
+from gitgates.report.review import Status, status_document, status_text
+from gitgates.review.assess import assess, still_holds
+from gitgates.system.own_change import changes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.policies.reviews import Evidence, Marker
+    from gitgates.review.assess import Assessment
+    from gitgates.review.survey import Survey
+
+_ENDINGS = ("Stop", "SubagentStop")
+_MOST_SHOWN = 3  # markers, as many as are looked at when the agent stops
+
+
+@click.command("status")
+@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+@for_session
+@click.pass_context
+def command(context: click.Context, fmt: str, session: str | None, agent: str | None) -> int:
+    """Show what there is to review, whether it was, and what becomes of a stop now.
+
+    Each file of the change has its weight and the reason for it; each review, whether it still
+    holds. A decision that does not come from the reviewer is a claim.
+    """
+    status = _look(open_desk(call_of(context, session, agent)._replace(any_agent=True)))
+    if fmt == "json":
+        click.echo(json.dumps(status_document(status), indent=2))
+    else:
+        click.echo(status_text(status), nl=False)
+    return OK
+
+
+def _look(desk: Desk) -> Status:
+    found = desk.survey()
+    scene, review, evidence = found.scene, desk.config.review, desk.caller.evidence
+    assessed = assess(scene, evidence, strict=found.strict)
+    newest = tuple(reversed(evidence.markers))
+    standings = tuple(_standing(found, one) for one in newest[:_MOST_SHOWN])
+    changed = {one.path for one in changes(scene.since(scene.base))}
+    return Status(
+        session=desk.caller.session,
+        root_abs=desk.roots.root_abs,
+        mode=review.mode,
+        strict=found.strict,
+        by_prompt=desk.caller.whole.strict,
+        reviewer=review.reviewer,
+        base=scene.base,
+        base_is_known=found.base_is_known,
+        now=scene.now,
+        change=assessed.change,
+        ruling=judge(_facts(desk, found, assessed)),
+        not_asked=_not_asked(desk, strict=found.strict),
+        foreign=tuple(sorted(changed & scene.foreign)),
+        standings=standings,
+        older=max(0, len(newest) - _MOST_SHOWN),
+        decisions=tuple(reversed(evidence.decisions)),
+        decision_holds=_last_holds(found, evidence),
+        notes=found.notes,
+    )
+
+
+def _standing(found: Survey, marker: Marker) -> Standing:
+    try:
+        holds, why = still_holds(found.scene, marker.point, marker.patch, strict=found.strict)
+    except GitError as error:
+        holds, why = False, f"it cannot be compared: {error.message}"
+    return Standing(marker, holds, why)
+
+
+def _last_holds(found: Survey, evidence: Evidence) -> bool:
+    """Tell whether the reviewer's last decision is of what is there now."""
+    counted = [one for one in evidence.decisions if one.counts]
+    if not counted:
+        return False
+    try:
+        return still_holds(found.scene, counted[-1].point, counted[-1].patch, strict=True)[0]
+    except GitError:
+        return False
+
+
+def _facts(desk: Desk, found: Survey, assessed: Assessment) -> Facts:
+    """Return what an agent's stop would be judged by, if it stopped now."""
+    here, *others = map(fold, desk.caller.facts)
+    in_prompt = here.blocks(here.prompt) + sum(one.blocks(one.prompt) for one in others)
+    change = assessed.change
+    return Facts(
+        strict=found.strict,
+        wanted=change.counts if found.strict else change.significant,
+        standings=assessed.standings,
+        decision=assessed.decision,
+        decision_holds=assessed.decision_holds,
+        evidence=desk.caller.evidence,
+        prompt=here.prompt,
+        blocks=(in_prompt, here.blocks() + sum(one.blocks() for one in others)),
+        limits=desk.config.breaker,
+        tree=found.scene.now.tree,
+    )
+
+
+def _not_asked(desk: Desk, *, strict: bool) -> str:
+    """Return why nobody asks for a review; empty where the gate does."""
+    asked = any(GATE in hook.gates for hook in desk.config.hooks if hook.name in _ENDINGS)
+    if not asked:
+        return "no hook lists the gate `review`"
+    return "the mode is off" if desk.config.review.mode == "off" and not strict else ""

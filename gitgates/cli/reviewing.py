@@ -1,0 +1,143 @@
+"""What the verbs of `gitgates review` begin with: where they are, and whom they speak for."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates import environ
+from gitgates.cli import ARGUMENTS
+from gitgates.cli.places import configuration, here
+from gitgates.engine.plain import plain_line
+from gitgates.errors import GitError, StateError, UsageError
+from gitgates.policies.reviews import Evidence
+from gitgates.record import Record
+from gitgates.review.assess import assess
+from gitgates.review.caller import Call, Caller, find_caller
+from gitgates.review.opinions import is_asking
+from gitgates.review.survey import Survey, survey
+from gitgates.system.messages import Draft, post
+from gitgates.system.own_change import patch_id
+from gitgates.types import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
+    from gitgates.policies.evidence import Fact
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+    from gitgates.types import Point
+
+    _Verb = TypeVar("_Verb", bound=Callable[..., Any])
+else:
+    from gitgates.system.git import Git
+    from gitgates.system.roots import Roots
+
+LONGEST_BYTES = 64 * 1024
+
+
+class Desk(Record):
+    """Where a verb works, and for whom."""
+
+    roots: Roots
+    git: Git
+    config: Config
+    caller: Caller
+
+    def survey(self) -> Survey:
+        """Look at the change as it is now."""
+        return survey((self.roots, self.git), self.config, self.caller)
+
+
+def for_session(verb: _Verb) -> _Verb:
+    """Add the options that name whom a verb speaks for."""
+    session = click.option(
+        "--session", metavar="ID", help="The agent's session. Default: the one that runs this."
+    )
+    agent = click.option("--agent", metavar="ID", help="A sub-agent of it.")
+    return session(agent(verb))
+
+
+def open_desk(call: Call) -> Desk:
+    """Return where a verb works, and for whom.
+
+    Raises: ConfigError, GitError; UsageError where nobody, or more than one, could be meant, and
+    where a second opinion is about to do more than read what all agents may.
+    """
+    roots, git = here()
+    env = environ.read()
+    if not call.any_agent and is_asking(roots, env):
+        raise UsageError(
+            "opinions are being asked for, and this is one of them: it may only read",
+            "Say what you think of the change yourself, on your standard output.",
+        )
+    config = configuration(roots)
+    return Desk(roots, git, config, find_caller(roots, env, call))
+
+
+def call_of(context: click.Context, session: str | None = None, agent: str | None = None) -> Call:
+    """Return how we were called, word for word, and whom that names."""
+    argv = ("gitgates", *context.meta[ARGUMENTS])
+    return Call(argv=argv, session=session or "", agent=agent or "")
+
+
+def checked_text(option: str, text: str) -> str:
+    """Return a text of the command line as it can be kept.
+
+    Raises: UsageError where it is empty, or too long.
+    """
+    kept = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    size = len(kept.encode())
+    if not kept:
+        raise UsageError(f"{option} is empty", "Say something, in a few words.")
+    if size > LONGEST_BYTES:
+        raise UsageError(f"{option} has {size} bytes, and may have {LONGEST_BYTES}", "Shorten it.")
+    return kept
+
+
+def post_message(desk: Desk, text: str, data: Mapping[str, object]) -> str:
+    """Write into the message log what is said of a review; return the message's id."""
+    caller = desk.caller
+    draft = Draft(
+        topic=f"review/{caller.session}",
+        text=text,
+        session=caller.session,
+        agent=caller.agent,
+        data=data,
+    )
+    return post(desk.roots, desk.git, draft).id
+
+
+def note_fact(desk: Desk, fact: Fact) -> None:
+    """Write into the session's journal of this worktree.
+
+    Raises: StateError where that is not possible.
+    """
+    journal = desk.caller.journals[0]
+    try:
+        journal.append(fact)
+    except OSError as error:
+        raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
+
+
+def bound_to(found: Survey, point: Point) -> dict[str, object]:
+    """Return the fields of a fact that say what a review is of."""
+    span = found.scene.since(found.scene.base)._replace(now=point)
+    try:
+        patch = patch_id(span)
+    except GitError:
+        patch = ""  # the beginning is gone: it holds for the content alone
+    return {"tree": point.tree, "head": point.head, "patch": patch}
+
+
+def warn_of_nothing(found: Survey) -> None:
+    """Say where nothing has changed that could be reviewed: the change may be elsewhere."""
+    change = assess(found.scene, Evidence(), strict=True).change
+    if not change.counts:
+        root_abs = plain_line(found.scene.roots.root_abs)
+        click.echo(
+            f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
+            "  If the change is in another worktree, run this there.",
+            err=True,
+        )

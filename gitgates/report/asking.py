@@ -1,0 +1,245 @@
+"""What an agent that is asked for a review is told, and what the person is. Cold and pure.
+
+It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
+"""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from gitgates.engine.plain import plain_line
+from gitgates.policies.asking import NO_DECISION, NOT_REVIEWED, OPEN_ISSUES, STALE
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.policies.asking import Standing
+    from gitgates.policies.review import Significance, Weighed
+    from gitgates.types import Review
+
+_SHOWN = 6
+_LONGEST_MESSAGE = 6000
+_BARE, _OUR_SKILL = "review", "gitgates:review"
+_HEADING = "## What to do now"
+_HOW = {
+    "skill": "the skill `{}`",
+    "command": "the command `/{}`",
+    "agent": "the sub-agent `{}`",
+    "findings": "a report of findings",
+    "done": "`gitgates review done`",
+    "transcript": "`{}`, told by the transcript",
+    "skip": "`gitgates review skip`",
+    "decision": "the reviewer's {}",
+}
+
+
+class Asked(Record):
+    """All that is to be said where a review is missing."""
+
+    review: Review
+    change: Significance
+    why: str  # of policies/asking.py
+    by_prompt: bool = False  # a prompt has asked for the strict form
+    standings: tuple[Standing, ...] = ()
+    decision: str = ""  # what the reviewer decided last
+    message: str = ""  # what it had to say
+    root_abs: str = ""  # where the change is, if the agent is elsewhere
+    notes: tuple[str, ...] = ()
+
+
+def how_it_came(how: str, name: str) -> str:
+    """Return in words how a review is known to have run."""
+    return _HOW.get(how, "`{}`").format(plain_line(name or how))
+
+
+def reminder(asked: Asked) -> str:
+    """Return what an agent is told that has not had its change reviewed."""
+    head = (
+        "This session has changed enough for a review, and nothing shows that this change was "
+        f"reviewed: {asked.change.why}."
+    )
+    afterwards = (
+        "Fix what the review finds. What you change afterwards asks for another review only where "
+        "it is significant again."
+    )
+    skip = (
+        "If this change needs no review, say why instead; it is recorded, and the person is told: "
+        f'`{_there(asked)}gitgates review skip --reason "…"`'
+    )
+    ways = (
+        f"Have the change reviewed{_where(asked)}, in one of these ways, then end your turn again:"
+    )
+    change = [*_change(asked), *_outlived(asked.standings)]
+    return "\n".join([head, *change, "", _HEADING, ways, *_ways(asked), afterwards, skip])
+
+
+def _ways(asked: Asked) -> list[str]:
+    """Return how this can be satisfied, first by what we bring ourselves."""
+    review, there = asked.review, _there(asked)
+    agents = _named((review.reviewer, *review.agents))
+    # What we install is a command of this name, and in our plugin a skill.
+    skills = _named((*(_OUR_SKILL for name in review.skills if name == _BARE), *review.skills))
+    ways = []
+    if agents:
+        ways.append(f"- start a sub-agent of the type {_either(agents)}, and wait for it")
+    if skills:
+        ways.append(f"- use the skill {_either(skills)}")
+    yourself = (
+        f"- review it yourself: read the whole of `{there}gitgates review diff` as somebody else's "
+        f'work, then `{there}gitgates review done --summary "what you looked at, and what you '
+        'found"`'
+    )
+    return [*ways, yourself]
+
+
+def _named(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that can be used as they stand, each once; patterns cannot."""
+    return tuple(dict.fromkeys(name for name in names if not any(one in name for one in "*?|")))
+
+
+def _there(asked: Asked) -> str:
+    """Return what a command begins with, so that it runs where the change is."""
+    return f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""
+
+
+def strict(asked: Asked) -> str:
+    """Return what an agent is told that the reviewer has not let go."""
+    who = "The person asked for an independent review" if asked.by_prompt else "Work here ends"
+    rest = "" if asked.by_prompt else " with an independent review"
+    lines = [f"{who}{rest}: {_missing(asked)}"]
+    if asked.why == OPEN_ISSUES:
+        lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, where it is wrong, say"]
+        lines[-1] += " so in your work for the reviewer to see. Then have it look again:"
+    else:
+        lines += [*_change(asked), *(_said(asked) if asked.decision == "ISSUES" else ())]
+        lines += ["", _HEADING]
+    start = (
+        f"Start the sub-agent {_reviewer(asked.review)} and wait for it (with the Agent tool, "
+        f"run_in_background: false). Ask it to review this session's change{_where(asked)}. Give "
+        "it no verdict of yours: it reads the person's words and the change itself. It posts its "
+        "decision itself; one that you post does not count."
+    )
+    then = "When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."
+    return "\n".join([*lines, start, then])
+
+
+def _reviewer(review: Review) -> str:
+    """Return how the reviewer is called; what a plugin brings has its name in front."""
+    name = review.reviewer
+    return f"`{name}`" if ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
+
+
+def _missing(asked: Asked) -> str:
+    name = asked.review.reviewer
+    match asked.why:
+        case why if why == NO_DECISION:
+            return f"`{name}` has not decided on this change yet. {_cap(asked.change.why)}."
+        case why if why == STALE:
+            return (
+                f"`{name}` decided {asked.decision} on older content; it has changed since. "
+                f"{_cap(asked.change.why)}."
+            )
+        case _:
+            return f"`{name}` found issues in this change."
+
+
+def _said(asked: Asked) -> list[str]:
+    text = asked.message.strip()
+    if not text:
+        return []
+    if len(text) > _LONGEST_MESSAGE:
+        text = text[:_LONGEST_MESSAGE] + " […]"
+    return ["What the reviewer said:", *(f"> {line}" for line in text.splitlines())]
+
+
+def _change(asked: Asked) -> list[str]:
+    counted = [one for one in asked.change.files if one.counts]
+    lines = ["", *(_file(one) for one in counted[:_SHOWN])]
+    if len(counted) > _SHOWN:
+        lines.append(f"- and {len(counted) - _SHOWN} more; all of them: gitgates review status")
+    return [*lines, *(f"Note: {note}." for note in asked.notes)]
+
+
+def _file(one: Weighed) -> str:
+    critical = ", critical" if one.critical else ""
+    return (
+        f"- `{plain_line(one.path)}` +{one.added} −{one.removed} ({one.kind or 'file'}{critical})"
+    )
+
+
+def _outlived(standings: tuple[Standing, ...]) -> list[str]:
+    if not standings:
+        return []
+    newest = standings[0]
+    how = how_it_came(newest.marker.how, newest.marker.name)
+    return ["", f"The last review ({how}) does not cover it any more: {newest.why}."]
+
+
+def _where(asked: Asked) -> str:
+    return f" in {quote(asked.root_abs)}" if asked.root_abs else ""
+
+
+def _either(names: tuple[str, ...]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def _cap(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def let_go(asked: Asked, how: str) -> str:
+    """Return what the person is told of an agent that was let go without a review."""
+    what = "not reviewed" if asked.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
+    hint = (
+        " Where the reviewer was not allowed to run its commands, allow `Bash(gitgates review:*)`."
+        if asked.why == NO_DECISION
+        else ""
+    )
+    return (
+        f"gitgates: review: {what}, and the agent was let go {how}. {_cap(asked.change.why)}."
+        f"{hint} See: gitgates review status"
+    )
+
+
+def strict_began(review: Review) -> str:
+    """Return what an agent is told whose prompt asks for the strict form."""
+    return (
+        f"The person asks for an independent review of this work. When it is done, start the "
+        f"sub-agent {_reviewer(review)}; you can stop once it has posted COMPLETE on what there is "
+        "then."
+    )
+
+
+def reviewer_task(review: Review, token: str) -> str:
+    """Return what the reviewer is told when it starts: its token, and how to decide."""
+    opinions = (
+        " `gitgates review opinions` asks others for a second opinion; give that command a "
+        "timeout of 600000."
+        if review.second_opinions
+        else ""
+    )
+    return (
+        "You are the independent reviewer of this session, and work for the person, not for the "
+        "agent that started you. You can only read. Begin with `gitgates review request` (what "
+        "the person asked for, word for word), `gitgates review diff` (the change) and `gitgates "
+        f"review weakened` (what weakens the checks).{opinions} Then post your decision, once:\n"
+        f"{_post(token)}\n"
+        "The token is yours alone: do not write it anywhere else. Text that holds `$` or "
+        "backticks goes into single quotes. Without a decision you cannot end."
+    )
+
+
+def sent_back(token: str, why: str) -> str:
+    """Return what a reviewer is told that wants to end without a decision."""
+    return (
+        f"{why} Post your decision on the change as it is now, with this new token, then end:\n"
+        f"{_post(token)}"
+    )
+
+
+def _post(token: str) -> str:
+    return (
+        f"gitgates review post --token {token} --decision COMPLETE|ISSUES --summary '…' "
+        "[--reasoning '…'] [--message-to-agent '…'] [--second-opinion NAME='…']"
+    )
