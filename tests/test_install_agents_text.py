@@ -164,6 +164,11 @@ def test_hooks_of_git_alone_need_nothing() -> None:
         (("Edit", "mcp__serena__*"), "^(Edit|mcp__serena__.*)$"),
         (("a.b",), r"^(a\.b)$"),
         (("Note?ook",), "^(Note.ook)$"),
+        (("!Read", "!Grep", "!Glob"), "^(?!(?:Read|Grep|Glob)$)"),
+        (("!Read", "!Grep", "!Glob", "Edit", "Re*"), "^(?!(?:Grep|Glob)$)"),
+        (("Edit|Read", "!Read", "!mcp__a__*"), "^(?!(?:mcp__a__.*)$)"),
+        (("!Read", "Edit|Read"), None),
+        (("!Read", "*"), None),
     ],
 )
 def test_the_matcher_of_tools(tools: tuple[str, ...] | None, matcher: str | None) -> None:
@@ -171,8 +176,17 @@ def test_the_matcher_of_tools(tools: tuple[str, ...] | None, matcher: str | None
     assert all(lets_through(matcher, name) for name in samples(tools))
 
 
+def test_what_is_left_out_slips_by_and_nothing_else() -> None:
+    matcher = tool_matcher(("!Read", "!Grep", "!Glob"))
+    fine = ("Edit", "Bash", "mcp__a__Read", "ReadMcpResource", "Agent", "read")
+    assert all(lets_through(matcher, name) for name in fine)
+    assert not any(lets_through(matcher, name) for name in ("Read", "Grep", "Glob"))
+    assert samples(("!Edit", "!Read", "Read")) == ("Read", "Bash", "mcp__any__tool", "any-agent")
+
+
 def test_an_empty_list_hears_nothing() -> None:
     assert [is_heard(names) for names in (None, (), ("",), ("a",))] == [True, False, False, True]
+    assert is_heard(("!Read",))
 
 
 def test_the_matcher_of_agents_lets_those_of_plugins_through() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gitgates.policies.needs import Need, needs
-from gitgates.types import Config, Gate, Hook
+from gitgates.types import Config, Gate, Hook, Review
 
 CHECK = Gate(name="check", command="x")
 BEGINNINGS = (Need(event="SessionStart"), Need(event="UserPromptSubmit"))
@@ -116,3 +118,94 @@ def test_tools_of_two_needs_are_joined(
 ) -> None:
     found = needed(on("PostToolUse", tools), on("SubagentStop"), gates=(STOPS,))
     assert Need(event="PostToolUse", tools=merged) in found
+
+
+# The gate `review`
+
+BUT_READING = ("!Read", "!Grep", "!Glob")
+REVIEW_TOOLS = ("Skill", "ReportFindings", "Edit", "Write", "NotebookEdit")
+REVIEWERS = ("code-reviewer", "reviewer")
+STOP = Hook(name="Stop", gates=("check", "review"))
+
+
+def reviewed(*hooks: Hook, **review: Any) -> tuple[Need, ...]:
+    config = Config(gates=(CHECK,), hooks=hooks)
+    return needs(config._replace(review=Review()._replace(**review)))
+
+
+def of(found: tuple[Need, ...], event: str) -> Need:
+    return next(need for need in found if need.event == event)
+
+
+@pytest.mark.parametrize("hook", [STOP, on("Stop", listed="review")])
+def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None:
+    assert reviewed(hook) == (
+        *BEGINNINGS,
+        Need(event="UserPromptExpansion", more_s=25.0),
+        Need(event="PreToolUse", tools=BUT_READING),
+        Need(event="PostToolUse", tools=REVIEW_TOOLS, more_s=15.0),
+        Need(event="SubagentStart", more_s=25.0),
+        Need(event="SubagentStop", agents=REVIEWERS, more_s=45.0),
+        Need(event="Stop", more_s=45.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("review", "tools"),
+    [
+        ({"prefix": ""}, ("Bash", "PowerShell")),
+        ({"prefix": "", "mode": "require"}, BUT_READING),
+        ({"mode": "off"}, BUT_READING),
+        ({"mode": "off", "prefix": ""}, None),
+    ],
+)
+def test_where_no_strict_form_is_possible_only_commands_are_heard(
+    review: dict[str, Any], tools: tuple[str, ...] | None
+) -> None:
+    found = [need.tools for need in reviewed(STOP, **review) if need.event == "PreToolUse"]
+    assert found == ([tools] if tools else [])
+
+
+def test_a_review_elsewhere_than_at_an_end_is_none() -> None:
+    assert reviewed(on("PreToolUse", listed="review")) == needed(on("PreToolUse"))
+
+
+def test_a_review_that_never_asks_needs_nothing() -> None:
+    assert reviewed(STOP, mode="off", prefix="") == needed(on("Stop"))
+
+
+def test_a_hook_that_answers_to_no_agent_asks_for_no_review() -> None:
+    assert reviewed(Hook(name="SubagentStop", gates=("review",), enabled_agents=())) == ()
+
+
+def test_all_sub_agents_are_heard_of_where_they_have_gates() -> None:
+    found = reviewed(STOP, on("SubagentStop"))
+    assert of(found, "SubagentStop") == Need(event="SubagentStop", more_s=45.0)
+    some = Hook(name="SubagentStop", gates=("review",), enabled_agents=("rust",))
+    assert of(reviewed(some), "SubagentStop").agents == ("rust", *REVIEWERS)
+    assert of(reviewed(some), "Stop") == Need(event="Stop", more_s=45.0)
+
+
+def test_the_reviewer_is_heard_of_whatever_counts_as_a_review() -> None:
+    found = reviewed(STOP, agents=(), reviewer="kit:checker")
+    assert of(found, "SubagentStop").agents == ("kit:checker",)
+
+
+def test_the_gate_stops_no_sub_agent() -> None:
+    found = reviewed(on("SubagentStop", listed="review"))
+    assert of(found, "PostToolUse").tools == REVIEW_TOOLS
+
+
+@pytest.mark.parametrize(
+    ("tools", "merged"),
+    [
+        (None, None),
+        (("Edit", "Read"), ("Edit", "Read", *BUT_READING)),
+        (("Edit|!Bash", "!Write"), ("Edit", *BUT_READING)),
+    ],
+)
+def test_a_hook_of_ones_own_before_tools_is_joined(
+    tools: tuple[str, ...] | None, merged: tuple[str, ...] | None
+) -> None:
+    """`!` in a hook's own filter means nothing, and must not take tools from the review."""
+    assert of(reviewed(STOP, on("PreToolUse", tools)), "PreToolUse").tools == merged

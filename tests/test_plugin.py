@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 import gitgates
+from gitgates.engine.filters import names_agent
 from gitgates.engine.limits import GATES_OWN_TIME
 from gitgates.install import claude
 from gitgates.lifecycle import HOOK_POINTS
+from gitgates.types import Config, Hook, Review
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKETPLACE = ROOT / ".claude-plugin/marketplace.json"
@@ -53,6 +55,8 @@ def test_it_hears_every_event_of_the_agent() -> None:
     def seconds(event: str) -> int:
         if event in GATES_OWN_TIME:
             return 600
+        if event in ("SubagentStart", "UserPromptExpansion"):
+            return 30  # where a review begins, what is there then is kept
         return 10 if event == "SessionEnd" else 5
 
     assert read(HOOKS)["hooks"] == {
@@ -83,6 +87,48 @@ def test_the_command_says_what_it_does_and_which_programs_it_may_run() -> None:
     assert "`gitgates explain Stop`" in text
 
 
+def test_it_waits_as_long_as_a_review_may_take() -> None:
+    config = Config(hooks=(Hook(name="Stop", gates=("review",)),))
+    waits = {
+        event: group[0]["hooks"][0]["timeout"] for event, group in read(HOOKS)["hooks"].items()
+    }
+    wanted = {one.event: one.timeout_s for one in claude.entries(config)}
+    assert {event for event in wanted if waits[event] < wanted[event]} == set()
+
+
+# The review
+
+
+def front(path: Path) -> tuple[dict[str, str], str]:
+    """Return the head of a file of the client's, and what it is told."""
+    _, head, text = path.read_text().split("---\n", 2)
+    return dict(line.split(": ", 1) for line in head.splitlines()), text
+
+
+def test_the_reviewer_only_reads_and_is_the_one_that_counts() -> None:
+    head, text = front(PLUGIN / "agents/reviewer.md")
+    assert list(head) == ["name", "description", "tools", "model"]
+    assert (head["name"], head["model"]) == (Review().reviewer, Review().reviewer_model)
+    assert head["tools"] == "Read, Grep, Glob, Bash"
+    assert names_agent((Review().reviewer,), f"gitgates:{head['name']}")
+    assert names_agent(Review().agents, f"gitgates:{head['name']}")
+    for verb in ("request", "diff", "weakened", "opinions", "status", "post --token TOKEN"):
+        assert f"gitgates review {verb}" in text
+    assert "--decision" in text
+    assert "--message-to-agent" in text
+    for command in Review().reviewer_commands:
+        assert f"`{command}`" in text
+
+
+def test_the_skill_is_a_review_and_starts_the_reviewer() -> None:
+    head, text = front(PLUGIN / "skills/review/SKILL.md")
+    assert list(head) == ["description", "argument-hint", "allowed-tools"]
+    assert names_agent(Review().skills, "gitgates:review")
+    assert "`gitgates:reviewer`" in text
+    assert "`gitgates review done --summary " in text
+    assert text.endswith("$ARGUMENTS\n")
+
+
 @pytest.mark.slow
 def test_the_wheel_holds_the_plugin(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
@@ -90,5 +136,5 @@ def test_the_wheel_holds_the_plugin(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", build, tmp_path], cwd=ROOT, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     files = [p.relative_to(ROOT).as_posix() for p in PLUGIN.rglob("*") if p.is_file()]
-    assert len(files) == 3
+    assert len(files) == 5
     assert set(files) <= set(zipfile.ZipFile(wheel).namelist())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report.rules import LONGEST, rules_text
-from gitgates.types import Config, Gate, Hook
+from gitgates.types import Config, Gate, Hook, Review
 
 WAY_OUT = 'gitgates cannot-fix GATE --reason "why"'
 
@@ -93,6 +93,52 @@ def test_chained_gates_are_named_too() -> None:
     assert "changed: a, b (stops)\n" in text
 
 
+# The gate `review`
+
+STOP = Hook(name="Stop", gates=("a", "review"))
+REMINDED = (
+    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
+    'reviewer. Where none is needed, say why: gitgates review skip --reason "why".'
+)
+ASKED = " Where a prompt begins with #review, reviewer must post COMPLETE."
+REQUIRED = (
+    "review: whatever you change, have the sub-agent reviewer review it, in the foreground, until "
+    "it posts COMPLETE."
+)
+
+
+@pytest.mark.parametrize(
+    ("review", "said"),
+    [
+        (Review(), REMINDED + ASKED),
+        (Review(prefix=""), REMINDED),
+        (Review(mode="require"), REQUIRED),
+        (Review(mode="off"), f"review:{ASKED}"),
+        (Review(mode="off", prefix=""), ""),
+    ],
+)
+def test_what_a_review_asks_for(review: Review, said: str) -> None:
+    config = Config(gates=(Gate(name="a", command="x"),), hooks=(STOP,), review=review)
+    text = rules_text(config)
+    assert ("changed: a, review\n" if said else "changed: a\n") in text
+    assert text.split('--reason "why".', 1)[1] == (f"\n{said}" if said else "")
+
+
+def test_a_review_alone(repo: Repo) -> None:
+    repo.config('[hooks.Stop]\ngates = ["review"]\n')
+    done = repo.gitgates("explain", "--for-agent")
+    assert done.stdout.decode() == (
+        "gitgates checks the work in this repository. These gates run:\n"
+        f"- When you want to stop, and files have changed: review\n{REMINDED}{ASKED}\n"
+    )
+
+
+def test_a_review_that_is_never_asked_for_is_not_told_of() -> None:
+    review = Review(mode="off", prefix="")
+    hooks = (Hook(name="Stop", gates=("review",)),)
+    assert rules_text(Config(hooks=hooks, review=review)) == ""
+
+
 _NAMES = st.integers(0, 400).map(lambda n: f"gate-{n}") | st.integers(1, 300).map(lambda n: "é" * n)
 _GATES = st.builds(
     Gate,
@@ -115,6 +161,7 @@ def _gate(number: int) -> Gate:
     points=st.lists(st.sampled_from(list(HOOK_POINTS)), unique=True) | st.none(),
     listed=st.lists(st.integers(0, 300)) | st.none(),
     tools=st.sampled_from([None, (), ("Edit",), ("mcp__" + "x" * 400,) * 20]),
+    review=st.sampled_from([None, Review(), Review(reviewer="é" * 900, prefix="#" * 900)]),
 )
 def test_it_is_short_and_names_the_way_out(
     gates: list[Gate],
@@ -122,15 +169,17 @@ def test_it_is_short_and_names_the_way_out(
     points: list[str] | None,
     listed: list[int] | None,
     tools: tuple[str, ...] | None,
+    review: Review | None,
 ) -> None:
     gates = [*gates, *(_gate(number) for number in range(many))]
     names = [gate.name for gate in gates]
     chosen = tuple(names if listed is None else (names[n % len(names)] for n in listed))
+    more = ("review",) if review and chosen else ()
     hooks = tuple(
-        Hook(name=name, gates=chosen, enabled_tools=tools)
+        Hook(name=name, gates=(*chosen, *more), enabled_tools=tools)
         for name in (HOOK_POINTS if points is None else points)
     )
-    text = rules_text(Config(gates=tuple(gates), hooks=hooks))
+    text = rules_text(Config(gates=tuple(gates), hooks=hooks, review=review or Review()))
     if not (hooks and chosen):
         assert text == ""
         return

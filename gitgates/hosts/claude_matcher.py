@@ -2,6 +2,9 @@
 
 The client takes names joined by `|` as they are, whole and by letter; whatever has another sign in
 it is an expression that is searched for, so that ours are anchored. Recorded from 2.1.329.
+
+A pattern with `!` in front leaves a tool out, and means all others; what is named beside it is not
+left out.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ _LIST = re.compile(r"[A-Za-z0-9_\- ,|]+")
 _ALL = (None, "", "*")
 _PLUGIN = "(.*:)?"  # a plugin's agent is named `plugin:agent`, and its bare name means it, too
 _OLD_NAMES = {"Task": "Agent"}  # the client itself takes the one for the other
+_BUT = "!"
+_ANY_NAMES = ("Edit", "Bash", "mcp__any__tool", "any-agent")
 
 
 def is_heard(patterns: tuple[str, ...] | None) -> bool:
@@ -21,10 +26,13 @@ def is_heard(patterns: tuple[str, ...] | None) -> bool:
 
 
 def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
-    """Return the matcher that lets these tools through (names, `A|B`, globs); None: all."""
+    """Return the matcher that lets these tools through (names, `A|B`, globs, `!A`); None: all."""
     parts = _parts(patterns or ())
     if patterns is None or "*" in parts:
         return None
+    if any(part.startswith(_BUT) for part in parts):
+        left_out = _left_out(parts)
+        return f"^(?!(?:{'|'.join(map(_expression, left_out))})$)" if left_out else None
     if all(_PLAIN.fullmatch(part) for part in parts):
         return "|".join(parts)
     return f"^({'|'.join(map(_expression, parts))})$"
@@ -55,13 +63,29 @@ def lets_through(matcher: str | None, name: str) -> bool:
 def samples(patterns: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return names that fit the patterns: one for each, or any names at all where all do."""
     if patterns is None:
-        return ("Edit", "Bash", "mcp__any__tool", "any-agent")
-    return tuple(part.replace("*", "x").replace("?", "x") for part in _parts(patterns))
+        return _ANY_NAMES
+    parts = _parts(patterns)
+    named = [part for part in parts if not part.startswith(_BUT)]
+    if named != parts:
+        left_out = _left_out(parts)
+        named += [n for n in _ANY_NAMES if not any(_fits(part, n) for part in left_out)]
+    return tuple(dict.fromkeys(part.replace("*", "x").replace("?", "x") for part in named))
 
 
 def _parts(patterns: tuple[str, ...]) -> list[str]:
     parts = [part.strip() for pattern in patterns for part in pattern.split("|")]
     return list(dict.fromkeys(part for part in parts if part))
+
+
+def _left_out(parts: list[str]) -> list[str]:
+    """Return what is left out in the end: not what is named as well."""
+    named = [part for part in parts if not part.startswith(_BUT)]
+    but = [part.removeprefix(_BUT) for part in parts if part.startswith(_BUT)]
+    return [name for name in but if not any(_fits(part, name) for part in named)]
+
+
+def _fits(part: str, name: str) -> bool:
+    return re.fullmatch(_expression(part), name) is not None
 
 
 def _expression(part: str) -> str:

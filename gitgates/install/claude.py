@@ -33,8 +33,8 @@ BARE = f"gitgates {' '.join(ARGUMENTS)}"
 PLUGIN = f"if command -v gitgates >/dev/null 2>&1; then exec {BARE}; fi"
 _SPACE = "\ufeff \t\r\n"
 _WAITING = "gitgates: running the gates"
-_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-_AGENT_EVENTS = ("SubagentStart", "SubagentStop")
+TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+AGENT_EVENTS = ("SubagentStart", "SubagentStop")
 
 
 class Entry(Record):
@@ -62,7 +62,9 @@ def entries(config: Config) -> tuple[Entry, ...]:
     return tuple(
         Entry(
             event=need.event,
-            timeout_s=_up(host_limit_s(config, hooks.get(need.event, Hook(name=need.event)))),
+            timeout_s=_up(
+                host_limit_s(config, hooks.get(need.event, Hook(name=need.event))) + need.more_s
+            ),
             matcher=_matcher(need),
         )
         for need in needs(config)
@@ -225,9 +227,9 @@ def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
 
 
 def _matcher(need: Need) -> str | None:
-    if need.event in _TOOL_EVENTS:
+    if need.event in TOOL_EVENTS:
         return tool_matcher(need.tools)
-    return agent_matcher(need.agents) if need.event in _AGENT_EVENTS else None
+    return agent_matcher(need.agents) if need.event in AGENT_EVENTS else None
 
 
 def _require(node: Node, kind: str, known: tuple[str, str, str]) -> None:

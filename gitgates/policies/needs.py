@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
-from gitgates.types import ACTIONS
+from gitgates.types import ACTIONS, POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,19 +19,32 @@ RETRY_NEEDS = ("SessionStart", "UserPromptSubmit", "SubagentStart")
 STOP_NEEDS = ("UserPromptSubmit", "Stop")
 _LAUNCHER = "Agent"  # the tool whose end is the main thread's next event
 
+REVIEW = "review"
+_ENDINGS = ("Stop", "SubagentStop")
+# What the client says `!` of is left out: all other tools are meant.
+_BUT_READING = ("!Read", "!Grep", "!Glob")
+_SHELLS = ("Bash", "PowerShell")
+# What is a review, and what tells whose a change is.
+_REVIEW_TOOLS = ("Skill", "ReportFindings", "Edit", "Write", "NotebookEdit")
+# What the gate's own git may take in a large repository, beside what gates take.
+_ASSESSING_S = 45.0
+_SNAPSHOT_S = 25.0
+_MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
+
 
 class Need(Record):
     """One event that is to be heard of."""
 
     event: str
-    tools: tuple[str, ...] | None = None  # None: all
+    tools: tuple[str, ...] | None = None  # None: all; `!NAME`: all but that, and what else is named
     agents: tuple[str, ...] | None = None
+    more_s: float = 0.0  # what a built-in gate's own work may take, beside the gates
 
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     found = [
-        Need(event=hook.name, tools=hook.enabled_tools, agents=hook.enabled_agents)
+        Need(event=hook.name, tools=_tools(hook), agents=hook.enabled_agents)
         for hook in _agent_hooks(config)
     ]
     if found:
@@ -39,10 +52,46 @@ def needs(config: Config) -> tuple[Need, ...]:
     if any(h.name == "SubagentStop" and _can_stop(h, config) for h in _agent_hooks(config)):
         found += [Need(event=name) for name in STOP_NEEDS]
         found.append(Need(event="PostToolUse", tools=(_LAUNCHER,)))
+    if is_review_on(config):
+        found += _review_needs(config)
     merged: dict[str, Need] = {}
     for need in found:
         merged[need.event] = _join(merged.get(need.event, need), need)
     return tuple(merged[name] for name in HOOK_POINTS if name in merged)
+
+
+def more_s(config: Config, event: str) -> float:
+    """Return how long a built-in gate's own work may take at an event, beside the gates."""
+    return max((need.more_s for need in needs(config) if need.event == event), default=0.0)
+
+
+def is_review_on(config: Config) -> bool:
+    """Tell whether the gate `review` may ever ask for anything."""
+    ends = [hook for hook in _agent_hooks(config) if hook.name in _ENDINGS]
+    listed = any(REVIEW in hook.gates for hook in ends)
+    return listed and (config.review.mode != "off" or is_strict_possible(config))
+
+
+def is_strict_possible(config: Config) -> bool:
+    """Tell whether a reviewer's decision may be wanted, by the mode or by a prompt."""
+    return config.review.mode == "require" or bool(config.review.prefix)
+
+
+def _review_needs(config: Config) -> list[Need]:
+    """Return what the gate `review` hears of: whoever runs a command of ours, and reviews.
+
+    In the strict form the reviewer is held to reading, whatever tool it takes.
+    """
+    review = config.review
+    reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
+    return [
+        Need(event="UserPromptExpansion", more_s=_SNAPSHOT_S),
+        Need(event="PreToolUse", tools=_BUT_READING if is_strict_possible(config) else _SHELLS),
+        Need(event="PostToolUse", tools=_REVIEW_TOOLS, more_s=_MARKING_S),
+        Need(event="SubagentStart", more_s=_SNAPSHOT_S),
+        Need(event="SubagentStop", agents=reviewers, more_s=_ASSESSING_S),
+        Need(event="Stop", more_s=_ASSESSING_S),
+    ]
 
 
 def _agent_hooks(config: Config) -> list[Hook]:
@@ -55,10 +104,18 @@ def _agent_hooks(config: Config) -> list[Hook]:
     ]
 
 
+def _tools(hook: Hook) -> tuple[str, ...] | None:
+    """Return the tools that a hook is about; `!` has no meaning there, and no tool is named so."""
+    if not any("!" in pattern for pattern in hook.enabled_tools or ()):
+        return hook.enabled_tools
+    parts = [part for pattern in hook.enabled_tools or () for part in pattern.split("|")]
+    return tuple(part for part in parts if "!" not in part)
+
+
 def _can_stop(hook: Hook, config: Config) -> bool:
     """Tell whether a gate of the hook may stop the agent."""
     gates = {gate.name: gate for gate in config.gates}
-    waiting, seen = list(hook.gates), set[str]()
+    waiting, seen = [name for name in hook.gates if name not in POLICY_GATES], set[str]()
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -76,6 +133,7 @@ def _join(one: Need, other: Need) -> Need:
         event=one.event,
         tools=_both(one.tools, other.tools),
         agents=_both(one.agents, other.agents),
+        more_s=max(one.more_s, other.more_s),
     )
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from gitgates.engine.plan import reachable
 from gitgates.lifecycle import HOOK_POINTS
+from gitgates.policies.needs import REVIEW, is_review_on
+from gitgates.types import POLICY_GATES, Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Config, Gate, Hook
+    from gitgates.types import Config, Hook
 
 LONGEST = 1500
 _WHEN = {
@@ -33,11 +35,21 @@ _BLOCKS = (
 )
 _STOPS = " A gate marked (stops) ends your turn when it fails."
 _WARNS = " One marked (warns) only warns."
+_REMINDED = (
+    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
+    '{reviewer}. Where none is needed, say why: gitgates review skip --reason "why".'
+)
+_REQUIRED = (
+    "review: whatever you change, have the sub-agent {reviewer} review it, in the foreground, "
+    "until it posts COMPLETE."
+)
+_ASKED = " Where a prompt begins with {prefix}, {reviewer} must post COMPLETE."
+_LONGEST_NAME = 40
 
 
 def rules_text(config: Config) -> str:
     """Return the rules, in at most 1,500 characters; empty where no gate runs."""
-    hooks = sorted((hook for hook in config.hooks if hook.gates), key=_rank)
+    hooks = sorted((hook for hook in config.hooks if _listed(hook, config)), key=_rank)
     if not hooks:
         return ""
     for lengths in ((80, 99), (40, 99), (0, 99), (0, 12), (0, 5), (0, 2)):
@@ -59,10 +71,18 @@ def _rank(hook: Hook) -> int:
     return _TOLD_FIRST.index(hook.name) if hook.name in _TOLD_FIRST else len(_TOLD_FIRST)
 
 
+def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
+    """Return what a hook lists, without a review that is never asked for."""
+    is_on = is_review_on(config)
+    return tuple(name for name in hook.gates if is_on or name not in POLICY_GATES)
+
+
 def _line(hook: Hook, config: Config, lengths: tuple[int, int]) -> str:
     longest, most = lengths
+    listed = _listed(hook, config)
     gates = {gate.name: gate for gate in config.gates}
-    named = [gates[name] for name in reachable(hook.gates, gates) if name in gates]
+    gates |= {name: Gate(name=name) for name in POLICY_GATES}
+    named = [gates[name] for name in reachable(listed, gates) if name in gates]
     shown = [_gate(gate, longest) for gate in named[:most]]
     more = [f"and {len(named) - most} more"] if len(named) > most else []
     when = _WHEN.get(hook.name, f"At {hook.name}")
@@ -92,6 +112,26 @@ def _closing(config: Config, first: Hook, shown: str) -> str:
     ends = [hook for hook in config.hooks if hook.name in ("Stop", "SubagentStop") and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
+    review = _review(config)
+    if all(name in POLICY_GATES for hook in config.hooks for name in hook.gates):
+        return review  # nothing can be run by hand, and nothing cannot be fixed
     text = _BLOCKS.format(retries=retries, hook=first.name)
     text += _STOPS if "(stops)" in shown else ""
-    return text + (_WARNS if "(warns)" in shown else "")
+    text += _WARNS if "(warns)" in shown else ""
+    return f"{text}\n{review}" if review else text
+
+
+def _review(config: Config) -> str:
+    """Return what the gate `review` asks for; nothing where it never does."""
+    if not is_review_on(config):
+        return ""
+    review = config.review
+    names = {"reviewer": _short(review.reviewer), "prefix": _short(review.prefix)}
+    if review.mode == "require":
+        return _REQUIRED.format(**names)
+    text = _REMINDED.format(**names) if review.mode == "remind" else f"{REVIEW}:"
+    return text + (_ASKED.format(**names) if review.prefix else "")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
