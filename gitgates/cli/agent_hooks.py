@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import click
 
 from gitgates import environ
+from gitgates.cli import agent_files
 from gitgates.cli.places import configuration
 from gitgates.errors import ConfigError, GitgatesError
 from gitgates.install import agents, claude, claude_md, own_file
+from gitgates.policies.needs import is_review_on
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -28,7 +31,7 @@ class Asked(Record):
 
 
 def install(roots: Roots, asked: Asked) -> None:
-    """Write our hooks into the settings of a scope; say what was done."""
+    """Write our hooks into the settings of a scope, and a review's files; say what was done."""
     config = configuration(roots)
     env = environ.read()
     wanted = claude.entries(config)
@@ -38,11 +41,14 @@ def install(roots: Roots, asked: Asked) -> None:
             "the configuration names no hook of an agent",
             'Add one, such as: [tool.gitgates.hooks.Stop] with gates = ["..."]',
         )
-    if asked.print_only:
-        click.echo(claude.show(wanted, start.command), nl=False)
-        return
     path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
     shown = _shown(path_abs, roots)
+    show = partial(_shown, roots=roots)
+    files = agent_files.look(config, os.path.dirname(path_abs), show)
+    if asked.print_only:
+        click.echo(claude.show(wanted, start.command), nl=False)
+        agent_files.show_all(files, show)
+        return
     before = own_file.read(path_abs)
     rules = _with_rules(roots) if asked.claude_md else None
     after = claude.put(before, wanted, start.command, shown)
@@ -53,13 +59,19 @@ def install(roots: Roots, asked: Asked) -> None:
         was_there = before is not None and claude.ours_in(claude.parse_settings(before, shown))
         how = "brought up to date" if was_there else "added"
         click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
+    agent_files.write(files, show)
     if rules:
         _put_rules(roots, rules)
     _say_more(asked.scope, start.remark)
+    if is_review_on(config):
+        click.echo(
+            "gitgates: where Claude Code asks before it runs a command, allow these in its "
+            "permissions: Bash(gitgates review:*)"
+        )
 
 
 def uninstall(roots: Roots, asked: Asked) -> None:
-    """Take our hooks out of the settings of a scope, and our block out of CLAUDE.md."""
+    """Take our hooks out of the settings of a scope, our files, and our block in CLAUDE.md."""
     env = environ.read()
     path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
     shown = _shown(path_abs, roots)
@@ -73,6 +85,9 @@ def uninstall(roots: Roots, asked: Asked) -> None:
         click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
     others = [scope for scope in agents.SCOPES if scope != asked.scope]
     left = [scope for scope in others if _has_ours(scope, roots, env)]
+    folder_abs = os.path.dirname(path_abs)
+    if not any(_folder(scope, roots, env) == folder_abs for scope in left):  # they need them, too
+        agent_files.take_out(folder_abs, partial(_shown, roots=roots))
     for scope in left:
         other = _shown(agents.settings_file(scope, roots.root_abs, env), roots)
         click.echo(
@@ -81,6 +96,10 @@ def uninstall(roots: Roots, asked: Asked) -> None:
         )
     if not left:
         _take_rules(roots)
+
+
+def _folder(scope: str, roots: Roots, env: Mapping[str, str]) -> str:
+    return os.path.dirname(agents.settings_file(scope, roots.root_abs, env))
 
 
 def _has_ours(scope: str, roots: Roots, env: Mapping[str, str]) -> bool:

@@ -74,7 +74,8 @@ def command(  # noqa: PLR0913 - one for each option
     pre-merge-commit is installed, too. Done again, it brings the hooks up to date.
 
     For an agent, its settings get the events that the configuration needs; all else in them stays
-    as it is, byte for byte.
+    as it is, byte for byte. Where it lists the gate `review`, a sub-agent that reviews and the
+    command `/gitgates:review` are written beside them, and never over a file that is not ours.
 
     Exit status 0: done. 64: no such hook, or options that do not go together. 73: a hook is in the
     way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file

@@ -35,7 +35,7 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 @click.option(
     "--agent",
     type=click.Choice(["claude"]),
-    help="Take our hooks out of this coding agent's settings instead, and our block out of "
+    help="Take our hooks out of this coding agent's settings instead, our files, and our block in "
     "CLAUDE.md.",
 )
 @click.option(

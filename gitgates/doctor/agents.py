@@ -12,10 +12,11 @@ from gitgates import environ
 from gitgates.doctor.attempt import Attempt, attempt
 from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
 from gitgates.doctor.finding import Finding
+from gitgates.doctor.reviewer import check_reviewer
 from gitgates.engine.environment import without_git
 from gitgates.hosts.claude_matcher import lets_through, samples
 from gitgates.install import agents
-from gitgates.install.claude import BARE, Entry, entries
+from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries
 from gitgates.policies.needs import needs
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _INSTALL = "gitgates install-hooks --agent claude"
 _ENABLE = "take `disableAllHooks` out of it"
-_MATCHED = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop")
+_MATCHED = (*TOOL_EVENTS, *AGENT_EVENTS)
 # A payload as the client sends it; there is nothing to check where it comes from.
 _PAYLOAD = {
     "session_id": "gitgates-doctor",
@@ -57,6 +58,7 @@ def check_agents(
     for source in ours:
         said += _check_source(source, config, wanted) if config else []
     said += _twice(ours)
+    said += check_reviewer(config, roots, env, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
         alive = _alive(source, environment(found, env))
@@ -146,7 +148,8 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
     found = []
     expected = {entry.event: entry for entry in wanted}
     names = {
-        need.event: need.tools if need.agents is None else need.agents for need in needs(config)
+        need.event: need.tools if need.event in TOOL_EVENTS else need.agents
+        for need in needs(config)
     }
     for one in source.heard:
         entry = expected.get(one.event)

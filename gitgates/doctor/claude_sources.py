@@ -128,15 +128,20 @@ def _by_weight(found: list[Source]) -> list[Source]:
     return sorted(files, key=lambda source: _LOUDER.index(source.scope))
 
 
-def _plugin(found: list[Source]) -> list[Source]:
-    """Return our plugin, if the settings that count most enable it."""
+def enabled_plugins(found: list[Source]) -> dict[str, str]:
+    """Return the plugins that the settings which count most enable: name → with its marketplace."""
     enabled: dict[str, bool] = {}
     for source in _by_weight(found):
         table = source.settings.get("enabledPlugins")
         if isinstance(table, dict):
             enabled |= {name: bool(value) for name, value in table.items()}
-    names = [name for name, on in enabled.items() if on and name.split("@")[0] == "gitgates"]
-    if not names:
+    return {name.split("@")[0]: name for name, on in enabled.items() if on}
+
+
+def _plugin(found: list[Source]) -> list[Source]:
+    """Return our plugin, if it is enabled."""
+    name = enabled_plugins(found).get("gitgates")
+    if name is None:
         return []
     package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
     with open(os.path.join(package_abs, "plugin/claude/hooks/hooks.json"), "rb") as file:
@@ -145,7 +150,7 @@ def _plugin(found: list[Source]) -> list[Source]:
     heard = [
         _heard(event, group, {**one, "command": BARE}) for event, group, one in _handlers(hooks)
     ]
-    return [Source("plugin", f"plugin {names[0]}", heard=tuple(heard))]
+    return [Source("plugin", f"plugin {name}", heard=tuple(heard))]
 
 
 def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
