@@ -92,7 +92,10 @@ class Agent:
         self.repo.write(name, content)
         transcript = self.repo.path.parent / f"{self.session}.transcript"
         with transcript.open("a") as file:
-            file.write('{"type": "tool_use"}\n')
+            call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            record = {"type": "assistant", "message": {"content": [call]}, "timestamp": stamp}
+            file.write(json.dumps(record) + "\n")
 
     def stop(self, *, again: bool = False, **fields: Any) -> dict[str, Any]:
         fields = {"last_assistant_message": "done", "background_tasks": [], **fields}

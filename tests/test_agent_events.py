@@ -199,10 +199,10 @@ def test_what_cannot_block_says_so(repo: Repo, event: str) -> None:
 
 def test_real_prompts_are_kept_for_the_reviewer(repo: Repo) -> None:
     agent = begin(repo, f'{CHECK}[hooks.Stop]\ngates = ["check"]\n')
-    agent.prompt("ä" * 9000)
+    agent.prompt("ä" * 33000)
     kept = [fact["text"] for fact in agent.facts() if fact["what"] == "prompt"]
     assert kept[0] == "do it"
-    assert len(kept[1].encode()) == 8192
+    assert len(kept[1].encode()) == 65536
     journal = next((repo.path / ".git/gitgates/sessions").glob("*.jsonl"))
     assert journal.stat().st_mode & 0o777 == 0o600
 

@@ -96,11 +96,11 @@ class Attempt:
 
         A question after the work is done need not run everything again.
         """
-        payload = self._place.payload
+        payload, gates = self._place.payload, set_of_gates(self._check)
         rounds = [
             one
             for one in self._session.rounds
-            if (one.hook, one.agent) == (payload.event, payload.agent_id)
+            if (one.hook, one.agent, one.gates) == (payload.event, payload.agent_id, gates)
         ]
         return bool(rounds) and rounds[-1].outcome == PASSED and self._is_as_it_was(rounds[-1])
 

@@ -6,7 +6,7 @@ It cannot stop before that is mended, within bounds; and nothing keeps it from m
 from __future__ import annotations
 
 from gitgates.agent.replay import Turns
-from gitgates.agent.telling import ENDINGS, new_facts
+from gitgates.agent.telling import ENDINGS, new_facts, what_is_there
 from gitgates.config.load import FILES
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
@@ -30,7 +30,7 @@ def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
     place.say(str(error))
     try:
         before = fold(place.journal.read())
-        place.journal.append(*new_facts(place, before, key))
+        place.journal.append(*new_facts(place, key), *what_is_there(place, before))
         if payload.event in ENDINGS and payload.mode != "plan":
             return _answer_ending(place, str(error))
     except OSError as lost:

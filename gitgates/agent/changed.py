@@ -7,7 +7,7 @@ import os
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
 from gitgates.policies.session import fold
-from gitgates.system.journal import FOLDER, Journal
+from gitgates.system.journal import FOLDER, Journal, git_dir_of
 from gitgates.system.own_objects import object_env
 from gitgates.system.snapshot import Snapshot, take
 
@@ -15,7 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.checks import Changes
     from gitgates.agent.place import Place
+    from gitgates.policies.reviews import Evidence
     from gitgates.policies.session import Fact, Session
+    from gitgates.review.beginning import Beginning
 
 
 def snapshot_now(place: Place) -> Snapshot:
@@ -49,9 +51,24 @@ def first_tree(place: Place, session: Session) -> str:
     return "" if asked.exit_status else asked.stdout.decode().split()[-1]
 
 
+def first_point(place: Place, evidence: Evidence) -> Beginning:
+    """Return what was there when the session began, for its reviews.
+
+    Raises: GitError where git cannot be asked.
+    """
+    from gitgates.review.beginning import beginning  # only reviews need it
+
+    return beginning(place.git, evidence, _facts_elsewhere(place))
+
+
+def elsewhere(place: Place) -> list[Fact]:
+    """Return what the session's journals in other worktrees of the repository hold."""
+    return [fact for facts in _facts_elsewhere(place).values() for fact in facts]
+
+
 def blocks_elsewhere(place: Place) -> tuple[int, int]:
     """Return how often the session was kept from stopping in other worktrees: now, and at all."""
-    others = [fold(facts) for facts in _facts_elsewhere(place)]
+    others = [fold(facts) for facts in _facts_elsewhere(place).values()]
     prompt_id = place.payload.prompt_id
     now = sum(one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id)))
     return now, sum(one.blocks() for one in others)
@@ -59,14 +76,16 @@ def blocks_elsewhere(place: Place) -> tuple[int, int]:
 
 def _began_elsewhere(place: Place) -> float:
     """Return when the session began in another worktree of the repository; 0 where it did not."""
-    return min((float(facts[0]["t"]) for facts in _facts_elsewhere(place)), default=0.0)
+    others = _facts_elsewhere(place).values()
+    return min((float(facts[0]["t"]) for facts in others), default=0.0)
 
 
-def _facts_elsewhere(place: Place) -> list[list[Fact]]:
-    """Return what the session's journals in other worktrees of the repository hold."""
+def _facts_elsewhere(place: Place) -> dict[str, list[Fact]]:
+    """Return git folder → what the session's journal in another worktree of it holds."""
     name = os.path.basename(place.journal.path_abs)
-    found = [Journal(f"{s}/{FOLDER}/{name}").read() for s in place.roots.states_abs[1:]]
-    return [facts for facts in found if facts]
+    journals = [Journal(f"{state_abs}/{FOLDER}/{name}") for state_abs in place.roots.states_abs[1:]]
+    found = {git_dir_of(one.path_abs): one.read() for one in journals}
+    return {folder: facts for folder, facts in found.items() if facts}
 
 
 def session_changes(place: Place, session: Session, now: str) -> Changes:

@@ -7,14 +7,21 @@ debug log, and in the session's journal.
 from __future__ import annotations
 
 from gitgates.agent.place import Place, end_within, find_places, note
-from gitgates.agent.telling import ENDINGS, end_main_thread, event_key, new_facts, tell
+from gitgates.agent.telling import (
+    ENDINGS,
+    end_main_thread,
+    event_key,
+    new_facts,
+    tell,
+    what_is_there,
+)
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
 from gitgates.engine.limits import least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts.capabilities import CLAUDE, express
 from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
-from gitgates.policies.needs import needs
+from gitgates.policies.needs import is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
 from gitgates.system.alarm import OutOfTime, stop_alarm
 from gitgates.types import BLOCK, WARN, Answer, Hook, Payload
@@ -23,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.policies.session import Fact
     from gitgates.types import Config
 
 _UNCHECKED = "nothing is checked"
@@ -106,7 +114,7 @@ def _answer(place: Place) -> Answer:
     event = place.payload.event
     # No hook stands in for one of an agent's, so that the plan need not be loaded to find it.
     hook = next((hook for hook in config.hooks if hook.name == event), Hook(name=event))
-    end_within(place, least_limit_s(hook))
+    end_within(place, least_limit_s(hook) + more_s(config, event))
     try:
         return _answer_configured(place, config, hook)
     except OutOfTime:
@@ -132,19 +140,67 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     if place.journal.torn:
         place.say(f"{place.journal.path_abs}: torn lines were passed over: {place.journal.torn}")
     before = fold(known)
-    new = new_facts(place, before, event_key(place.payload))
+    new = new_facts(place, event_key(place.payload))
     place.journal.append(*new)
+    # What a prompt asks for is kept before a snapshot is taken, which may take too long.
+    is_prompt = place.payload.event == "UserPromptSubmit"
+    watched = _watch(place, config, [*known, *new]) if is_prompt else None
+    if there := what_is_there(place, before):
+        place.journal.append(*there)
+        new += there
     session = fold([*known, *new])
     if session.stop and not place.payload.agent_id:
         if ended := end_main_thread(place, session):
             return ended
         session = fold(place.journal.read())
+    if not is_prompt:
+        watched = _watch(place, config, [*known, *new])
+    if watched and (_is_final(place, watched) or place.payload.event == "SubagentStop"):
+        return watched
     gated = _gate(place, config, hook, (before, session))
-    verdict, _why = express(place.payload.event, gated.verdict)
-    if verdict >= BLOCK or gated.as_before is not None:
+    if _is_final(place, gated):
         return gated
-    texts = (*tell(place, config, session), gated.to_agent)
-    return gated._replace(to_agent="\n\n".join(text for text in texts if text))
+    _watch_end(place, config, [*known, *new])
+    texts = (*tell(place, config, session), watched.to_agent if watched else "", gated.to_agent)
+    persons = (watched.to_person if watched else "", gated.to_person)
+    return gated._replace(
+        verdict=max(gated.verdict, watched.verdict if watched else gated.verdict),
+        to_agent="\n\n".join(text for text in texts if text),
+        to_person="\n".join(text for text in persons if text),
+    )
+
+
+def _watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
+    """Return what the gate `review` answers to an event by itself, before any gates run."""
+    if not is_review_on(config):
+        return _review_is_gone(place, facts) if place.payload.event == "Stop" else None
+    from gitgates.agent.watching import watch  # who wants no reviews need not load it
+
+    return watch(place, config, facts)
+
+
+def _review_is_gone(place: Place, facts: list[Fact]) -> Answer | None:
+    """Tell the person, once, where the gate `review` was there as the session began."""
+    told = [str(fact.get("digest")) for fact in facts if fact.get("what") == "settings"]
+    if not told or not told[-1]:
+        return None
+    place.journal.append({"what": "settings", "digest": ""})
+    text = "gitgates: review: this gate is off now, and was not when this session began"
+    return Answer(WARN, to_person=text)
+
+
+def _watch_end(place: Place, config: Config, facts: list[Fact]) -> None:
+    """Have the gate `review` learn from an end that no gate stands against."""
+    if place.payload.event == "SubagentStop" and is_review_on(config):
+        from gitgates.agent.watching import watch_end
+
+        watch_end(place, config, facts)
+
+
+def _is_final(place: Place, answer: Answer) -> bool:
+    """Tell whether nothing is to be added to an answer."""
+    verdict, _why = express(place.payload.event, answer.verdict)
+    return verdict >= BLOCK or answer.as_before is not None
 
 
 def _gate(place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]) -> Answer:

@@ -9,12 +9,15 @@ from gitgates.agent.changed import (
     session_changes,
     snapshot_now,
 )
-from gitgates.types import Answer
+from gitgates.types import BLOCK, POLICY_GATES, STOP, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.agent.checks import Check
     from gitgates.agent.place import Place
+    from gitgates.agent.replay import Turns
     from gitgates.policies.session import Session
+    from gitgates.system.snapshot import Snapshot
     from gitgates.types import Config, Hook
 
 _MOST_DEFERRED = 3  # a prompt
@@ -26,43 +29,123 @@ def answer_stop(
     """Return whether the agent may stop, and why not."""
     before, session = sessions
     if _is_none_of_ours(place) or _defer(place, session):
+        if place.payload.mode == "plan" and _asks_for_review(place, config, hook):
+            _note_rest(place, snapshot_now(place), Answer())
         return Answer()
     now = snapshot_now(place)
     if not session.base:
         session = session._replace(base=first_tree(place, session), not_seen=now.not_seen)
-    if is_unchanged(session, now):
-        if session.warnings:  # of what has been undone
-            place.journal.append({"what": "told"})
-        return Answer()
-    # What runs gates takes longer to load than git to tell that nothing has changed.
-    from gitgates.agent.attempt import Attempt
-    from gitgates.agent.checks import make_check
+    is_asked = _asks_for_review(place, config, hook)
+    answer = Answer()
+    if not is_unchanged(session, now) or (is_asked and _has_committed(place)):
+        answer = _answer_changed(place, (config, hook), (before, session), now)
+    elif session.warnings:  # of what has been undone
+        place.journal.append({"what": "told"})
+    if is_asked:
+        _note_rest(place, now, answer)
+    return answer
+
+
+def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
+    """Note where the agent has nothing to do from now on: what changes next, others change.
+
+    A server that it has left running is no work of its own.
+    """
+    lets_go = answer.verdict < BLOCK and answer.as_before is None
+    if now.tree and lets_go and not _at_work(place):
+        place.journal.append({"what": "rest", "tree": now.tree})
+
+
+def _has_committed(place: Place) -> bool:
+    """Tell whether anything was committed, or checked out, since the session began.
+
+    What was committed to a branch that has been left again is a change all the same.
+    """
+    from gitgates.policies.evidence import fold  # where nothing else has changed
+    from gitgates.system import reflog
+
+    base = fold(place.journal.read()).base
+    return base is not None and bool(reflog.since(reflog.read(place.roots.git_dir_abs), base))
+
+
+def _asks_for_review(place: Place, config: Config, hook: Hook) -> bool:
+    """Tell whether this end asks for a review; that of an agent which reviews does not."""
+    if not any(name in POLICY_GATES for name in hook.gates):
+        return False
+    from gitgates.agent.watching import is_watched  # who wants no reviews need not load it
+
+    return not is_watched(config.review, place.payload)
+
+
+def _answer_changed(
+    place: Place, settings: tuple[Config, Hook], sessions: tuple[Session, Session], now: Snapshot
+) -> Answer:
+    # Cold: most often, nothing has changed.
     from gitgates.agent.replay import Turns
     from gitgates.engine.limits import host_limit_s
+    from gitgates.policies.needs import more_s
 
+    config, hook = settings
+    before, session = sessions
     session = session._replace(elsewhere=blocks_elsewhere(place))
-    changes = session_changes(place, session, now.tree)
-    if not (changes.paths or session.base):
-        return Answer()  # there is nothing that anybody could have changed
-    check = make_check(place, config, hook, changes)
-    if check is None:
+    check, note = None, ""
+    has_gates = any(name not in POLICY_GATES for name in hook.gates)
+    if has_gates and not is_unchanged(session, now):
+        # What runs gates takes as long to load as git takes to tell what has changed.
+        from gitgates.agent.checks import make_check
+
+        changes = session_changes(place, session, now.tree)
+        if not (changes.paths or session.base):
+            return Answer()  # there is nothing that anybody could have changed
+        check, note = make_check(place, config, hook, changes), changes.note
+    is_asked = _asks_for_review(place, config, hook)
+    if check is None and not is_asked:
         return Answer()
-    with Turns(place, host_limit_s(config, hook)) as turns:
+    with Turns(place, host_limit_s(config, hook) + more_s(config, hook.name)) as turns:
         tree = now.tree if now.provable else ""
         if (given := turns.given(before.last, tree)) is not None:
             return given
         session = turns.session()._replace(
             base=session.base, not_seen=session.not_seen, elsewhere=session.elsewhere
         )
-        attempt = Attempt(place, check, session, tree)
-        if attempt.has_passed():
-            return Answer()
-        if last := attempt.stands(before.last):
-            answer, fact, more = attempt.repeat(last)
-        else:
-            answer, fact, more = attempt.run(changes.note)
-        turns.keep(answer, fact, tuple(more))
+        gated = Answer()
+        if check is not None:
+            gated = _answer_gates(place, check, (session, before.last, tree), (turns, note))
+        ends_here = gated.verdict == STOP or (
+            gated.verdict == BLOCK and hook.strategy == "sequence"
+        )
+        if is_asked and not ends_here:
+            from gitgates.agent.reviewing import answer_review
+
+            seen = snapshot_now(place) if _may_have_written(check) else now
+            return answer_review(place, config, seen, (turns.session(), turns, gated))
+    return gated
+
+
+def _answer_gates(
+    place: Place,
+    check: Check,
+    known: tuple[Session, str, str],
+    around: tuple[Turns, str],
+) -> Answer:
+    from gitgates.agent.attempt import Attempt
+
+    session, last_before, tree = known
+    turns, note = around
+    attempt = Attempt(place, check, session, tree)
+    if attempt.has_passed():
+        return Answer()
+    if last := attempt.stands(last_before):
+        answer, fact, more = attempt.repeat(last)
+    else:
+        answer, fact, more = attempt.run(note)
+    turns.keep(answer, fact, tuple(more))
     return answer
+
+
+def _may_have_written(check: Check | None) -> bool:
+    """Tell whether a gate has run that changes files."""
+    return check is not None and any(s.gate.writes and not s.skip for s in check.plan.steps)
 
 
 def _is_none_of_ours(place: Place) -> bool:
@@ -72,12 +155,16 @@ def _is_none_of_ours(place: Place) -> bool:
     return is_summary or payload.mode == "plan"
 
 
+def _at_work(place: Place) -> bool:
+    """Tell whether sub-agents are still at work."""
+    return any(t.kind == "subagent" and t.status == "running" for t in place.payload.background)
+
+
 def _defer(place: Place, session: Session) -> bool:
     """Tell whether sub-agents are still at work: a later stop comes when they have ended."""
     payload = place.payload
-    at_work = [t for t in payload.background if t.kind == "subagent" and t.status == "running"]
     prompt = session.prompt_of(payload.prompt_id)
-    if payload.event != "Stop" or not at_work:
+    if payload.event != "Stop" or not _at_work(place):
         return False
     if session.deferred.count(prompt) >= _MOST_DEFERRED:
         return False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Fact, Session
     from gitgates.types import Config, Payload
 
-_LONGEST_PROMPT = 8192  # bytes of a prompt that are kept
+_LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 _PROMPTS = "UserPromptSubmit"
 ENDINGS = ("Stop", "SubagentStop")
 
@@ -34,8 +34,8 @@ def event_key(payload: Payload) -> str:
     return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
 
 
-def new_facts(place: Place, before: Session, key: str) -> list[Fact]:
-    """Return what the journal learns from an event itself: that it was, and what was there then."""
+def new_facts(place: Place, key: str) -> list[Fact]:
+    """Return what the journal learns from an event itself: that it was, and what was asked."""
     payload = place.payload
     facts: list[Fact] = [
         {
@@ -51,18 +51,24 @@ def new_facts(place: Place, before: Session, key: str) -> list[Fact]:
     is_prompt = payload.event == _PROMPTS
     if is_prompt and is_pseudo_prompt(payload):
         return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]
-    tree: str = ""
-    # Where the first that we hear of is an end, the work is done: it is measured otherwise.
-    is_first = not (before.base or before.no_base) and payload.event not in ENDINGS
-    if is_prompt or is_first:
-        taken = _take_snapshot(place)
-        tree = taken["tree"]
-        facts.append(taken)
     if is_prompt:
         text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
-        prompt = {"what": "prompt", "prompt_id": payload.prompt_id, "text": text, "tree": tree}
-        facts.append(prompt)
+        facts.append({"what": "prompt", "prompt_id": payload.prompt_id, "text": text})
     return facts
+
+
+def what_is_there(place: Place, before: Session) -> list[Fact]:
+    """Return what the journal learns of what is there at an event, where it is to know that.
+
+    That may take long, in a large repository; what was asked has been kept before.
+    """
+    payload = place.payload
+    is_prompt = payload.event == _PROMPTS
+    if is_prompt and is_pseudo_prompt(payload):
+        return []
+    # Where the first that we hear of is an end, the work is done: it is measured otherwise.
+    is_first = not (before.base or before.no_base) and payload.event not in ENDINGS
+    return [_take_snapshot(place)] if is_prompt or is_first else []
 
 
 def end_main_thread(place: Place, session: Session) -> Answer | None:
@@ -104,5 +110,5 @@ def _take_snapshot(place: Place) -> Fact:
     except GitgatesError as error:
         note(place, error.message)
         return {"what": "snapshot", "tree": "", "why": error.message}
-    taken = {"what": "snapshot", "tree": snapshot.tree, "why": ""}
+    taken = {"what": "snapshot", "tree": snapshot.tree, "head": snapshot.head, "why": ""}
     return taken | ({"not_seen": list(snapshot.not_seen)} if snapshot.not_seen else {})

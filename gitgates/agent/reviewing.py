@@ -1,0 +1,181 @@
+"""The gate `review`: it tells, where an agent wants to stop, whether its change was reviewed."""
+
+from __future__ import annotations
+
+from gitgates.agent.changed import blocks_elsewhere
+from gitgates.agent.marking import marker
+from gitgates.agent.place import is_elsewhere, note
+from gitgates.agent.review_report import message_of, passed_text, record, settings_text
+from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
+from gitgates.environ import skipped_gates
+from gitgates.errors import GitError
+from gitgates.policies.asking import Facts, Ruling, judge
+from gitgates.policies.retry import BLOCKED, BREAKER, PASSED
+from gitgates.policies.reviews import GATE
+from gitgates.report.asking import Asked, let_go, reminder, strict
+from gitgates.review.assess import Assessment, assess
+from gitgates.review.transcript import find_review, may_have_acted
+from gitgates.types import ALLOW, BLOCK, WARN, Answer, Point
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.agent.replay import Turns
+    from gitgates.policies.session import Fact, Session
+    from gitgates.system.snapshot import Snapshot
+    from gitgates.types import Config
+
+
+class Look:
+    """One look at whether the agent may stop, as far as reviews go."""
+
+    def __init__(self, place: Place, config: Config, now: Snapshot) -> None:
+        self._place = place
+        self._config = config
+        self._evidence = evidence_of(place, place.journal.read())
+        self._strict = is_strict_here(place, config.review, self._evidence)
+        point = Point(tree=now.tree, head=now.head)
+        self._scene, began = scene_of(place, config.review, self._evidence, point)
+        self._notes = (began,) if began else ()
+
+    def answer(self, session: Session) -> tuple[Answer, Fact | None]:
+        """Return whether a review is missing, and what the journal keeps of that.
+
+        Raises: GitError where git cannot compare.
+        """
+        skips = skipped_gates(self._place.env)
+        if GATE in skips and not self._config.review.required:
+            return self._skipped(skips[GATE]), None
+        if not self._strict and self._config.review.mode == "off":
+            return Answer(), None
+        if not (self._scene.now.tree and self._scene.base.tree):
+            text = "gitgates: review: nothing was decided, because there is no snapshot"
+            return Answer(WARN, to_person=text), None
+        found = assess(self._scene, self._evidence, strict=self._strict)
+        prompt = session.prompt_of(self._place.payload.prompt_id)
+        facts = self._facts(found, session, prompt)
+        ruling = judge(facts)
+        if ruling.outcome == BLOCKED and (told := self._told_by_transcript()):
+            self._place.journal.append(told)
+            ruling = Ruling(PASSED)
+        if ruling.outcome == PASSED:
+            return self._passed(facts, ruling), None
+        return self._refuse(found, ruling, prompt)
+
+    def _skipped(self, by: str) -> Answer:
+        record(self._place, "skip", {"gates": [GATE], "by": by})
+        if not self._strict:
+            return Answer()
+        text = f"gitgates: review: a reviewer was asked for, and {by} has skipped that"
+        return Answer(WARN, to_person=text)
+
+    def _facts(self, found: Assessment, session: Session, prompt: str) -> Facts:
+        wanted = found.change.counts if self._strict else found.change.significant
+        path_abs = self._place.payload.transcript_abs
+        return Facts(
+            strict=self._strict,
+            wanted=wanted,
+            standings=found.standings,
+            decision=found.decision,
+            decision_holds=found.decision_holds,
+            evidence=self._evidence,
+            prompt=prompt,
+            blocks=(session.blocks(prompt), session.blocks()),
+            limits=self._config.breaker,
+            acted=self._evidence.acted or (wanted and may_have_acted(path_abs)),
+            tree=self._scene.now.tree,
+        )
+
+    def _told_by_transcript(self) -> Fact | None:
+        """Return the marker of a review that only the host's transcript tells of.
+
+        One before the newest that we know of ourselves is none, and so is one before the session.
+        """
+        payload = self._place.payload
+        if self._strict or payload.agent_id:
+            return None
+        known = [one.point.stamp for one in self._evidence.markers]
+        since = max([self._scene.base.stamp, *known])
+        path_abs = payload.transcript_abs
+        told = find_review(path_abs, self._config.review, since, payload.session)
+        if told is None:
+            return None
+        fact = marker(self._place, self._scene, told)
+        return {**fact, "how": "transcript", "name": told[1] or told[0]}
+
+    def _passed(self, facts: Facts, ruling: Ruling) -> Answer:
+        if ruling.resets and self._config.review.mode != "require":
+            self._place.journal.append({"what": "review-off", "why": "COMPLETE"})
+        text = passed_text(self._place, facts)
+        return Answer(WARN if text else ALLOW, to_person=text)
+
+    def _refuse(self, found: Assessment, ruling: Ruling, prompt: str) -> tuple[Answer, Fact]:
+        asked = self._asked(found, ruling)
+        payload = self._place.payload
+        fact = {
+            "hook": payload.event,
+            "agent": payload.agent_id,
+            "prompt": prompt,
+            "gates": GATE,
+            "outcome": ruling.outcome,
+            "strict": self._strict,
+            "why": ruling.why,
+            "how": ruling.how,
+            "tree": self._scene.now.tree,
+        }
+        if ruling.outcome == BREAKER:
+            record(self._place, "review-breaker", {"session": payload.session, "how": ruling.how})
+            return Answer(WARN, to_person=let_go(asked, ruling.how)), fact
+        text = strict(asked) if self._strict else reminder(asked)
+        return Answer(BLOCK, to_agent=text), fact
+
+    def _asked(self, found: Assessment, ruling: Ruling) -> Asked:
+        decision = found.decision
+        return Asked(
+            review=self._config.review,
+            change=found.change,
+            why=ruling.why,
+            by_prompt=self._config.review.mode != "require",
+            standings=found.standings,
+            decision=decision.decision if decision else "",
+            message=message_of(self._place, decision.message) if decision else "",
+            root_abs=self._place.roots.root_abs if is_elsewhere(self._place) else "",
+            notes=self._notes,
+        )
+
+    def settings_text(self) -> str:
+        """Return what the person is to know of settings that have changed in this session."""
+        return settings_text(self._place, self._config.review, self._evidence)
+
+
+def answer_review(
+    place: Place, config: Config, now: Snapshot, known: tuple[Session, Turns, Answer]
+) -> Answer:
+    """Return what the agent is answered: what its gates say, and whether a review is missing.
+
+    Raises: OSError where a block cannot be counted.
+    """
+    session, turns, gated = known
+    try:
+        look = Look(place, config, now)
+        session = session._replace(elsewhere=blocks_elsewhere(place))
+        own, fact = look.answer(session)
+        if text := look.settings_text():
+            own = _join(own, Answer(WARN, to_person=text))
+    except GitError as error:
+        text = f"gitgates: review: nothing was decided, because git cannot compare: {error.message}"
+        note(place, text)
+        own, fact = Answer(WARN, to_person=text), None
+    answer = _join(gated, own)
+    if fact:
+        turns.keep(answer, fact)
+    return answer
+
+
+def _join(one: Answer, other: Answer) -> Answer:
+    """Return one answer that says both."""
+    return Answer(
+        max(one.verdict, other.verdict),
+        to_agent="\n\n---\n\n".join(text for text in (one.to_agent, other.to_agent) if text),
+        to_person="\n".join(text for text in (one.to_person, other.to_person) if text),
+    )

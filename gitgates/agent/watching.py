@@ -1,0 +1,144 @@
+"""What the gate `review` learns from an event, and what it answers where no gate has to run.
+
+Most events have nothing for it; what costs anything is loaded for the others alone.
+"""
+
+from __future__ import annotations
+
+from gitgates.agent.place import edited_paths
+from gitgates.engine.filters import names_agent
+from gitgates.hosts.claude import is_pseudo_prompt
+from gitgates.types import WARN, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Fact
+    from gitgates.types import Config, Payload, Review
+
+_ENDINGS = ("Stop", "SubagentStop")
+_WRITING = ("Edit", "Write", "NotebookEdit", "MultiEdit")
+_SHELLS = ("Bash", "PowerShell")
+_OURS = "gitgates"
+_LONGEST_COMMAND = 8192
+_FAR = 200  # characters: further in, a prefix is not at the start
+
+
+def is_reviewer(review: Review, agent_type: str) -> bool:
+    """Tell whether an agent is the one whose decision counts in the strict form."""
+    return names_agent((review.reviewer,), agent_type)
+
+
+def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
+    """Learn from an event before its gates run; return an answer that stands instead of theirs.
+
+    `facts` are those of the journal, with those of this event.
+
+    Raises: GitgatesError for each expected failure; OSError where the journal cannot be written.
+    """
+    payload, review = place.payload, config.review
+    match payload.event:
+        case "PreToolUse":
+            return _before_tool(place, config, facts)
+        case "PostToolUse":
+            _after_tool(place, review, facts)
+        case "SessionStart":
+            _note_settings(place, review, facts)
+        case "UserPromptSubmit" if not is_pseudo_prompt(payload):
+            _note_settings(place, review, facts)
+            return _heed_prompt(place, config, facts)
+        case "UserPromptExpansion" if names_agent(review.skills, payload.skill):
+            _mark(place, review, facts, ("command", payload.skill))
+        case "SubagentStart" if is_watched(review, payload):
+            from gitgates.agent.reviewers import begin
+
+            return begin(place, config, facts)
+        case "SubagentStop" if is_reviewer(review, payload.agent_type):
+            from gitgates.agent.reviewers import end
+
+            return end(place, config, facts)
+    return None
+
+
+def watch_end(place: Place, config: Config, facts: list[Fact]) -> None:
+    """Learn from a sub-agent that is let go: one that reviews has done so."""
+    payload = place.payload
+    if is_watched(config.review, payload):
+        _mark(place, config.review, facts, ("agent", payload.agent_type))
+
+
+def is_watched(review: Review, payload: Payload) -> bool:
+    """Tell whether an event is of a sub-agent that reviews."""
+    return names_agent((*review.agents, review.reviewer), payload.agent_type)
+
+
+def _before_tool(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
+    payload = place.payload
+    if is_reviewer(config.review, payload.agent_type):
+        from gitgates.agent.reviewers import hold
+
+        if refused := hold(place, config, facts):
+            return refused
+    if payload.tool in _SHELLS and _OURS in payload.command:
+        fact: Fact = {
+            "what": "command",
+            "id": payload.tool_use_id,
+            "agent": payload.agent_id,
+            "agent_type": payload.agent_type,
+            "text": _without_tokens(payload.command, facts)[:_LONGEST_COMMAND],
+        }
+        place.journal.append(fact)
+    return None
+
+
+def _without_tokens(command: str, facts: list[Fact]) -> str:
+    """Return a command without the reviewers' tokens, which no file of ours may hold."""
+    if not any(fact.get("what") == "token" for fact in facts):
+        return command
+    from gitgates.agent.tokens import masked
+
+    return masked(command, facts)
+
+
+def _after_tool(place: Place, review: Review, facts: list[Fact]) -> None:
+    payload = place.payload
+    if payload.failed:
+        return
+    if payload.tool in _WRITING:
+        written = edited_paths(place) or ()
+        place.journal.append(*({"what": "wrote", "path": path} for path in written))
+    elif payload.tool == "ReportFindings":
+        _mark(place, review, facts, ("findings", ""))
+    elif payload.tool == "Skill" and names_agent(review.skills, payload.skill):
+        _mark(place, review, facts, ("skill", payload.skill))
+
+
+def _mark(place: Place, review: Review, facts: list[Fact], told: tuple[str, str]) -> None:
+    from gitgates.agent.marking import mark  # takes a snapshot
+
+    mark(place, review, facts, told)
+
+
+def _note_settings(place: Place, review: Review, facts: list[Fact]) -> None:
+    """Keep how the gate is configured as the session begins, so that a change is noticed."""
+    if not any(fact.get("what") == "settings" for fact in facts):
+        from gitgates.agent.review_report import settings_digest
+
+        place.journal.append({"what": "settings", "digest": settings_digest(review)})
+
+
+def _heed_prompt(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
+    prompt, prefix = place.payload.prompt, config.review.prefix
+    if not prefix or prefix[:1] not in prompt[:_FAR]:
+        return None
+    from gitgates.policies.reviewer import ON, asked_for, is_near
+
+    asked = asked_for(prompt, prefix)
+    if asked:
+        from gitgates.agent.reviewers import turn
+
+        return turn(place, config, facts, on=asked == ON)
+    if is_near(prompt, prefix):
+        text = f"gitgates: a prompt asks for a review where it begins with `{prefix}` and a blank"
+        return Answer(WARN, to_person=text)
+    return None
