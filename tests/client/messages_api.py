@@ -3,6 +3,9 @@
 A script has the turns of the main conversation and, by a word that the sub-agent's prompt
 contains, those of sub-agents. Each request takes the next turn of its conversation; when there is
 none left, it is told `done`. The requests go to a file as JSON, one a line.
+
+`{{EXPRESSION}}` in a call of a tool stands for what the expression's group found last in what the
+model was told: so it can use what it cannot know before.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 
 SUBAGENT_HEADER = "x-claude-code-agent-id"
 SUMMARY_WANTED = re.compile(r"detailed summary of (this|the) (conversation|recent)", re.IGNORECASE)
+_HEARD = re.compile(r"\{\{(.+?)\}\}")
 _LONGEST_WAIT_S = 20.0
 _USAGE = {"input_tokens": 100, "output_tokens": 10}
 
@@ -27,6 +31,21 @@ def plain_text(content: Any) -> str:
         return content
     parts = [b.get("text") or plain_text(b.get("content")) for b in content or ()]
     return "\n".join(part for part in parts if part)
+
+
+def heard(value: Any, body: dict[str, Any]) -> Any:
+    """Return the input of a call, with what the model was told in each place that asks for it."""
+    if isinstance(value, dict):
+        return {name: heard(one, body) for name, one in value.items()}
+    if not (isinstance(value, str) and _HEARD.search(value)):
+        return value
+    told = "\n".join(plain_text(message["content"]) for message in body.get("messages") or ())
+
+    def fill(place: re.Match[str]) -> str:
+        found = re.findall(place[1], told)
+        return found[-1] if found else "nothing-heard"
+
+    return _HEARD.sub(fill, value)
 
 
 class Conversations:
@@ -144,7 +163,7 @@ class _Request(BaseHTTPRequestHandler):
         content: list[dict[str, Any]] = [
             {"type": "text", "text": block}
             if isinstance(block, str)
-            else {"type": "tool_use", "id": self.server.new_id("toolu"), **block}
+            else {"type": "tool_use", "id": self.server.new_id("toolu"), **heard(block, body)}
             for block in turn["blocks"]
         ]
         calls = any(block["type"] == "tool_use" for block in content)

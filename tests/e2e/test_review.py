@@ -1,0 +1,138 @@
+"""The review gate in the real client: the reminder, and what satisfies it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from claude import Run, Turn, after, agent, bash, edit, write
+from scene import Scene
+
+REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
+LINES = "".join(f"line = {number}\n" for number in range(60))
+ASKS = "nothing shows that this change was reviewed"
+DONE = "gitgates review done --summary 'read all of it'"
+
+
+def scene_in(folder: Path, config: str = REVIEW) -> Scene:
+    """Return a repository with a skill, a command and a type of sub-agent that review."""
+    scene = Scene(folder, config)
+    head = "---\nname: {0}\ndescription: reviews the change\n---\nReview it.\n"
+    scene.repo.write(".claude/skills/code-review/SKILL.md", head.format("code-review"))
+    scene.repo.write(".claude/commands/security-review.md", "Review it: $ARGUMENTS\n")
+    scene.type_of_agent("code-reviewer")
+    return scene
+
+
+def blocks(run: Run) -> int:
+    return [answer.get("decision") for answer in run.answers("Stop")].count("block")
+
+
+def test_a_change_of_sixty_lines_is_blocked_once_and_done_lets_go(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    run = scene.run(write(scene.at("a.py"), LINES), "finished", bash(DONE), "end")
+    told = run.told(2)
+    assert ASKS in told
+    assert "60 weighted lines of 40" in told
+    assert "a.py" in told
+    assert (blocks(run), run.ends, run.turns) == (1, ["completed"], 4)
+
+
+def test_a_question_never_sees_us(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    run = scene.run("because", "well", prompts=("why?", "and?"))
+    assert (blocks(run), run.turns, run.person) == (0, 2, "")
+    assert run.answers("Stop") == []
+
+
+def test_a_skill(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    skill: Turn = skill_call("code-review")
+    run = scene.run(write(scene.at("a.py"), LINES), "finished", skill, "end")
+    assert (blocks(run), run.ends, run.turns) == (1, ["completed"], 4)
+
+
+def skill_call(name: str) -> Turn:
+    call = write("", "")
+    return call._replace(name="Skill", input={"skill": name})
+
+
+def test_a_typed_command(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    work = (write(scene.at("a.py"), LINES), "1", "2", "3", "4")
+    run = scene.run(*work, "reviewed", prompts=("go", "/security-review a.py"))
+    assert blocks(run) == 3  # then the breaker; the command needs no other evidence
+    assert run.answers("Stop")[-1:] != [{"decision": "block"}]
+    assert "let go" in run.person
+    second = run.results[1]
+    assert second["result"] == "reviewed"
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_sub_agent(tmp_path: Path, *, background: bool) -> None:
+    scene = scene_in(tmp_path)
+    start = agent("WORD", "code-reviewer", background=background)
+    waiting = ("waiting", "end") if background else ("end",)
+    run = scene.run(
+        *(write(scene.at("a.py"), LINES), "finished", start, *waiting),
+        agents={"WORD": [after(0.5, "looks good", main_turns=4 if background else 0)]},
+    )
+    assert ASKS in run.told(2)
+    assert blocks(run) == 1
+    assert run.ends[-1] == "completed"
+
+
+def test_a_typo_passes_and_another_sixty_lines_do_not(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    run = scene.run(
+        *(write(scene.at("a.py"), LINES), "1", bash(DONE), "2"),
+        *(edit(scene.at("a.py"), "line = 7\n", "line = 70\n"), "3"),
+        *(write(scene.at("b.py"), LINES), "4", bash(DONE), "5"),
+        prompts=("go", "a typo", "more"),
+    )
+    assert blocks(run) == 2
+    assert [one["result"] for one in run.results] == ["2", "3", "5"]
+    assert "b.py" in run.told(8)
+    assert "does not cover it any more" in run.told(8)
+
+
+def test_commits_and_rebases_hide_nothing_and_void_nothing(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    hide = "git add -A && git commit -qm work && git commit -q --amend -m again"
+    theirs = (
+        "git checkout -q -b theirs HEAD~1 && echo x > theirs.txt && git add -A && "
+        "git commit -qm theirs && git checkout -q - && git rebase -q theirs"
+    )
+    run = scene.run(
+        *(write(scene.at("a.py"), LINES), bash(hide), "1", bash(DONE), bash(theirs), "2"),
+    )
+    assert ASKS in run.told(3)
+    assert (blocks(run), run.results[-1]["result"]) == (1, "2")
+    assert (scene.at("theirs.txt")).exists()
+
+
+def test_no_review_needed(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    skip = bash("cd . && gitgates review skip --reason 'made by a tool'")
+    run = scene.run(write(scene.at("a.py"), LINES), "1", skip, "2")
+    assert (blocks(run), run.results[-1]["result"]) == (1, "2")
+
+
+def test_the_same_review_blocks_three_times(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    turns: list[Turn] = [write(scene.at("a.py"), LINES)]
+    for number in range(5):
+        turns += ["no", bash(f"echo {number} >> b.py")]
+    run = scene.run(*turns)
+    assert blocks(run) == 3
+    assert "let go after 3 blocks in this prompt" in run.person
+
+
+def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    turns: list[Turn] = []
+    for number in range(12):
+        turns += [write(scene.at(f"new{number}.py"), LINES), "no", bash(DONE)]
+    run = scene.run(*turns)
+    assert blocks(run) == 10
+    assert "let go after 10 blocks in this prompt" in run.person
