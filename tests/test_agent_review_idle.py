@@ -213,3 +213,11 @@ def test_a_file_of_the_agent_that_the_person_renames_stays_the_agents(repo: Repo
     act(agent)
     agent.write("lib.py", HALF + MORE)
     assert "`lib.py` +70" in reason(agent.stop())
+
+
+def test_the_end_of_a_sub_agent_begins_no_rest(repo: Repo) -> None:
+    agent = begin(repo, REVIEW + '[hooks.SubagentStop]\ngates = ["review"]\n')
+    assert agent.sub_stop() == {}
+    agent.write("a.py", LINES)  # by a tool that we do not hear of; then the person interrupts
+    agent.prompt("go on")
+    reason(agent.stop())

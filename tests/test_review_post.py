@@ -27,7 +27,7 @@ from review_support import (
     without_ids,
 )
 
-from gitgates.review.caller import digest_of
+from gitgates.review.tokens import digest_of
 from gitgates.system.journal import Turn, session_journal
 from gitgates.system.roots import find_roots
 

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gitgates.review import transcript
 from gitgates.review.transcript import find_review, may_have_acted
 from gitgates.types import Review
 
@@ -112,3 +115,35 @@ def test_what_another_conversation_did_is_none(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     assert find_review(str(path), REVIEW, SINCE, "new") is None
     assert find_review(str(path), REVIEW, SINCE, "old") == ("skill", "code-review")
+
+
+def test_what_is_not_read_to_its_end_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "transcript.jsonl"
+    path.write_bytes(b"\n".join([*done(SKILL), call({"name": "Read", "input": {}})]))
+    assert find_review(str(path), REVIEW, SINCE) == ("skill", "code-review")
+    path.write_bytes(call({"name": "Read", "input": {}}))
+    assert not may_have_acted(str(path))
+    monkeypatch.setattr(transcript, "_LONGEST_S", -1.0)
+    assert may_have_acted(str(path))
+    path.write_bytes(b"\n".join(done(SKILL)))
+    assert find_review(str(path), REVIEW, SINCE) is None
+
+
+def test_what_is_longer_than_is_read_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "transcript.jsonl"
+    lines = [*done(SKILL), call(WRITE)]
+    path.write_bytes(b"\n".join(lines))
+    monkeypatch.setattr(transcript, "read_tail", lambda *_: b"\n".join(lines[:2]))
+    assert find_review(str(path), REVIEW, SINCE) is None
+    monkeypatch.setattr(transcript, "read_tail", lambda *_: b"")
+    assert may_have_acted(str(path))
+
+
+def test_a_torn_call_may_have_been_anything(tmp_path: Path) -> None:
+    path = tmp_path / "transcript.jsonl"
+    path.write_bytes(call({"name": "Bash", "input": {}})[:-5])
+    assert may_have_acted(str(path))

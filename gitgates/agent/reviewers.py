@@ -7,7 +7,6 @@ import json
 from gitgates.agent.replay import Turns
 from gitgates.agent.scenes import is_strict_here, point_now, scene_of
 from gitgates.agent.telling import event_key
-from gitgates.agent.tokens import MASK, new_token
 from gitgates.engine.limits import least_limit_s
 from gitgates.policies.asking import MOST_SENT_BACK
 from gitgates.policies.evidence import fold
@@ -17,6 +16,7 @@ from gitgates.policies.reviewer import refuse_tool
 from gitgates.policies.reviews import GATE
 from gitgates.report.asking import reviewer_task, sent_back, strict_began
 from gitgates.review.assess import still_holds
+from gitgates.review.tokens import MASK, new_token
 from gitgates.types import BLOCK, WARN, Answer, Hook
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def _turned_off(review: Review) -> Answer:
     )
 
 
-def begin(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
+def begin(place: Place, config: Config) -> Answer | None:
     """Note what a sub-agent that reviews will see, and hand the reviewer its token, once."""
     with _turn_of(place, config):
         facts = place.journal.read()

@@ -52,7 +52,8 @@ def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
     A server that it has left running is no work of its own.
     """
     lets_go = answer.verdict < BLOCK and answer.as_before is None
-    if now.tree and lets_go and not _at_work(place):
+    is_end = place.payload.event == "Stop"  # a sub-agent's is none of the others' work
+    if is_end and now.tree and lets_go and not _at_work(place):
         place.journal.append({"what": "rest", "tree": now.tree})
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Fact
     from gitgates.types import Config, Payload, Review
 
-_ENDINGS = ("Stop", "SubagentStop")
 _WRITING = ("Edit", "Write", "NotebookEdit", "MultiEdit")
 _SHELLS = ("Bash", "PowerShell")
 _OURS = "gitgates"
@@ -52,7 +51,7 @@ def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
         case "SubagentStart" if is_watched(review, payload):
             from gitgates.agent.reviewers import begin
 
-            return begin(place, config, facts)
+            return begin(place, config)
         case "SubagentStop" if is_reviewer(review, payload.agent_type):
             from gitgates.agent.reviewers import end
 
@@ -95,7 +94,7 @@ def _without_tokens(command: str, facts: list[Fact]) -> str:
     """Return a command without the reviewers' tokens, which no file of ours may hold."""
     if not any(fact.get("what") == "token" for fact in facts):
         return command
-    from gitgates.agent.tokens import masked
+    from gitgates.review.tokens import masked
 
     return masked(command, facts)
 

@@ -19,9 +19,9 @@ from gitgates.cli.reviewing import (
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
 from gitgates.policies.reviews import COMPLETE, ISSUES, Token
 from gitgates.record import Record
-from gitgates.review.caller import digest_of
 from gitgates.review.saw import last_seen
 from gitgates.review.sessions import said_of
+from gitgates.review.tokens import digest_of
 from gitgates.system.journal import Turn, session_journal
 from gitgates.types import Point
 

@@ -47,10 +47,9 @@ def fold(facts: Iterable[Fact]) -> Evidence:
     state: dict[str, Any] = {name: [] for name in _LISTS}
     state |= {"began": {}, "blocks": {}, "sent_back": {}}
     state |= {"wrote": set(), "keys": set(), "reported": set()}
-    state |= {"base": None, "not_seen": (), "strict": False, "strict_stamp": 0.0}
+    state |= {"base": None, "strict": False, "strict_stamp": 0.0}
     state |= {
         "undecided": 0,
-        "last_stamp": 0.0,
         "acted": False,
         "settings": "",
         "rest": None,
@@ -61,7 +60,6 @@ def fold(facts: Iterable[Fact]) -> Evidence:
             take = _TAKE.get(str(fact["what"]))
             if take:
                 take(state, fact)
-                state["last_stamp"] = float(fact["t"])
         except _NOT_OURS:
             continue
     return Evidence(**{name: _freeze(state[name]) for name in Evidence._fields})
@@ -88,7 +86,6 @@ def _snapshot(state: Fact, fact: Fact) -> None:
     state["rest"] = (stamp, tree) if tree and state["event"] == "SessionStart" else None
     if state["base"] is None and fact["tree"]:
         state["base"] = _point(fact)
-        state["not_seen"] = tuple(str(one) for one in fact.get("not_seen", []))
 
 
 def _prompt(state: Fact, fact: Fact) -> None:

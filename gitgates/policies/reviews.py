@@ -63,7 +63,6 @@ class Evidence(Record):
     """What is known of a session's reviews."""
 
     base: Point | None = None
-    not_seen: tuple[str, ...] = ()
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
     strict: bool = False  # asked for by a prompt
     strict_stamp: float = 0.0  # when it was asked for or ended; 0: never
@@ -81,8 +80,7 @@ class Evidence(Record):
     idle: tuple[tuple[float, float, str, str], ...] = ()
     acted: bool = False  # a tool was used that may have written
     settings: str = ""
-    reported: frozenset[str] = frozenset()
-    last_stamp: float = 0.0
+    reported: frozenset[str] = frozenset()  # messages that the person has been told of
 
     def joined(self, other: Evidence) -> Evidence:
         """Return this evidence with the reviews that were told of in another worktree.

@@ -7,7 +7,6 @@ latest. A token that is handed in tells them apart: only one agent has got it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 
@@ -23,6 +22,7 @@ from gitgates.review.sessions import (
     names_session,
     said_of,
 )
+from gitgates.review.tokens import digest_of
 from gitgates.system.journal import FOLDER, Journal, sessions
 
 TYPE_CHECKING = False
@@ -140,11 +140,6 @@ def find_told(roots: Roots, env: Mapping[str, str], call: Call) -> Caller | None
     if not session:
         return None
     return _caller(roots, session)._replace(agent=call.agent, by_agent=_is_of_agent(env))
-
-
-def digest_of(token: str) -> str:
-    """Return what a journal holds of a token."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def _is_of_agent(env: Mapping[str, str]) -> bool:

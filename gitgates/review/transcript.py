@@ -29,6 +29,10 @@ _WRITING = ("Edit", "Write", "NotebookEdit", "MultiEdit")
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 
+class _Unread(Exception):
+    """The transcript is too long to be read, or took too long."""
+
+
 class _Call(Record):
     """A call of a tool, or its result."""
 
@@ -50,9 +54,29 @@ def find_review(
     One that files were written after by a tool is none: what it saw is not known. A call counts
     when its result is there and no error; that of a sub-agent, when its report is.
     """
+    try:
+        return _last_review(list(_calls(path_abs)), review, (since, session))
+    except _Unread:
+        return None  # a file may have been written after it
+
+
+def may_have_acted(path_abs: str) -> bool:
+    """Tell whether the agent may have changed anything: unless only reading tools were used."""
+    if length_of(path_abs) < 0:
+        return True
+    try:
+        return any(not call.is_result and call.name not in READING for call in _calls(path_abs))
+    except _Unread:
+        return True
+
+
+def _last_review(
+    calls: list[_Call], review: Review, known: tuple[float, str]
+) -> tuple[str, str] | None:
+    since, session = known
     found: tuple[str, str] | None = None
     waiting: dict[str, tuple[str, str]] = {}  # calls that would be a review
-    for call in _calls(path_abs):
+    for call in calls:
         if call.stamp < since or call.session not in ("", session):
             continue
         if call.is_result:
@@ -64,13 +88,6 @@ def find_review(
         elif told := _review_of(call, review):
             waiting[call.id] = told
     return found
-
-
-def may_have_acted(path_abs: str) -> bool:
-    """Tell whether the agent may have changed anything: unless only reading tools were used."""
-    if length_of(path_abs) < 0:
-        return True
-    return any(not call.is_result and call.name not in READING for call in _calls(path_abs))
 
 
 def _review_of(call: _Call, review: Review) -> tuple[str, str] | None:
@@ -90,17 +107,29 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _calls(path_abs: str) -> Iterator[_Call]:
-    """Yield each call of a tool, and each result of one, in order."""
+    """Yield each call of a tool, and each result of one, in order.
+
+    What is no JSON is a call of nobody knows what. Raises: _Unread where it is not all of them.
+    """
     until = time.monotonic() + _LONGEST_S
-    for line in (read_tail(path_abs, 0) or b"").split(b"\n"):
+    size = length_of(path_abs)
+    raw = read_tail(path_abs, 0) or b""
+    for line in raw.split(b"\n"):
         if time.monotonic() > until:
-            return
+            raise _Unread
         if not any(mark in line for mark in _MARKS):
             continue
         try:
-            yield from _calls_of(json.loads(line.decode("utf-8", "replace")))
+            record = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            yield _Call("", 0.0)
+            continue
+        try:
+            yield from _calls_of(record)
         except _NOT_OURS:
             continue
+    if len(raw) < size:
+        raise _Unread
 
 
 def _calls_of(record: dict[str, Any]) -> list[_Call]:

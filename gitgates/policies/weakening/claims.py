@@ -224,7 +224,8 @@ def _subjects(pieces: list[Piece]) -> tuple[str, ...]:
     """Return the expressions that a claim is about, and what is in the first call of each."""
     found: list[str] = []
     for piece in pieces:
-        bare = piece.cut(len(re.match(r"(?:await\s+|&)*", piece.code).group()))  # type: ignore[union-attr]
+        prefix = re.match(r"(?:await\s+|&)*", piece.code)
+        bare = piece.cut(prefix.end() if prefix else 0)
         if _LITERAL.match(bare.text):
             continue
         found += [bare.plain(), _SUFFIX.sub("", bare.plain())]

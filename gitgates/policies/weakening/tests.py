@@ -7,6 +7,7 @@ is there under a name that is new, was renamed. What is left over was removed.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from gitgates.policies.weakening.finding import ASSERTIONS_GONE, TEST_FILE_GONE, TEST_GONE, Finding
 from gitgates.policies.weakening.merged import is_in_rows, is_merged
@@ -65,7 +66,7 @@ def _match(before: list[TestFile], after: list[TestFile]) -> tuple[Pairs, list[T
         return pairs, old, new
     gone = []
     for test in old:
-        nearest = max(new, key=lambda other, test=test: _nearness(test, other), default=None)  # type: ignore[misc]
+        nearest = max(new, key=partial(_nearness, test), default=None)
         if nearest is None or _nearness(test, nearest)[0] < _ALIKE:
             gone.append(test)
             continue
