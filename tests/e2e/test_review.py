@@ -59,13 +59,26 @@ def skill_call(name: str) -> Turn:
 
 def test_a_typed_command(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
-    work = (write(scene.at("a.py"), LINES), "1", "2", "3", "4")
-    run = scene.run(*work, "reviewed", prompts=("go", "/security-review a.py"))
-    assert blocks(run) == 3  # then the breaker; the command needs no other evidence
-    assert run.answers("Stop")[-1:] != [{"decision": "block"}]
-    assert "let go" in run.person
-    second = run.results[1]
-    assert second["result"] == "reviewed"
+    typo = edit(scene.at("a.py"), "line = 7\n", "line = 70\n")
+    run = scene.run(
+        *(write(scene.at("a.py"), LINES), "1", "2", "3", "4", typo, "reviewed"),
+        prompts=("go", "/security-review a.py"),
+    )
+    assert blocks(run) == 3  # of the first prompt, before the breaker
+    assert "review: not reviewed, and the agent was let go" in run.person
+    assert run.results[1]["result"] == "reviewed"
+    told = [fact["how"] for fact in scene.journal(run.session) if fact["what"] == "marker"]
+    assert told == ["command"]
+
+
+def test_without_the_typed_command_the_same_is_blocked(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    typo = edit(scene.at("a.py"), "line = 7\n", "line = 70\n")
+    run = scene.run(
+        *(write(scene.at("a.py"), LINES), "1", "2", "3", "4", typo, "5", bash(DONE), "6"),
+        prompts=("go", "a typo"),
+    )
+    assert blocks(run) == 4
 
 
 @pytest.mark.parametrize("background", [False, True])
