@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 from test_agent_review import LINES, REVIEW, changed, reason
+
+from gitgates.system.git import Git
 
 HALF = "".join(f"line = {number}\n" for number in range(35))
 MORE = "".join(f"more = {number}\n" for number in range(35))
@@ -221,3 +224,29 @@ def test_the_end_of_a_sub_agent_begins_no_rest(repo: Repo) -> None:
     agent.write("a.py", LINES)  # by a tool that we do not hear of; then the person interrupts
     agent.prompt("go on")
     reason(agent.stop())
+
+
+def test_many_commits_of_an_idle_time_are_asked_for_at_once(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = begin(repo, REVIEW)
+    agent.write("a.py", "x = 1\n")
+    assert agent.stop() == {}
+    _wait_for_the_next_second()
+    for number in range(20):
+        repo.write("own.py", LINES * (number + 1))
+        repo.commit_all(f"own {number}")
+    _wait_for_the_next_second()
+    agent.prompt("go on")
+    act(agent)
+    agent.write("a.py", "x = 2\n")
+    asked: list[str] = []
+    lines = Git.lines
+
+    def noted(git: Git, *args: str) -> list[str]:
+        asked.append(args[0])
+        return lines(git, *args)
+
+    monkeypatch.setattr(Git, "lines", noted)
+    assert agent.stop() == {}
+    assert asked.count("rev-list") < 10

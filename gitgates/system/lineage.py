@@ -11,6 +11,7 @@ In doubt, a commit is the session's: one review too many can be answered, one to
 from __future__ import annotations
 
 import os
+from itertools import groupby
 
 from gitgates.errors import GitError
 from gitgates.record import Record
@@ -106,14 +107,18 @@ def _look_back(span: Span) -> _Past:
 
 
 def _brought(span: Span, moves: tuple[reflog.Entry, ...]) -> frozenset[str]:
-    """Return the commits that moves of HEAD have brought while the session was idle."""
+    """Return the commits that moves of HEAD have brought while the session was idle.
+
+    Each row of moves counts as one: a rebase of the person's makes hundreds.
+    """
     found: set[str] = set()
     before = span.start.head
-    for move in moves:
-        if _is_idle(move.stamp, span) and move.new != before:
-            args = ("--ignore-missing", move.new, "--not", before)
+    for is_idle, row in groupby(moves, lambda move: _is_idle(move.stamp, span)):
+        *_, last = row
+        if is_idle and last.new != before:
+            args = ("--ignore-missing", last.new, "--not", before)
             found.update(span.git.lines("rev-list", *args))
-        before = move.new
+        before = last.new
     return frozenset(found)
 
 
