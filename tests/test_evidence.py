@@ -100,13 +100,11 @@ def test_a_sub_agent_saw_what_was_there_when_it_began_first() -> None:
     assert told(began, {**began, "tree": "u"}).began == (("a", Point("t", "", 1.0)),)
 
 
-def test_commands_are_used_up_and_end_with_the_agents_turn() -> None:
+def test_commands_end_with_the_agents_turn() -> None:
     command = {"what": "command", "id": "c", "agent": "", "text": "gitgates review done"}
     seen = Seen("c", "", "", "gitgates review done", 1.0)
     assert told(command).commands == (seen,)
     assert told(command, command).commands == (seen,)
-    used = {"what": "command-used", "id": "c"}
-    assert told(command, used).commands == (seen._replace(used=True),)
     stop = {"what": "event", "event": "Stop", "agent": ""}
     assert told(command, stop).commands == (seen._replace(over=True),)
     other = {"what": "event", "event": "SubagentStop", "agent": "a"}

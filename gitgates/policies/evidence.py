@@ -9,7 +9,8 @@ Facts (`what`), beside those of policies/session.py:
 - `token`: agent, digest. What the reviewer proves with that it is the reviewer.
 - `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
-- `command`, `command-used`: id, agent, agent_type, text. A shell command that was about to run.
+- `command`: id, agent, agent_type, text. A shell command that was about to run. (`command-used`, a
+  verb of ours that was found in it, is for review/caller.py alone.)
 - `wrote`: path. A tool of this session has written this file.
 - `round` with the gates `review`: the gate has decided on a stop.
 - `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
@@ -200,13 +201,6 @@ def _command(state: Fact, fact: Fact) -> None:
     )
 
 
-def _command_used(state: Fact, fact: Fact) -> None:
-    used = str(fact["id"])
-    state["commands"] = [
-        one._replace(used=True) if one.id == used else one for one in state["commands"]
-    ]
-
-
 def _event(state: Fact, fact: Fact) -> None:
     """Take an event: the end of a turn is that of what was about to run, too."""
     event, agent = fact["event"], str(fact.get("agent", ""))
@@ -260,7 +254,6 @@ _TAKE = {
     "marker": _marker,
     "decision": _decision,
     "command": _command,
-    "command-used": _command_used,
     "wrote": _wrote,
     "round": _round,
     "rest": _rest,

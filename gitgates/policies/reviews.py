@@ -55,7 +55,6 @@ class Seen(Record):
     agent_type: str
     text: str
     stamp: float
-    used: bool = False  # a verb of ours has found itself in it
     over: bool = False  # the agent has ended its turn since
 
 
