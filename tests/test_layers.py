@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
-LONGEST_FILE = {"gitgates": 350, "docs": 350, "tests": 600}  # a test file is a list
+LONGEST_FILE = {"gitgates": 400, "docs": 400, "tests": 600}  # a test file is a list
 LONGEST_FUNCTION = 60
 
 # part of the house → the parts that it may import. A package may import itself besides.
