@@ -111,3 +111,53 @@ def test_a_merge_is_pushed_with_what_it_resolved(pushing: Repo, out: Path) -> No
     pushing.git("commit", "-qam", "merge")
     pushing.git("push", "-q", "origin", "main")
     assert seen(out) == ["base"]
+
+
+@pytest.mark.slow
+def test_what_is_pushed_is_checked_however_it_is_named(pushing: Repo, out: Path) -> None:
+    seen(out, "always")
+    branches = ("next\u0085line", "line\u2028separator", "paragraph\u2029separator")
+    sources = (":/some words", "main^{/some words}", "topic@{0 days ago}", *branches)
+    change(pushing, "some words")
+    pushing.git("checkout", "-qb", "topic")
+    for source in sources[1:]:
+        pushing.git("commit", "-q", "--allow-empty", "-m", "each tip is checked by itself")
+        if source in branches:
+            pushing.git("branch", source)
+    change(pushing, "last")
+    named = [f"{source}:refs/heads/{number}" for number, source in enumerate(sources)]
+    pushing.git("push", "-q", "origin", *named, "main:a\u2028b")
+    # The first two and the last are one commit.
+    assert seen(out, "always") == ["ran"] * 5
+    assert set(seen(out) or []) == {"some words", "last"}
+
+
+def test_a_push_that_is_not_understood_is_refused(pushing: Repo, out: Path) -> None:
+    seen(out, "always")
+    pushing.git("commit", "-q", "--allow-empty", "-m", "two\nlines")
+    done = pushing.ask("git", "push", "origin", "HEAD^{/two\nlines}:refs/heads/lines")
+    assert b"pre-push: git gave the line 'HEAD^{/two'; expected" in done.stderr
+    assert (done.returncode, seen(out, "always")) == (1, None)
+    assert pushing.git("ls-remote", "origin", "refs/heads/lines") == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"refs/heads/a\0b ID refs/heads/x ID",
+        b"refs/heads/a ID refs/heads/x",
+        b"refs/heads/a 12 refs/heads/x ID",
+        b"refs/heads/a ID  ID",
+        b"refs/heads/a ID refs/heads/x ID\r",
+        b"\xff\x1b[31m",
+        b"",
+    ],
+)
+def test_no_line_of_a_push_is_passed_over(repo: Repo, line: bytes) -> None:
+    stdin = b"(delete) ID refs/heads/x ID\n%b\n" % line
+    stdin = stdin.replace(b"ID", b"1" * 40)
+    done = repo.gitgates("git-hook", "x", "pre-push", "origin", "url", stdin=stdin)
+    assert done.returncode == 74
+    assert done.stderr.startswith(b"gitgates: pre-push: git gave the line ")
+    assert b"nothing is pushed" in done.stderr
+    assert b"\x1b" not in done.stderr

@@ -5,12 +5,17 @@ Source: githooks(5).
 
 from __future__ import annotations
 
+import os
 import posixpath
 
+from gitgates.errors import GitError
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import BLOCK, Decision, Event, Outcome, RefUpdate
 
-_REF_FIELDS = 4
+_HEX = b"0123456789abcdef"
+_ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
+_FIELDS = 4
+_SHOWN = 200  # bytes of a line that is not understood
 
 
 def decode(hook: str, argv: tuple[str, ...], stdin: bytes, root_abs: str) -> Event:
@@ -29,9 +34,31 @@ def decode(hook: str, argv: tuple[str, ...], stdin: bytes, root_abs: str) -> Eve
 
 
 def decode_refs(stdin: bytes) -> tuple[RefUpdate, ...]:
-    """Read pre-push's lines: local ref, local id, remote ref, remote id."""
-    lines = [line.split(" ") for line in stdin.decode("utf-8", "surrogateescape").splitlines()]
-    return tuple(RefUpdate(*line) for line in lines if len(line) == _REF_FIELDS)
+    """Read pre-push's lines: local ref, local id, remote ref, remote id.
+
+    The local ref is what was typed, and may hold spaces (`HEAD^{/two words}`), the others cannot.
+
+    Raises: GitError where a line is something else: what it pushes could not be checked.
+    """
+    lines = stdin.split(b"\n")  # splitlines would cut at what a branch's name may hold
+    return tuple(map(_ref_update, lines if lines[-1] else lines[:-1]))
+
+
+def _ref_update(line: bytes) -> RefUpdate:
+    fields = line.rsplit(b" ", _FIELDS - 1)
+    is_whole = len(fields) == _FIELDS and fields[2] and all(map(_is_id, fields[1::2]))
+    if b"\0" in line or not is_whole:
+        more = "…" if len(line) > _SHOWN else ""
+        raise GitError(
+            f"pre-push: git gave the line {os.fsdecode(line[:_SHOWN])!r}{more}; expected"
+            " `LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID`",
+            "What it pushes cannot be checked, so nothing is pushed. Push by the name of a branch.",
+        )
+    return RefUpdate(*map(os.fsdecode, fields))
+
+
+def _is_id(field: bytes) -> bool:
+    return len(field) in _ID_LENGTHS and not field.strip(_HEX)
 
 
 def encode(decision: Decision, text: bytes) -> Outcome:

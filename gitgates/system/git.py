@@ -96,7 +96,8 @@ class Git(Record):
 
     def lines(self, *args: str) -> list[str]:
         """Run git and return the lines of its output."""
-        return os.fsdecode(self.out(*args)).splitlines()
+        # Not splitlines: a folder or branch may have U+2028 in its name.
+        return os.fsdecode(self.out(*args)).split("\n")[:-1]
 
     def names(self, *args: str, stdin: bytes = b"") -> list[str]:
         """Run git with `-z` among `args` and return the names that it prints."""
