@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +204,8 @@ def test_nothing_came_between_the_result_stands_and_counts(agent: Agent) -> None
     assert "attempt 2 of 3" in second
     assert "a.py:1:BAD" in second
     third = agent.stop(again=True, last_assistant_message="still done")["reason"]
-    assert third.count("Nothing has happened") == 1
-    assert "attempt 3 of 3, the last" in third
+    assert third.count("ttempt 3 of 3") == third.count("ttempt ") - third.count("since attempt 1")
+    assert "no further attempt" in third
     assert agent.stop(again=True, last_assistant_message="really").keys() == {"systemMessage"}
     assert agent.runs() == 1
 
@@ -224,6 +225,49 @@ def test_a_failure_that_comes_back_ends_the_loop(repo: Repo) -> None:
         said = agent.stop(again=number > 0)
     assert "the same failures have come back" in said["systemMessage"]
     assert agent.outcomes()[-1] == "not-converging"
+
+
+def without_runs(text: str) -> str:
+    return re.sub(r"runs/[^/]+/", "runs/RUN/", text)
+
+
+def test_a_failure_is_sent_in_full_once(repo: Repo) -> None:
+    agent = begin(repo, BY_NAME + "max_retries = 4\n")
+    agent.write("out.txt", failing("a", "b"))
+    assert "E  a is wrong" in agent.stop()["reason"]
+    agent.write("a.py", "tried\n")
+    head = "1 of 1 gate did not let this pass: 1 failed (`check`). This was attempt {} of 4.\n\n"
+    unchanged = (
+        "## `check` failed (exit status 1)\nUnchanged since attempt 1:\n"
+        "- FAILED a\n- FAILED b\nFull log: .git/gitgates/runs/RUN/logs/attempt-2/check.log\n\n"
+    )
+    second = without_runs(agent.stop(again=True)["reason"])
+    assert second.startswith(head.format(2) + unchanged + "## What to do now\n")
+    third = without_runs(agent.stop(again=True, last_assistant_message="so?")["reason"])
+    stands = "Nothing has happened since the last attempt, so that its result stands"
+    assert third.startswith(
+        f"{stands}: 1 failed (`check`). This was attempt 3 of 4.\n\n"
+        + unchanged.replace("(exit status 1)", "(as in the last attempt)")
+    )
+    agent.write("out.txt", failing("b", "c"))
+    fourth = without_runs(agent.stop(again=True, last_assistant_message="well")["reason"])
+    assert "New:\n- FAILED c\nUnchanged since attempt 1:\n- FAILED b\nGone:\n- FAILED a\n" in fourth
+    assert "```\n[... 6 lines as in an earlier attempt ...]\n== c ==\n" in fourth
+
+
+BY_NAME = """
+[gates.check]
+command = "cat out.txt; test ! -e out.txt"
+failures = "FAILED .*"
+[hooks.Stop]
+gates = ["check"]
+"""
+
+
+def failing(*names: str) -> str:
+    return "".join(
+        f"== {one} ==\n\n>  try {one}\nE  {one} is wrong\nat {one}\nFAILED {one}\n" for one in names
+    )
 
 
 def test_what_is_new_and_gone_is_said(repo: Repo) -> None:

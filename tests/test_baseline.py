@@ -27,14 +27,21 @@ def test_only_new_failures_block(repo: Repo) -> None:
     agent = session(repo)
     agent.write("new.py", "BAD new\n")
     reason = agent.stop()["reason"]
-    assert "BAD new" in reason
-    assert "BAD old" in reason  # listed, as not caused by this session
+    old = "1 not caused by this session, and not yours to fix (there before it)"
+    assert (
+        f"Not there before this session:\n- BAD new\n{old}:\n- BAD old\n"
+        "Full log: .git/gitgates/runs/"
+    ) in reason
     assert agent.runs() == 2
+    agent.write("new.py", "BAD new\nBAD newer\n")
+    reason = agent.stop(again=True)["reason"]
+    assert f"New:\n- BAD newer\nUnchanged since attempt 1:\n- BAD new\n{old}.\n" in reason
+    assert agent.runs() == 3
     agent.write("new.py", "good\n")
     said = agent.stop(again=True)
     assert "decision" not in said
-    assert agent.runs() == 3  # the first snapshot is looked at once
-    assert agent.outcomes() == ["blocked", "passed"]
+    assert agent.runs() == 4  # the first snapshot is looked at once
+    assert agent.outcomes() == ["blocked", "blocked", "passed"]
 
 
 def test_old_failures_are_told_once(repo: Repo) -> None:

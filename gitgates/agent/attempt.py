@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 
 from gitgates.agent.baseline import Known, excuse
 from gitgates.agent.checks import (
@@ -14,8 +14,9 @@ from gitgates.agent.checks import (
     situation,
     unpassed,
 )
+from gitgates.agent.place import is_elsewhere
 from gitgates.agent.saving import Came, save_attempt
-from gitgates.engine.failures import Failure, compare, does_not_converge
+from gitgates.engine.failures import Failure, compare, does_not_converge, normalise
 from gitgates.errors import GitgatesError, Interrupted
 from gitgates.policies.retry import (
     BLOCKED,
@@ -28,9 +29,18 @@ from gitgates.policies.retry import (
     Try,
     rule,
 )
-from gitgates.report.feedback import feedback, person_text, stop_text, warning_text
+from gitgates.report.excerpt import readable
+from gitgates.report.feedback import (
+    Finding,
+    Situation,
+    feedback,
+    person_text,
+    stop_text,
+    warning_text,
+)
+from gitgates.system.runs import log_abs
 from gitgates.system.transcript import length_of, read_tail
-from gitgates.types import BLOCK, STOP, WARN, Answer, Decision
+from gitgates.types import BLOCK, STOP, WARN, Answer, Decision, GateResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,22 +48,22 @@ if TYPE_CHECKING:
 
     from gitgates.agent.checks import Check
     from gitgates.agent.place import Place
+    from gitgates.engine.failures import Change
     from gitgates.policies.retry import Ruling
     from gitgates.policies.session import Fact, Round, Session
-    from gitgates.report.feedback import Situation
     from gitgates.types import Verdict
 
     # The answer, the round for the journal, and what else goes there.
     Led: TypeAlias = tuple[Answer, Fact, list[Fact]]
     Found: TypeAlias = dict[str, tuple[Failure, ...]]
+    Since: TypeAlias = tuple[tuple[str, int], ...]
 
 _TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
 _LATER = 2000  # characters of what the agent is told with the next prompt
 _AS_BEFORE = Decision(BLOCK, reason="nothing has happened since the attempt before")
 _ALL_GATES = "all gates"
 _TRY_AGAIN = "Put right what is in the way if you may, then end your turn again."
-_NOTHING_HAPPENED = "Nothing has happened since the last attempt, so that its result stands"
-_IT_WAS = ". It was:\n\n"
+_MOST_READ = 1 << 20  # bytes of an earlier output
 _END_NOW = (
     "\n\nDo no more work: end now, with a short report of what is done and what is not. The main "
     "conversation will be stopped, too."
@@ -72,6 +82,7 @@ class Attempt:
         self._rounds = session.rounds_of(
             payload.event, payload.agent_id, self._prompt, set_of_gates(check)
         )
+        self._blocked = [one for one in self._rounds if one.outcome == BLOCKED]
         self._check = self._in_folder_of_cycle(check)
 
     def _in_folder_of_cycle(self, check: Check) -> Check:
@@ -125,18 +136,16 @@ class Attempt:
             "failures": [[gate, list(found)] for gate, found in last.failures],
             **self._facts_of(ruling),
         }
+        said = self._situation_of(last, ruling)
         if ruling.outcome == BLOCKED:
-            last_one = ", the last" if ruling.attempt >= ruling.attempts else ""
-            count = f"attempt {ruling.attempt} of {ruling.attempts}{last_one}"
-            text = f"{_NOTHING_HAPPENED} ({count}){_IT_WAS}" + _reason_in(last.answer)
-            answer = Answer(BLOCK, to_agent=text)
+            answer = Answer(BLOCK, to_agent=feedback(said))
             self._save(answer, ruling, _AS_BEFORE)
             return answer, fact, []
         names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
         went = "stopped" if ruling.verdict == STOP else "let go"
         text = f"gitgates: {names}: the agent was {went} {ruling.how}. Report: {last.run}"
         if ruling.verdict == STOP:
-            answer, more = self._stop(_reason_in(last.answer), text)
+            answer, more = self._stop(feedback(said._replace(leads_to=STOP), _LATER), text)
         else:
             answer, more = Answer(WARN, to_person=text), [self._warning(text)]
         self._save(answer, ruling, _AS_BEFORE)
@@ -151,7 +160,7 @@ class Attempt:
         except GitgatesError as error:
             return self._could_not_run(str(error))
         decision, known, learnt = excuse(self._place, self._check, self._session, decision)
-        found = self._failures(decision)
+        found = self._failures(decision, known)
         marks = frozenset(
             f"{gate}:{failure.fingerprint}" for gate, each in found.items() for failure in each
         )
@@ -225,35 +234,99 @@ class Attempt:
         limits = Limits(hook.max_retries, *config.breaker, stops=hook.on_exhausted == "stop")
         return rule(self._session, one, limits)
 
-    def _failures(self, decision: Decision) -> Found:
+    def _failures(self, decision: Decision, known: dict[str, Known]) -> Found:
+        """Return the failures of each gate, without those from before the session."""
         gates = {step.gate.name: step.gate for step in self._check.plan.steps}
         root_abs = self._place.roots.root_abs
-        return {
+        found = {
             visit.result.gate: failures_of(gates[visit.result.gate], visit.result, root_abs)
             for visit in unpassed(decision)
             if visit.result.status not in ("passed", *NO_RESULT)
         }
+        before = {gate: one.failures for gate, one in known.items()}
+        return {
+            gate: tuple(one for one in each if one not in before.get(gate, ()))
+            for gate, each in found.items()
+        }
 
     def _situation(self, decision: Decision, found: Found, known: dict[str, Known]) -> Situation:
         """Return what there is to say, with what has changed since the last attempt."""
-        earlier = dict(self._rounds[-1].failures) if self._rounds else {}
-        before = {gate: tuple(Failure(*one) for one in each) for gate, each in earlier.items()}
-        changes = {
-            gate: compare(before.get(gate, ()), each) for gate, each in found.items() if earlier
-        }
-        said = situation(self._place, self._check, decision, changes)
+        said = situation(self._place, self._check, decision)
         given_up = self._session.reasons_not_to_fix(self._prompt)
         nothing = Known()
-        findings = [
-            one._replace(
-                cannot_fix=given_up.get(one.result.gate, ""),
-                known=known.get(one.result.gate, nothing).failures,
-                note=known.get(one.result.gate, nothing).note,
+        findings = []
+        for one in said.findings:
+            gate = one.result.gate
+            before = known.get(gate, nothing)
+            own = found.get(gate, ())
+            change, since = self._since_last(gate, own) if own and self._blocked else (None, ())
+            findings.append(
+                one._replace(
+                    cannot_fix=given_up.get(gate, ""),
+                    change=change,
+                    since=since,
+                    earlier=self._earlier_lines(gate) if change else frozenset(),
+                    known=before.failures,
+                    caused=own if before.failures and not change else (),
+                    note=before.note,
+                )
             )
-            for one in said.findings
-        ]
         told = tuple(one.told for one in known.values() if one.told)
         return said._replace(findings=tuple(findings), notes=(*said.notes, *told))
+
+    def _situation_of(self, last: Round, ruling: Ruling) -> Situation:
+        """Return what there is to say of a result that stands."""
+        failures = {gate: tuple(Failure(*one) for one in each) for gate, each in last.failures}
+        findings = []
+        for gate, status in last.statuses:
+            change, since = self._since_last(gate, failures.get(gate, ()))
+            logs = self._logs(gate)
+            result = GateResult(
+                gate=gate,
+                status=status,  # type: ignore[arg-type]  # one that we wrote ourselves
+                reason="as in the last attempt",
+                log_abs=logs[-1] if logs else "",
+            )
+            findings.append(Finding(result=result, change=change, since=since))
+        return Situation(
+            hook=last.hook,
+            root_abs=self._place.roots.root_abs,
+            elsewhere=is_elsewhere(self._place),
+            attempt=ruling.attempt,
+            attempts=ruling.attempts,
+            findings=tuple(findings),
+            repeated=True,
+        )
+
+    def _since_last(self, gate: str, now: tuple[Failure, ...]) -> tuple[Change, Since]:
+        """Return what has changed since the last attempt, and since when each failure is known."""
+        since: dict[str, int] = {}
+        before: tuple[Failure, ...] = ()
+        for number, one in enumerate(self._blocked, 1):
+            before = tuple(Failure(*each) for each in dict(one.failures).get(gate, ()))
+            since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
+        return compare(before, now), tuple(since.items())
+
+    def _earlier_lines(self, gate: str) -> frozenset[str]:
+        """Return the lines of a gate's earlier outputs in this cycle, normalised."""
+        lines: set[str] = set()
+        for path_abs in self._logs(gate):
+            try:
+                with open(path_abs, "rb") as file:
+                    output = file.read(_MOST_READ)
+            except OSError:
+                continue
+            lines.update(normalise("\n".join(readable(output))).split("\n"))
+        return frozenset(lines)
+
+    def _logs(self, gate: str) -> list[str]:
+        """Return the logs of a gate in the earlier attempts of this cycle, the oldest first."""
+        folders = [
+            f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
+            for number, one in enumerate(self._rounds, 1)
+        ]
+        paths_abs = [log_abs(folder, gate, 0) for folder in folders]
+        return [path_abs for path_abs in paths_abs if os.path.isfile(path_abs)]
 
     def _answer(self, ruling: Ruling, said: Situation) -> tuple[Answer, list[Fact]]:
         observed = "\n".join(f"gitgates: {line}" for line in said.observed)
@@ -289,14 +362,3 @@ class Attempt:
             return Answer(), []  # it was told; nothing else can end it
         told = Answer(BLOCK, to_agent=reason + _END_NOW, to_person=text)
         return told, [{"what": "stop", "reason": text}]
-
-
-def _reason_in(answer: str) -> str:
-    """Return the reason in what the host received, as it was said first."""
-    try:
-        reason = str(json.loads(answer).get("reason", ""))
-    except (ValueError, AttributeError):
-        return ""
-    while reason.startswith(_NOTHING_HAPPENED):
-        reason = reason.partition(_IT_WAS)[2]
-    return reason

@@ -7,7 +7,7 @@ import time
 
 from gitgates.agent.place import is_elsewhere
 from gitgates.engine.decide import describe, observed
-from gitgates.engine.failures import Change, Failure, split
+from gitgates.engine.failures import Failure, split
 from gitgates.engine.limits import gates_limit_s
 from gitgates.engine.plan import make_plan
 from gitgates.environ import skipped_gates
@@ -169,9 +169,7 @@ def _command_of(gate: Gate) -> str:
     return gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
 
 
-def situation(
-    place: Place, check: Check, decision: Decision, changes: Mapping[str, Change] | None = None
-) -> Situation:
+def situation(place: Place, check: Check, decision: Decision) -> Situation:
     """Return what there is to be said of a decision."""
     gates = {step.gate.name: step.gate for step in check.plan.steps}
     met = {visit.result.gate for visit in decision.visits}
@@ -181,7 +179,6 @@ def situation(
             result=visit.result,
             description=gates[visit.result.gate].description,
             command=_command_of(gates[visit.result.gate]),
-            change=(changes or {}).get(visit.result.gate),
         )
         for visit in unpassed(decision)
     )

@@ -6,11 +6,14 @@ Lengths are UTF-16 code units, which is what agents' hosts count.
 from __future__ import annotations
 
 import re
+from itertools import groupby
 
+from gitgates.engine.normalise import normalise
 from gitgates.engine.plain import plain
 
 _LONGEST_LINE = 400
 _TAIL_SHARE = 0.6  # most tools sum up at the end
+_FEW = 3  # lines that were shown before are left out where they are more than so many in a row
 _TICKS = re.compile("`{3,}")
 
 
@@ -41,6 +44,23 @@ def excerpt(lines: list[str], limit: int, log: str = "") -> str:
     head = _fitting(lines[: len(lines) - len(tail)], room - _length(tail))
     gap = _gap(len(lines) - len(head) - len(tail), log)
     return clip("\n".join((*head, gap, *tail)), limit)
+
+
+def without_known(lines: list[str], known: frozenset[str]) -> list[str]:
+    """Return the lines, each longer run of known ones as a mark. `known`: normalised lines."""
+    if not known:
+        return lines
+    shown: list[str] = []
+    for is_known, run in groupby(lines, lambda line: _is_known(line, known)):
+        those = list(run)
+        mark = f"[... {len(those)} lines as in an earlier attempt ...]"
+        shown += [mark] if is_known and len(those) > _FEW else those
+    return shown
+
+
+def _is_known(line: str, known: frozenset[str]) -> bool:
+    steady = normalise(line)
+    return not steady or steady in known
 
 
 def fenced(text: str) -> str:

@@ -12,14 +12,25 @@ from gitgates.engine.failures import Change, Failure
 from gitgates.engine.plain import plain_line
 from gitgates.record import Record
 from gitgates.report.advice import advice, warning_advice
-from gitgates.report.excerpt import clip, excerpt, fenced, readable, share, units
+from gitgates.report.excerpt import (
+    clip,
+    excerpt,
+    fenced,
+    readable,
+    share,
+    units,
+    without_known,
+)
 from gitgates.types import BLOCK, STOP, WARN, GateResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitgates.types import Verdict
 
 _PERSON = 2000
+_REPEATED = "Nothing has happened since the last attempt, so that its result stands"
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
 _FAILED = ("failed", "timed-out", "killed")
 _UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
@@ -35,10 +46,21 @@ class Finding(Record):
     result: GateResult
     description: str = ""
     command: str = ""
-    change: Change | None = None
+    change: Change | None = None  # since the last attempt
+    since: tuple[tuple[str, int], ...] = ()  # fingerprint → the attempt that reported it first
+    earlier: frozenset[str] = frozenset()  # normalised lines of the outputs reported before
     known: tuple[Failure, ...] = ()  # were there before the session
+    caused: tuple[Failure, ...] = ()  # were not; only told apart where some were
     note: str = ""
     cannot_fix: str = ""  # why, as the agent has said already
+
+    @property
+    def was_reported(self) -> bool:
+        """Tell whether the agent has received this output, or its failures, before."""
+        if self.cannot_fix:
+            return True
+        change = self.change
+        return bool(change and change.unchanged and not change.new)
 
 
 class Situation(Record):
@@ -63,7 +85,7 @@ def feedback(situation: Situation, limit: int = 10_000) -> str:
     """Return what the agent is told, never more than `limit` UTF-16 units."""
     head, end = _headline(situation), _ending(situation)
     room = limit - units(head) - units(end) - 4
-    outputs = [readable(finding.result.output) for finding in situation.findings]
+    outputs = [_new_output(finding) for finding in situation.findings]
     logs = [units(_below(finding.result.log_abs, situation)) for finding in situation.findings]
     for level in range(len(_DETAIL)):
         texts = [_section(finding, situation, level) for finding in situation.findings]
@@ -77,6 +99,13 @@ def feedback(situation: Situation, limit: int = 10_000) -> str:
         mark = "\n[... more gates did not pass; the run's report has them ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
     return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
+
+
+def _new_output(finding: Finding) -> list[str]:
+    """Return the lines of an output, without what the agent has received before."""
+    if finding.was_reported:
+        return []
+    return without_known(readable(finding.result.output), finding.earlier)
 
 
 def stop_text(situation: Situation) -> str:
@@ -133,12 +162,13 @@ def _headline(situation: Situation) -> str:
     }
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
+    attempt = f"attempt {situation.attempt} of {situation.attempts}"
+    if situation.repeated:
+        return f"{where}{_REPEATED}: {', '.join(parts)}. This was {attempt}."
     gates = f"{total} gate{'s' if total != 1 else ''}"
     said = where + (fine or f"{then}{len(found)} of {gates} {ended}: {', '.join(parts)}.")
     if situation.attempt:
-        said += f" This was attempt {situation.attempt} of {situation.attempts}."
-    if situation.repeated:
-        said += " Nothing has changed since, so this is the earlier result again."
+        said += f" This was {attempt}."
     return said
 
 
@@ -154,22 +184,35 @@ def _section(finding: Finding, situation: Situation, level: int) -> str:
         lines.append(f"You have said that it cannot be fixed: {_quoted(finding.cannot_fix)}.")
     if finding.note:
         lines.append(plain_line(finding.note, longest))
-    if change := finding.change:
-        now = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.gone))
-        counts = ", ".join(f"{len(failures)} {word}" for word, failures in now)
-        lines.append(f"Since the last attempt: {counts}.")
-        for word, failures in now:
-            lines += _list(f"{word.capitalize()}:", failures, most, longest)
-    if finding.known:
-        count = len(finding.known)
-        was = f"{count} not caused by this session, and not yours to fix (there before it)"
-        lines += _list(f"{was}:", finding.known, most, longest) or [f"{was}."]
-    if level < _TIGHT and finding.result.log_abs:
+    lines += _failures(finding, most, longest)
+    if finding.result.log_abs and (finding.was_reported or level < _TIGHT):
         lines.append(f"Full log: {_below(finding.result.log_abs, situation)}")
     return "\n".join(lines)
 
 
-def _list(head: str, failures: tuple[Failure, ...], most: int, longest: int) -> list[str]:
+def _failures(finding: Finding, most: int, longest: int) -> list[str]:
+    """Return which failures are new, which were reported before, and which are not the agent's."""
+    lines = _list("Not there before this session:", finding.caused, most, longest)
+    if change := finding.change:
+        now = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.gone))
+        counts = ", ".join(f"{len(failures)} {word}" for word, failures in now)
+        if change.new or change.gone or not most:
+            lines.append(f"Since the last attempt: {counts}.")
+        lines += _list("New:", change.new, most, longest)
+        since = dict(finding.since)
+        for attempt in sorted({since.get(one.fingerprint, 1) for one in change.unchanged}):
+            those = [one for one in change.unchanged if since.get(one.fingerprint, 1) == attempt]
+            lines += _list(f"Unchanged since attempt {attempt}:", those, most, longest)
+        lines += _list("Gone:", change.gone, most, longest)
+    if finding.known:
+        count = len(finding.known)
+        was = f"{count} not caused by this session, and not yours to fix (there before it)"
+        is_first = finding.change is None
+        lines += _list(f"{was}:", finding.known, most if is_first else 0, longest) or [f"{was}."]
+    return lines
+
+
+def _list(head: str, failures: Sequence[Failure], most: int, longest: int) -> list[str]:
     if not failures or not most:
         return []
     shown = [f"- {plain_line(failure.title, longest)}" for failure in failures[:most]]
