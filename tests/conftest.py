@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.install.shim import render
+
 SRC = Path(__file__).resolve().parents[1]
-SHIM = (SRC / "gitgates/install/shim.sh").read_text()
 DURATION = re.compile(rb"\d+\.\d\d s")
 
 
@@ -92,9 +93,8 @@ class Repo:
         folder = self.path / self.git("rev-parse", "--git-path", "hooks")
         folder.mkdir(exist_ok=True)
         for hook in hooks:
-            text = SHIM.replace("@HOOK@", hook).replace("@HOME@", f"'{SRC}'")
             path = folder / hook
-            path.write_text(text.replace("@PYTHON@", f"'{sys.executable}'"))
+            path.write_bytes(render(hook))
             path.chmod(0o755)
 
     def commit(self, message: str = "change", *args: str) -> subprocess.CompletedProcess[bytes]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from gitgates.install.shim import render
+
 ROOT = Path(__file__).resolve().parent.parent
-SHIM = ROOT / "gitgates" / "install" / "shim.sh"
 
 # Whatever runs, none of these. A module stands for all that lies below it.
 FORBIDDEN = {
@@ -113,16 +113,11 @@ def repo(tmp_path: Path) -> Repo:
     subprocess.run(["git", "init", "-q", "-b", "main", repo.path], check=True, env=repo.env)
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "origin"], check=True, env=repo.env)
     repo.git("remote", "add", "origin", str(tmp_path / "origin"))
-    text = SHIM.read_text()
-    assert text.count(IMPORT) == 1
     for hook in ("pre-commit", "commit-msg", "pre-push"):
         shim = repo.path / ".git" / "hooks" / hook
-        shim.write_text(
-            text.replace("@HOOK@", hook)
-            .replace("@PYTHON@", shlex.quote(sys.executable))
-            .replace("@HOME@", shlex.quote(str(ROOT)))
-            .replace(IMPORT, TELL + IMPORT)
-        )
+        text = render(hook).decode()
+        assert text.count(IMPORT) == 1
+        shim.write_text(text.replace(IMPORT, TELL + IMPORT))
         shim.chmod(0o755)
     (repo.path / "pyproject.toml").write_text(CONFIG)
     (repo.path / "a.py").write_text("a = 1\n")

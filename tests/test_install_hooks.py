@@ -213,12 +213,28 @@ def test_a_folder_in_a_hooks_place_is_moved_and_comes_back(repo: Repo) -> None:
     assert (repo.hook("pre-push") / "inside").is_dir()
 
 
-def test_a_hook_that_looks_at_its_own_name_is_pointed_out(repo: Repo) -> None:
-    repo.keep("pre-push", b'#!/bin/sh\nexec "${0%/*}/../x" "$(basename "$0")"\n')
-    assert repo.gitgates("install-hooks", "-t", "pre-push")[1] == (
-        f".git/hooks/pre-push: installed; the hook that was there runs first: {KEPT}; it looks at "
-        "its own name ($0), which is another now: try whether it still works\n"
-    )
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'#!/bin/sh\ncd "$(dirname "$(readlink -f "$0")")" && ./run "$(basename "$0")"\n',
+        b"#!/usr/bin/env bash\ncase ${BASH_SOURCE##*/} in pre-push) exit 1 ;; esac\n",
+        b"#!/usr/bin/env python3\nimport sys\nprint(sys.argv[0])\n",
+        b"#!/usr/bin/env ruby\nhook = File.basename($0)\n",
+        b'exec other "$(basename "$0")"\n',
+    ],
+)
+def test_a_hook_that_needs_its_name_and_cannot_have_it_is_refused(
+    repo: Repo, content: bytes
+) -> None:
+    repo.keep("pre-push", content)
+    code, out, said = repo.gitgates("install-hooks", "-t", "pre-commit", "-t", "pre-push")
+    assert (code, out) == (73, "")
+    assert "what its own name says ($0), and would be kept under another one" in said
+    assert f"{repo.path}/.git/hooks/pre-push\n" in said
+    assert '    gitgates git-hook --via=own pre-push "$@"\n' in said
+    assert repo.hooks() == ["pre-push"]
+    assert repo.gitgates("install-hooks", "-t", "pre-push", "--force")[0] == 0
+    assert state(repo.hook(KEPT)) == (content, 0o755)
 
 
 def test_two_foreign_hooks_are_never_put_upon_each_other(repo: Repo) -> None:

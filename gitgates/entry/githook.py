@@ -1,4 +1,7 @@
-"""`gitgates git-hook SHIM HOOK [ARG]…`: what the shim in .git/hooks starts."""
+"""`gitgates git-hook SHIM HOOK [ARG]…`: what the shim in .git/hooks starts.
+
+Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`: there, no earlier hook is kept.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from gitgates.pipeline import ACTIVE, handle, is_running_here
 from gitgates.report.console import Console
 from gitgates.report.text import Style
 from gitgates.system.git import Git
-from gitgates.system.kept_hook import SUFFIX, KeptHook
+from gitgates.system.kept_hook import KeptHook
 from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.terminal import Terminal, open_terminal
 from gitgates.world import World
@@ -38,7 +41,7 @@ def run(args: list[str]) -> int:
         return 0
     stdin = read_stdin() if point.reads_stdin else None
     kept_env = {**env, ACTIVE: enter(active, hook, roots.git_dir_abs, os.getpid())}
-    kept = KeptHook(os.path.abspath(shim + SUFFIX), tuple(argv), stdin, kept_env)
+    kept = KeptHook(shim, tuple(argv), stdin, kept_env)
     kept_status = _run_kept(kept, terminal)
     console = Console(terminal, Style(colour=terminal.colour))
     git = Git(cwd_abs=roots.root_abs, env=env)
@@ -68,8 +71,8 @@ def _run_kept(kept: KeptHook, terminal: Terminal) -> int:
     except OSError as error:
         status = 1
         reason = error.strerror or str(error)
-        terminal.write(os.fsencode(f"gitgates: {kept.path_abs}: cannot be run: {reason}\n"))
+        terminal.write(os.fsencode(f"gitgates: {kept.path}: cannot be run: {reason}\n"))
     if status:
-        name = os.path.basename(kept.path_abs)
+        name = os.path.basename(kept.path)
         terminal.write(os.fsencode(f"gitgates: {name} failed (exit status {status})\n"))
     return status

@@ -7,11 +7,12 @@ found out before the first file is touched.
 from __future__ import annotations
 
 import os
+import re
 
 from gitgates.errors import StateError
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
-from gitgates.system.kept_hook import SUFFIX
+from gitgates.system.kept_hook import OPENS_ITSELF, SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 _MODE = 0o755
 _LONGEST_READ = 1 << 20
+_SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
+_OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)
+_SHELL_NAME = re.compile(rb"basename[^;|\n]*[$]\{?(0|BASH_SOURCE)|[$]\{(0|BASH_SOURCE[^}]*)##")
+_OTHER_NAME = re.compile(
+    rb"[$]0\b|PROGRAM_NAME|sys\.argv\[0\]|process\.argv\[1\]|basename\W+__(file|FILE)__"
+)
 
 
 class Found(Record):
@@ -67,6 +74,7 @@ def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[Don
     places = [look(folder_abs, hook) for hook in hooks]
     if not force:
         _refuse_conflicts(places)
+        _refuse_hooks_that_need_their_name(places)
     try:
         os.makedirs(folder_abs, exist_ok=True)
         return [_install_one(place) for place in places]
@@ -97,6 +105,27 @@ def _refuse_conflicts(places: list[Found]) -> None:
         "Look at both, and remove the one that you no longer need.\n"
         f"  Or keep both: gitgates install-hooks --force names the older one {SUFFIX}.1, "
         "and it runs no more.",
+    )
+
+
+def _refuse_hooks_that_need_their_name(places: list[Found]) -> None:
+    """Refuse hooks that would silently do nothing under the name that they are kept with."""
+    found = [
+        place
+        for place in places
+        if place.holder == "another"
+        and os.access(place.shim_abs, os.X_OK)
+        and _needs_its_name(place.shim_abs)
+    ]
+    if not found:
+        return
+    names = "\n".join(f"  {place.shim_abs}" for place in found)
+    lines = "\n".join(f'    gitgates git-hook --via=own {place.hook} "$@"' for place in found)
+    raise StateError(
+        "a hook that is there does what its own name says ($0), and would be kept under another "
+        f"one; nothing was changed:\n{names}",
+        f"Leave it there and let it run the gates, in the words of sh:\n{lines}\n"
+        "  Or keep it all the same, and try whether it still works: gitgates install-hooks --force",
     )
 
 
@@ -134,21 +163,25 @@ def _set_aside(place: Found) -> str:
     runs = os.path.isfile(place.shim_abs) and os.access(place.shim_abs, os.X_OK)
     os.rename(place.shim_abs, place.kept_abs)
     how = "runs first" if runs else "is kept; git did not run it (not executable), nor do we"
-    if runs and _looks_at_itself(place.kept_abs):
-        said += "; it looks at its own name ($0), which is another now: try whether it still works"
     return f"; the hook that was there {how}: {kept_name}{said}"
 
 
-def _looks_at_itself(path_abs: str) -> bool:
-    """Tell whether a hook may do what its name says, as those of other hook managers do."""
-    if os.path.islink(path_abs):
-        return True
+def _needs_its_name(path_abs: str) -> bool:
+    """Tell whether a hook does what its name says, and cannot be run under it from another file.
+
+    Scripts of sh and bash can be (`system/kept_hook.py`), unless they open their own file as well.
+    """
     try:
         with open(path_abs, "rb") as file:
             content = file.read(_LONGEST_READ)
     except OSError:
-        return True
-    return any(word in content for word in (b"$0", b"${0", b"PROGRAM_NAME", b"sys.argv[0]"))
+        return False  # a folder, or a link to nowhere: git does not run it
+    first = content.partition(b"\n")[0]
+    if not first.startswith(b"#!"):
+        return b"\0" not in content and bool(_SHELL_NAME.search(content))
+    if _SHELL.search(first):
+        return bool(_SHELL_NAME.search(content) and _OPENS_ITSELF.search(content))
+    return bool(_OTHER_NAME.search(content))
 
 
 def _free_name(path_abs: str) -> str:

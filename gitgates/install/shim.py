@@ -7,6 +7,7 @@ import shlex
 import sys
 
 import gitgates
+from gitgates.system.kept_hook import BECOME
 
 # The second line of every shim of ours begins so, whatever its version.
 MARK = b"# Installed by gitgates (shim "
@@ -18,6 +19,8 @@ def render(hook: str) -> bytes:
     package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
     with open(os.path.join(package_abs, "install", "shim.sh"), encoding="utf-8") as file:
         template = file.read()
+    become = "".join(f"    {line}" for line in BECOME.splitlines(keepends=True))
+    template = template.replace("    @BECOME@\n", become)
     values = {
         "@HOOK@": hook,
         "@PYTHON@": sys.executable,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installed by gitgates (shim 1): runs the gates of [tool.gitgates] in pyproject.toml.
+# Installed by gitgates (shim 2): runs the gates of [tool.gitgates] in pyproject.toml.
 # Take it out with: gitgates uninstall-hooks
 hook=@HOOK@
 python=@PYTHON@
@@ -16,11 +16,10 @@ become_kept() {
     case ${GITGATES_ACTIVE-} in
         *"$mark"*) exit 0 ;;
     esac
-    [ -f "$shim.before-gitgates" ] && [ -x "$shim.before-gitgates" ] || exit 0
     GITGATES_ACTIVE="${GITGATES_ACTIVE-}
 $mark"
     export GITGATES_ACTIVE
-    exec "$shim.before-gitgates" "$@"
+    @BECOME@
 }
 
 if [ "${GITGATES-}" = 0 ]; then

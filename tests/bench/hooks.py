@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SHIM = ROOT / "gitgates" / "install" / "shim.sh"
+from gitgates.install.shim import render
+
 MOST_ABOVE_BARE_S = 0.025
 MOST_OF_PREK = 1.3
 
@@ -121,9 +121,7 @@ class Bench:
 
     def _our_hook(self, folder: Path) -> tuple[str, ...]:
         shim = folder / ".git" / "hooks" / "pre-commit"
-        text = SHIM.read_text().replace("@HOOK@", "pre-commit")
-        text = text.replace("@PYTHON@", shlex.quote(sys.executable))
-        shim.write_text(text.replace("@HOME@", shlex.quote(str(ROOT))))
+        shim.write_bytes(render("pre-commit"))
         shim.chmod(0o755)
         return (str(shim),)
 
