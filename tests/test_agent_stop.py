@@ -484,12 +484,22 @@ def test_talk_after_a_pass_runs_nothing_again(agent: Agent) -> None:
     assert agent.stop() == {}
     agent.prompt("and why is that?")
     assert agent.stop(last_assistant_message="because") == {}
-    assert agent.runs() == 1
-    agent.write("a.py", "good\n")  # the same content, but a tool was used
+    agent.write("a.py", "good\n")  # a tool was used, and the content is the same
     assert agent.stop(last_assistant_message="well") == {}
-    assert agent.runs() == 2
+    assert agent.runs() == 1
     agent.prompt()
     agent.repo.write("a.py", "BAD\n")
+    assert agent.stop()["decision"] == "block"
+
+
+def test_a_pass_without_a_gate_that_was_skipped_is_none_with_it(repo: Repo) -> None:
+    config = NO_BAD.replace('["check"]', '["check", "other"]')
+    agent = begin(repo, config + '[gates.other]\ncommand = "true"\n')
+    agent.env["GITGATES_SKIP"] = "check"
+    agent.write("a.py", "BAD\n")
+    assert agent.stop() == {}
+    del agent.env["GITGATES_SKIP"]
+    agent.prompt("and now?")
     assert agent.stop()["decision"] == "block"
 
 

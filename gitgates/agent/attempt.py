@@ -7,6 +7,7 @@ import os
 from gitgates.agent.baseline import Known, excuse
 from gitgates.agent.checks import (
     deciding,
+    definition,
     failures_of,
     remember,
     run_check,
@@ -103,9 +104,9 @@ class Attempt:
         return last if self._is_as_it_was(last) else None
 
     def has_passed(self) -> bool:
-        """Tell whether the gates passed last time, and nothing has happened but talk.
+        """Tell whether the gates passed the last time that they ran, and it was on this content.
 
-        A question after the work is done need not run everything again.
+        A question after the work is done need not run everything again, whatever tools it took.
         """
         payload, gates = self._place.payload, set_of_gates(self._check)
         rounds = [
@@ -113,12 +114,16 @@ class Attempt:
             for one in self._session.rounds
             if (one.hook, one.agent, one.gates) == (payload.event, payload.agent_id, gates)
         ]
-        return bool(rounds) and rounds[-1].outcome == PASSED and self._is_as_it_was(rounds[-1])
+        return bool(rounds) and rounds[-1].outcome == PASSED and self._is_same_content(rounds[-1])
 
     def _is_as_it_was(self, one: Round) -> bool:
         """Tell whether everything is as it was when this round ran, as far as can be known."""
-        same = one.tree == self._tree != "" and one.config == self._check.plan.config_digest
-        return same and not self._tools_were_used(one.transcript)
+        return self._is_same_content(one) and not self._tools_were_used(one.transcript)
+
+    def _is_same_content(self, one: Round) -> bool:
+        """Tell whether a round ran with the same definitions on content that is provably equal."""
+        is_same = one.tree == self._tree != ""
+        return is_same and one.config == definition(self._place, self._check)
 
     def _tools_were_used(self, since: int) -> bool:
         """Tell whether the transcript shows a tool call since; where there is none, it does not.

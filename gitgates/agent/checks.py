@@ -140,8 +140,13 @@ def remember(
         "gates": set_of_gates(check),
         "statuses": [list(one) for one in statuses],
         "run": check.run_abs,
-        "config": check.plan.config_digest,
+        "config": definition(place, check),
     }
+
+
+def definition(place: Place, check: Check) -> str:
+    """Return what stands for the configuration and for what the environment leaves out of it."""
+    return " ".join((check.plan.config_digest, *sorted(skipped_gates(place.env))))
 
 
 def set_of_gates(check: Check) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claude import Options, after, agent, bash, write
+from claude import Options, after, agent, bash, read, write
 from scene import CHECK, STOP, Scene, gitgates_abs
 
 OK = '[gates.ok]\ncommand = "echo ok >> ../ran"\n'
@@ -32,9 +32,10 @@ def test_what_passed_at_once_is_silent(tmp_path: Path) -> None:
 def test_talk_after_a_pass_runs_nothing_again(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     work = (write(scene.at("good.txt"), "x"), "done")
-    run = scene.run(*work, "because", bash("true"), "well", prompts=("one", "why?", "look"))
+    look = (read(scene.at("good.txt")), bash("true"), "well")
+    run = scene.run(*work, "because", *look, prompts=("one", "why?", "look"))
     assert [r["result"] for r in run.results] == ["done", "because", "well"]
-    assert scene.ran() == 2  # after the work, and after a tool that may have changed anything
+    assert scene.ran() == 1  # the tools have left everything as it was
 
 
 def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> None:
