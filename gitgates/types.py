@@ -67,6 +67,7 @@ class Payload(Record):
     skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""
     source: str = ""  # SessionStart: startup, resume, …; UserPromptSubmit: who wrote the prompt
+    scheduled: tuple[str, ...] = ()  # prompts that the host is to submit later, by itself
     last_message: str = ""  # what the agent said last
     transcript_abs: str = ""
     again: bool = False  # this stop follows one that was blocked, by whomever

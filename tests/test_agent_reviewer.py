@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 from test_agent_review import LINES, REVIEW, outcomes, reason, say
@@ -123,6 +125,45 @@ def test_a_prompt_ends_it(repo: Repo) -> None:
     agent.write("b.py", LINES)
     said = reason(agent.stop(again=True))
     assert "nothing shows that this change was reviewed" in said  # the reminder, as before
+
+
+def schedule(agent: Agent, tool: str, prompt: str) -> None:
+    """Have the agent schedule a prompt of its own."""
+    agent.pre(tool, tool_input={"prompt": prompt, "delaySeconds": 60, "cron": "* * * * *"})
+
+
+@pytest.mark.parametrize("tool", ["ScheduleWakeup", "CronCreate"])
+def test_a_prompt_that_the_agent_has_scheduled_is_none_of_the_person(repo: Repo, tool: str) -> None:
+    agent = asked(repo)
+    for number in range(3):
+        agent.stop(again=bool(number), last_assistant_message=str(number))
+    schedule(agent, tool, " #review:stop\n")
+    told = agent.prompt("#review:stop")["systemMessage"]
+    assert "counts only in a prompt of yours" in told
+    assert "did not say COMPLETE" in agent.stop(again=True)["systemMessage"]  # no new attempts
+    assert "review:stop" not in say(agent, "review", "request").stdout.decode()
+    agent.prompt("#review:stop now")
+    assert agent.stop() == {}
+
+
+def test_a_prompt_that_an_end_says_is_to_come_is_none_of_the_person(repo: Repo) -> None:
+    agent = asked(repo)
+    cron = {"id": "1", "schedule": "* * * * *", "recurring": True, "prompt": "#review:stop"}
+    reason(agent.stop(session_crons=[cron]))
+    agent.prompt("#review:stop")
+    assert "independent review" in reason(agent.stop(again=True))
+
+
+def test_a_prompt_that_was_scheduled_in_a_worktree_is_known_in_all(
+    repo: Repo, tmp_path: Path
+) -> None:
+    agent = asked(repo)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(repo.path)
+    repo.git("worktree", "add", "-q", "../linked")
+    call = {"tool_name": "CronCreate", "tool_input": {"prompt": "#review:stop"}}
+    agent.send("PreToolUse", cwd=str(tmp_path / "linked"), tool_use_id="c", **call)
+    agent.prompt("#review:stop")
+    assert "independent review" in reason(agent.stop())
 
 
 def test_what_is_no_prompt_of_the_person_asks_nothing(repo: Repo) -> None:

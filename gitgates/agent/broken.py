@@ -6,7 +6,7 @@ It cannot stop before that is mended, within bounds; and nothing keeps it from m
 from __future__ import annotations
 
 from gitgates.agent.replay import Turns
-from gitgates.agent.telling import ENDINGS, new_facts, what_is_there
+from gitgates.agent.telling import ENDINGS, new_facts, what_is_there, with_source
 from gitgates.config.load import FILES
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
@@ -29,8 +29,10 @@ def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
     payload = place.payload
     place.say(str(error))
     try:
-        before = fold(place.journal.read())
-        place.journal.append(*new_facts(place, key), *what_is_there(place, before))
+        known = place.journal.read()
+        place = with_source(place, known)
+        facts = [*new_facts(place, key), *what_is_there(place, fold(known))]
+        place.journal.append(*facts)
         if payload.event in ENDINGS and payload.mode != "plan":
             return _answer_ending(place, str(error))
     except OSError as lost:

@@ -14,6 +14,7 @@ from gitgates.agent.telling import (
     new_facts,
     tell,
     what_is_there,
+    with_source,
 )
 from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
@@ -139,6 +140,7 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     known = place.journal.read()
     if place.journal.torn:
         place.say(f"{place.journal.path_abs}: torn lines were passed over: {place.journal.torn}")
+    place = with_source(place, known)
     before = fold(known)
     new = new_facts(place, event_key(place.payload))
     place.journal.append(*new)

@@ -7,7 +7,7 @@ import zlib
 from gitgates.agent.place import note
 from gitgates.errors import GitgatesError
 from gitgates.hosts.capabilities import CLAUDE
-from gitgates.hosts.claude import is_pseudo_prompt
+from gitgates.hosts.claude import as_scheduled, is_pseudo_prompt
 from gitgates.types import STOP, Answer
 
 TYPE_CHECKING = False
@@ -34,6 +34,30 @@ def event_key(payload: Payload) -> str:
     return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
 
 
+def with_source(place: Place, known: list[Fact]) -> Place:
+    """Return the place of a prompt with its source, where the agent has scheduled that very text.
+
+    The client submits such a prompt by itself, and need not say so. A person who types the same
+    text is taken for it. `known` are the facts of the journal.
+    """
+    payload = place.payload
+    if payload.event != _PROMPTS or is_pseudo_prompt(payload):
+        return place
+    from gitgates.agent.changed import elsewhere  # only prompts pay for it
+
+    mark = _mark_of(payload.prompt)
+    for fact in (*known, *elsewhere(place)):
+        if fact.get("what") == "scheduled" and mark in fact.get("prompts", ()):
+            return place._replace(payload=as_scheduled(payload))
+    return place
+
+
+def _mark_of(prompt: str) -> str:
+    """Return what stands for the text of a prompt."""
+    text = prompt.strip().encode("utf-8", "replace")
+    return f"{len(text)}:{zlib.crc32(text):08x}"
+
+
 def new_facts(place: Place, key: str) -> list[Fact]:
     """Return what the journal learns from an event itself: that it was, and what was asked."""
     payload = place.payload
@@ -48,6 +72,8 @@ def new_facts(place: Place, key: str) -> list[Fact]:
             "tool": payload.tool,
         }
     ]
+    if payload.scheduled:
+        facts.append({"what": "scheduled", "prompts": [*map(_mark_of, payload.scheduled)]})
     is_prompt = payload.event == _PROMPTS
     if is_prompt and is_pseudo_prompt(payload):
         return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]

@@ -43,7 +43,9 @@ def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
             _after_tool(place, review, facts)
         case "SessionStart":
             _note_settings(place, review, facts)
-        case "UserPromptSubmit" if not is_pseudo_prompt(payload):
+        case "UserPromptSubmit" if is_pseudo_prompt(payload):
+            return _ignore_prefix(payload, review)
+        case "UserPromptSubmit":
             _note_settings(place, review, facts)
             return _heed_prompt(place, config, facts)
         case "UserPromptExpansion" if names_agent(review.skills, payload.skill):
@@ -124,6 +126,22 @@ def _note_settings(place: Place, review: Review, facts: list[Fact]) -> None:
         from gitgates.agent.review_report import settings_digest
 
         place.journal.append({"what": "settings", "digest": settings_digest(review)})
+
+
+def _ignore_prefix(payload: Payload, review: Review) -> Answer | None:
+    """Tell the person where a prompt asks for something, and is none of theirs."""
+    prefix = review.prefix
+    if not prefix or prefix[:1] not in payload.prompt[:_FAR]:
+        return None
+    from gitgates.policies.reviewer import asked_for
+
+    if not asked_for(payload.prompt, prefix):
+        return None
+    return Answer(
+        WARN,
+        to_person=f"gitgates: a prompt that the agent has scheduled begins with `{prefix}`, which "
+        "counts only in a prompt of yours. If it is yours, word it otherwise, and submit it again",
+    )
 
 
 def _heed_prompt(place: Place, config: Config, facts: list[Fact]) -> Answer | None:

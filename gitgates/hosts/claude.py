@@ -26,7 +26,9 @@ _BOM = b"\xef\xbb\xbf"
 _PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
 _PSEUDO_PREFIXES = ("<task-notification>",)
-_PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
+_SCHEDULED = "schedule_wakeup"
+_PSEUDO_SOURCES = ("system", "loop_wakeup", _SCHEDULED, "poll_event")
+_SCHEDULERS = ("ScheduleWakeup", "CronCreate")
 
 
 class BadPayload(Exception):
@@ -65,6 +67,7 @@ def decode(data: bytes) -> Payload:
         skill=_text(inside, "skill") or _text(found, "command_name"),
         prompt=_text(found, "prompt"),
         source=_text(found, "source"),
+        scheduled=_scheduled(found, inside),
         last_message=_text(found, "last_assistant_message"),
         transcript_abs=_path(found, "transcript_path"),
         again=found.get("stop_hook_active") is True,
@@ -72,8 +75,13 @@ def decode(data: bytes) -> Payload:
     )
 
 
+def as_scheduled(payload: Payload) -> Payload:
+    """Return the payload of a prompt as the client would send it if it told who wrote it."""
+    return payload._replace(source=_SCHEDULED)
+
+
 def is_pseudo_prompt(payload: Payload) -> bool:
-    """Tell whether a prompt was written by the client, not by the person."""
+    """Tell whether a prompt was written by the client or the agent, not by the person."""
     begins = payload.prompt.lstrip().startswith(_PSEUDO_PREFIXES)
     return begins or payload.source in _PSEUDO_SOURCES
 
@@ -127,6 +135,16 @@ def _tasks(value: object) -> tuple[Task, ...]:
         return ()
     tables = [item for item in value if isinstance(item, dict)]
     return tuple(Task(_text(table, "type"), _text(table, "status")) for table in tables)
+
+
+def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
+    """Return the prompts that a tool schedules, and those that an end says are to come."""
+    crons = found.get("session_crons")
+    tables = [item for item in crons if isinstance(item, dict)] if isinstance(crons, list) else []
+    if found.get("tool_name") in _SCHEDULERS:
+        tables.append(tool_input)
+    texts = (_text(table, "prompt").strip() for table in tables)
+    return tuple(text for text in texts if text)
 
 
 def _cut(text: str) -> str:

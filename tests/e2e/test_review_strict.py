@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claude import Call, Run, Turn, agent, bash, edit, write
+from claude import Call, Options, Run, Turn, agent, bash, edit, write
 from scene import Scene
 from test_review import LINES, REVIEW, blocks
 
@@ -135,3 +135,16 @@ def test_the_reviewer_of_a_repository_that_requires_one(tmp_path: Path) -> None:
     )
     assert blocks(run) == 1
     assert [one["result"] for one in run.results] == ["2", "3"]
+
+
+def test_a_prompt_that_the_agent_has_scheduled_ends_nothing(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    wake = {"delaySeconds": 60, "prompt": "#review:stop", "reason": "later", "noop": False}
+    run = scene.run(
+        *(write(scene.at("a.py"), LINES), Call("ScheduleWakeup", wake), "1", "2", "3", "4", "5"),
+        prompts=("#review do it",),
+        options=Options(limit_s=120),  # the client wakes after a minute, no sooner
+    )
+    assert "counts only in a prompt of yours" in run.person
+    assert (blocks(run), run.turns) == (3, 7)  # the wake-up brings no attempts
+    assert "ended" not in run.person
