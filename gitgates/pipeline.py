@@ -7,11 +7,12 @@ import os
 from gitgates.config.load import FILES, checked, load, read_files
 from gitgates.engine.environment import active_pids, enter, without_git
 from gitgates.engine.parts import by_tip, describe_refs, join
-from gitgates.engine.plan import find_hook, make_plan, wants_paths
+from gitgates.engine.plan import find_hook, make_plan, matches_deleted, wants_paths
 from gitgates.engine.view import choose_view
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
+from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.runner import run_plan
 from gitgates.shelter import Site, catch_up
@@ -19,7 +20,7 @@ from gitgates.system.git import Git
 from gitgates.system.gitlocks import is_alive
 from gitgates.system.index import named_index
 from gitgates.system.ledger import record
-from gitgates.system.scope import is_as_committed, paths_of
+from gitgates.system.scope import is_as_committed, with_paths
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
 from gitgates.world import World
 
@@ -158,8 +159,14 @@ def _handle_in_checkout(
 def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     """Return the plan of an event, its paths asked from git where a gate wants them."""
     if event.paths is None and wants_paths(config, hook):
-        event = event._replace(paths=paths_of(event, world.git, world.roots))
-    return make_plan(config, hook, event, skipped_gates(world.env))
+        event = with_paths(event, world.git, world.roots)
+    plan = make_plan(config, hook, event, skipped_gates(world.env))
+    is_named = event.host == "pre-commit" and HOOK_POINTS[event.name].scope in ("staged", "pushed")
+    if is_named and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
+        # The framework does not name deleted files; git is asked only where that may matter.
+        gone = with_paths(event, world.git, world.roots).gone
+        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))
+    return plan
 
 
 def record_skips(plan: Plan, world: World) -> None:

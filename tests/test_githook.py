@@ -92,6 +92,27 @@ def test_a_commit_that_only_deletes_runs_gates_that_take_no_paths(repo: Repo, ou
     assert "record  skipped      no path has changed\n" in timeless(done.stderr)
 
 
+@pytest.mark.parametrize("args", [(), ("-a",), ("--amend",)], ids=["plain", "all", "amend"])
+def test_deleted_files_match_gates_that_are_given_no_paths(
+    repo: Repo, args: tuple[str, ...]
+) -> None:
+    repo.config(
+        "[gates.types]\ncommand = 'grep -q x b.py'\nfiles = ['*.py']\n"
+        "[gates.docs]\ncommand = 'false'\nfiles = ['*.md']\n"
+        "[hooks.pre-commit]\ngates = ['types', 'docs']\n"
+    )
+    repo.write("b.py", "x")
+    stage_after_first(repo)
+    repo.git("commit", "-qm", "before", "--no-verify")
+    repo.git("rm", "-q", "b.py")
+    done = repo.commit("gone", *args)
+    assert done.returncode == 1
+    assert b"blocked: gate `types` failed" in done.stderr
+    repo.git("reset", "-q", "--hard")
+    repo.git("mv", "b.py", "b.txt")
+    assert repo.commit("renamed", *args).returncode == 1
+
+
 def test_the_first_commit(repo: Repo, out: Path) -> None:
     repo.config(RECORD + '[hooks.pre-commit]\ngates = ["record", "always"]\n')
     repo.shim("pre-commit")

@@ -156,6 +156,17 @@ def test_before_a_commit(installed: Repo) -> None:
     assert (installed.path / "c d").read_text() == "fine\nBAD, but not staged\n"
 
 
+def test_a_commit_that_only_deletes(installed: Repo) -> None:
+    gate = "[tool.gitgates.gates.whole]\ncommand = 'test -e \"a b\"'\nfiles = ['a b']\n"
+    hook = "[tool.gitgates.hooks.pre-commit]\ngates = ['whole']\n"
+    installed.write("pyproject.toml", gate + hook)
+    installed.git("commit", "-qam", "configure", "--no-verify")
+    installed.git("rm", "-q", "a b")
+    done = installed.run("git", "commit", "-qm", "gone")
+    assert done.returncode == 1
+    assert "gitgates pre-commit: blocked: gate `whole` failed (exit status 1)" in done.stderr
+
+
 def test_a_message(installed: Repo) -> None:
     commit = ("git", "commit", "-q", "--allow-empty", "-m")
     done = installed.run(*commit, "BAD message")

@@ -161,3 +161,15 @@ def test_no_line_of_a_push_is_passed_over(repo: Repo, line: bytes) -> None:
     assert done.stderr.startswith(b"gitgates: pre-push: git gave the line ")
     assert b"nothing is pushed" in done.stderr
     assert b"\x1b" not in done.stderr
+
+
+def test_a_push_that_only_deletes_matches_gates_that_are_given_no_paths(pushing: Repo) -> None:
+    config = "[gates.types]\ncommand = 'test -e base'\nfiles = ['base']\n"
+    pushing.config(config + "[hooks.pre-push]\ngates = ['types']\n")
+    pushing.commit_all("configure")
+    pushing.git("push", "-q", "origin", "main")
+    pushing.git("rm", "-q", "base")
+    pushing.git("commit", "-qm", "gone")
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 1
+    assert b"gitgates pre-push: blocked: gate `types` failed" in done.stderr

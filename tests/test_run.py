@@ -43,6 +43,20 @@ def test_the_default_is_what_changed_staged_or_not_tracked_or_not(echo: Repo) ->
     assert paths(echo.gitgates("run", "-v")) == ["a.txt", "new.txt", "staged.txt"]
 
 
+@pytest.mark.parametrize("remove", ["rm", "git rm -q"])
+def test_what_is_deleted_matches_gates_that_are_given_no_paths(repo: Repo, remove: str) -> None:
+    repo.config(
+        "[gates.types]\ncommand = 'test -e b.py'\nfiles = ['*.py']\n"
+        "[hooks.manual]\ngates = ['types']\n"
+    )
+    repo.write("b.py")
+    repo.commit_all("base")
+    repo.ask("sh", "-c", f"{remove} b.py")
+    assert repo.gitgates("run").returncode == 1
+    shown = repo.gitgates("explain", "manual").stdout.decode()
+    assert "on 1 deleted path: b.py\n\n1. types: runs: what is deleted matches\n" in shown
+
+
 def test_before_the_first_commit_everything_has_changed(repo: Repo) -> None:
     repo.config(ECHO + "[hooks.manual]\ngates = ['echo']\n")
     repo.write("a.txt", "a\n")

@@ -101,4 +101,4 @@ def session_changes(place: Place, session: Session, now: str) -> Changes:
             note(place, f"the session's first snapshot is gone: {error.message}")
     why = session.no_base or "there is no first snapshot of the session"
     note_ = f"{why}; taken is what differs from HEAD"
-    return Changes(changed_paths(place.git), note=note_)
+    return Changes(*changed_paths(place.git), note=note_)

@@ -52,8 +52,8 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)
         return OK  # a hook without gates is a choice, not a mistake
-    paths = select_paths(Selection(**options), git, roots)
-    event = manual.decode(hook, paths, (roots.root_abs, roots.git_dir_abs))
+    paths, gone = select_paths(Selection(**options), git, roots)
+    event = manual.decode(hook, paths, gone, (roots.root_abs, roots.git_dir_abs))
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
     terminal = stdout()
     if fmt == "json":

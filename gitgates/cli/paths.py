@@ -79,8 +79,8 @@ def path_options(function: Decorated) -> Decorated:
     return function
 
 
-def select_paths(selection: Selection, git: Git, roots: Roots) -> tuple[str, ...]:
-    """Return the paths, relative to the root, each once, sorted.
+def select_paths(selection: Selection, git: Git, roots: Roots) -> facts.Paths:
+    """Return the paths, relative to the root, each once, sorted; and those that are deleted.
 
     Raises: UsageError where options contradict each other or a path is not there.
     """
@@ -98,11 +98,11 @@ def select_paths(selection: Selection, git: Git, roots: Roots) -> tuple[str, ...
         case []:
             return facts.changed_paths(git)
         case ["--all-files"]:
-            return facts.tracked_paths(git)
+            return facts.tracked_paths(git), ()
         case ["--files"]:
-            return _named(selection.files, git, roots)
+            return _named(selection.files, git, roots), ()
         case ["--files0-from"]:
-            return _named(_listed(selection.files0_from), git, roots)
+            return _named(_listed(selection.files0_from), git, roots), ()
         case ["--from-ref"] if selection.from_ref:
             return facts.range_paths(git, selection.from_ref, selection.to_ref or "HEAD")
         case ["--from-ref"]:

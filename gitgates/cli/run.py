@@ -93,9 +93,8 @@ def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
     roots, git = here()
     config = configuration(roots)
     hook = _hook(config, wish)
-    event = manual.decode(
-        hook.name, select_paths(selection, git, roots), (roots.root_abs, roots.git_dir_abs)
-    )
+    paths, gone = select_paths(selection, git, roots)
+    event = manual.decode(hook.name, paths, gone, (roots.root_abs, roots.git_dir_abs))
     if is_running_here(git.env, roots.git_dir_abs, event.name):
         click.echo(f"gitgates: {event.name} is running here already; not run again", err=True)
         return errors.OK

@@ -88,8 +88,9 @@ GATE_KEYS: tuple[Key, ...] = (
         "files",
         values.patterns,
         "",
-        "gitignore-style patterns. Where no path of the event matches, the gate is skipped. "
-        "Missing: every path; an empty array: none.",
+        "gitignore-style patterns. Where no path of the event matches, the gate is skipped; for a "
+        "gate that is given no paths, deleted ones match, too. Missing: every path; an empty "
+        "array: none.",
         TEXTS,
     ),
     Key("exclude", "exclude", values.patterns, "[]", "Patterns of paths to leave out.", TEXTS),

@@ -39,6 +39,11 @@ def takes_paths(gate: Gate) -> bool:
     )
 
 
+def matches_deleted(gate: Gate) -> bool:
+    """Tell whether deleted paths match a gate: one that has patterns, and is given no paths."""
+    return takes_paths(gate) and not gate.pass_files and gate.pre_commit is None
+
+
 def wants_paths(config: Config, hook: Hook) -> bool:
     """Tell whether any gate that the hook can reach is about paths."""
     gates = {gate.name: gate for gate in config.gates}
@@ -95,8 +100,7 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     if event.paths is None:
         return Step(gate=gate, skip=f"{event.name} is not about paths", note=note)
     paths = select(event.paths, gate.files, gate.exclude)
-    is_given = gate.pass_files or gate.pre_commit is not None
-    if not (paths or is_given) and select(event.gone, gate.files, gate.exclude):
+    if not paths and matches_deleted(gate) and select(event.gone, gate.files, gate.exclude):
         return Step(gate=gate, note=note)  # what is gone may break what needed it
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 

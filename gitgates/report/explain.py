@@ -66,8 +66,10 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
 
 
 def _heading(plan: Plan) -> str:
-    paths = plan.event.paths or ()
+    paths, gone = plan.event.paths or (), plan.event.gone
     on = f"on {_count(paths, 'path')}: {_first(paths)}" if paths else "no path has changed"
+    if gone and not paths:
+        on = f"on {_count(gone, 'deleted path')}: {_first(gone)}"
     return f"{plan.event.name}: {_count(plan.listed, 'gate')}, {plan.hook.strategy}; {on}"
 
 
@@ -101,6 +103,8 @@ def why(step: Step) -> str:
         return f"skipped: {step.skip}"
     if not takes_paths(step.gate):
         return "runs, whatever has changed"
+    if not step.paths:
+        return "runs: what is deleted matches"
     return f"runs on {_count(step.paths, 'path')}: {_first(step.paths)}"
 
 

@@ -9,6 +9,7 @@ from gitgates.system import facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.system.facts import Paths
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
     from gitgates.types import Event
@@ -16,14 +17,20 @@ if TYPE_CHECKING:
 _BRANCH_CHECKOUT = "1"
 
 
-def paths_of(event: Event, git: Git, roots: Roots) -> tuple[str, ...] | None:
-    """Return the paths that an event is about; None where it is not about paths."""
+def with_paths(event: Event, git: Git, roots: Roots) -> Event:
+    """Return the event with the paths that it is about, if any."""
+    if (paths := _paths_of(event, git, roots)) is None:
+        return event
+    return event._replace(paths=paths[0], gone=paths[1])
+
+
+def _paths_of(event: Event, git: Git, roots: Roots) -> Paths | None:
     match HOOK_POINTS[event.name].scope:
         case "staged":
             merging = event.name == "pre-merge-commit"
             return facts.staged_paths(git, roots.git_dir_abs, merging=merging)
         case "message" if event.message_file_abs:
-            return (os.path.relpath(event.message_file_abs, roots.root_abs),)
+            return (os.path.relpath(event.message_file_abs, roots.root_abs),), ()
         case "pushed":
             return facts.pushed_paths(git, event.refs, event.argv[0] if event.argv else "")
         case "head":
@@ -38,7 +45,7 @@ def paths_of(event: Event, git: Git, roots: Roots) -> tuple[str, ...] | None:
             return None
 
 
-def _checkout_paths(event: Event, git: Git) -> tuple[str, ...] | None:
+def _checkout_paths(event: Event, git: Git) -> Paths | None:
     """Return what a checkout of another commit changed. Source: githooks(5), post-checkout."""
     old, new, flag = (*event.argv, "", "", "")[:3]
     if flag != _BRANCH_CHECKOUT or not old.strip("0"):
