@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from agent_support import Agent, begin
 from conftest import Repo
+from review_support import document
 from test_agent_review import LINES, REVIEW, changed, outcomes, reason, say
 
 
@@ -74,6 +76,58 @@ def test_what_a_background_agent_writes_is_the_sessions(repo: Repo) -> None:
     agent.write("b.py", LINES)
     agent.prompt("and now?")
     reason(agent.stop())
+
+
+def calls(form: str) -> str:
+    return "".join(f"x{n} = call(a{n}, b{n})\n".replace(", ", form) for n in range(60))
+
+
+WRAPPED = calls(",\n    ").replace("(", "(\n    ").replace(")", ",\n)")
+
+
+def weight(repo: Repo) -> tuple[bool, float, float, list[str]]:
+    """Return what `review status` makes of the change: significant, lines, files, and why."""
+    change = document(repo)["change"]
+    whys = [one["why"] for one in change["paths"]]
+    return change["significant"], change["lines"], change["files"], whys
+
+
+def test_lines_that_a_formatter_wraps_weigh_nothing(repo: Repo) -> None:
+    repo.write("a.py", calls(", "))
+    agent = begin(repo, REVIEW)
+    agent.write("a.py", WRAPPED)
+    agent.stop()
+    assert weight(repo) == (False, 0, 0, ["code, weight 1, only line ends differ"])
+    agent.write("a.py", WRAPPED.replace("b7,", "b8,"))
+    assert weight(repo)[:3] == (False, 1, 1)
+    agent.write("a.py", calls(", ").replace("call", "other"))
+    reason(agent.stop(last_assistant_message="renamed"))
+
+
+def notebook(*sources: str, run: int) -> str:
+    cells = [
+        {
+            "cell_type": "code",
+            "source": one.splitlines(keepends=True),
+            "outputs": [{"data": {"text/plain": [f"{run} {n}\n" for n in range(99)]}}],
+            "execution_count": run,
+        }
+        for one in sources
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1) + "\n"
+
+
+def test_of_a_notebook_only_the_sources_count(repo: Repo) -> None:
+    repo.write("a.ipynb", notebook("x = 1\ny = 2", run=1))
+    agent = begin(repo, REVIEW)
+    agent.write("a.ipynb", notebook("x = 1\ny = 2", run=2))
+    assert agent.stop() == {}
+    assert weight(repo) == (False, 0, 0, ["left out: no source of a cell differs"])
+    agent.write("a.ipynb", notebook("x = 1\ny = 3\nz = 4", run=3))
+    agent.write("b.ipynb", notebook("one = 1\n\ntwo = 2", run=1))
+    assert weight(repo)[:3] == (False, 4, 2)
+    agent.write("a.ipynb", notebook("x = 1\ny = 2", run=2) + "}")  # then it is a text
+    reason(agent.stop(last_assistant_message="damaged"))
 
 
 def test_a_commit_on_a_branch_that_was_left_again(repo: Repo) -> None:

@@ -112,11 +112,15 @@ def _weigh_one(change: Changed, known: Kind, weights: Mapping[str, float]) -> We
         kind=kind,
         added=change.added,
         removed=change.removed,
-        lines=round(max(change.added, change.removed) * weight, 6),
-        files=weight,
+        lines=round(_lines(change) * weight, 6),
+        files=weight if _lines(change) or change.edited is None else 0.0,
         why=why,
         critical=known.critical,
     )
+
+
+def _lines(change: Changed) -> int:
+    return max(change.added, change.removed) if change.edited is None else change.edited
 
 
 def _reason(change: Changed, known: Kind, weight: float) -> str:
@@ -126,6 +130,8 @@ def _reason(change: Changed, known: Kind, weight: float) -> str:
         words.append("binary")
     if change.submodule:
         words.append("submodule")
+    if change.edited == 0:
+        words.append("only line ends differ")
     if change.was:
         words.append(f"renamed from `{change.was}`")
     if change.attribute.startswith(_NOT_BELIEVED):
@@ -141,6 +147,8 @@ def _left_out(change: Changed, known: Kind, weight: float) -> str:
         return f".gitattributes says {change.attribute}"
     if change.same_content:
         return "renamed only" if change.was else "only its mode is another"
+    if change.edited == 0 and change.path.endswith(".ipynb"):
+        return "no source of a cell differs"
     if not (change.added or change.removed or _has_no_lines(change)):
         return _of_nothing(change)
     return "" if weight else f"{known.kind}, weight 0"

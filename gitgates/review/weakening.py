@@ -13,7 +13,7 @@ from gitgates.policies.weakening.gates import compare_gates
 from gitgates.record import Record
 from gitgates.review.kinds import kinds_of
 from gitgates.system.lineage import trees
-from gitgates.system.own_objects import object_env
+from gitgates.system.own_objects import object_env, read_blobs
 from gitgates.types import Config, Review
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitgates.system.git import Git
     from gitgates.system.own_change import Span
 
-_LARGEST = 1024 * 1024  # bytes; nobody writes more by hand
+_LARGEST = 1024 * 1024  # bytes of settings
 _LINK, _SUBMODULE = b"120000", b"160000"
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "-M", "-l400")
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
@@ -88,7 +88,7 @@ def _pairs(git: Git, entries: list[_Entry], review: Review) -> tuple[Pair, ...]:
     """Return both sides of each file. What a session itself calls generated is none of it."""
     names = tuple({name for one in entries for name in (one.path, one.was) if name})
     kinds = kinds_of(names, review._replace(ignore=(), critical=()))
-    blobs = _read(git, [blob for one in entries for blob in (one.old_id, one.new_id) if blob])
+    blobs = read_blobs(git, [blob for one in entries for blob in (one.old_id, one.new_id) if blob])
     return tuple(
         Pair(
             path=one.path,
@@ -105,36 +105,12 @@ def _pairs(git: Git, entries: list[_Entry], review: Review) -> tuple[Pair, ...]:
     )
 
 
-def _read(git: Git, names: list[str]) -> dict[str, bytes]:
-    """Return the content of objects, by the names that git is asked for; the huge are left out."""
-    wanted = list(dict.fromkeys(names))
-    if not wanted:
-        return {}
-    asked = b"".join(os.fsencode(name) + b"\n" for name in wanted)
-    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
-    small = [
-        name
-        for name, size in zip(wanted, sizes, strict=True)
-        if size.isdigit() and int(size) <= _LARGEST
-    ]
-    asked = b"".join(os.fsencode(name) + b"\n" for name in small)
-    data = git.out("cat-file", "--batch=%(objectsize)", stdin=asked) if small else b""
-    found: dict[str, bytes] = {}
-    at = 0
-    for name in small:
-        end = data.index(b"\n", at)
-        size = int(data[at:end])
-        found[name] = data[end + 1 : end + 1 + size]
-        at = end + size + 2
-    return found
-
-
 class _Settings:
     """Our own settings, as they stand in two trees."""
 
     def __init__(self, git: Git, start: str, now: str) -> None:
         names = [f"{tree}:{name}" for tree in (start, now) for name in load.FILES]
-        blobs = _read(git, names)
+        blobs = read_blobs(git, names)
         self._old = tuple(blobs.get(f"{start}:{name}") for name in load.FILES)
         self._new = tuple(blobs.get(f"{now}:{name}") for name in load.FILES)
         self.before, _trouble = _parse(_shared(self._old))
@@ -189,5 +165,5 @@ def _hooks_off(root_abs: str, place: tuple[Git, str]) -> Iterable[Finding]:
             content = file.read(_LARGEST)
     except OSError:
         return
-    if read_off(content) and not _read(git, [f"{now}:{_LOCAL_SETTINGS}"]):
+    if read_off(content) and not read_blobs(git, [f"{now}:{_LOCAL_SETTINGS}"]):
         yield Finding(_LOCAL_SETTINGS, AGENT_HOOKS, f"disableAllHooks: true ({_NO_SNAPSHOT})")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+from itertools import zip_longest
 
 from gitgates.system import lineage
 from gitgates.system.lineage import Span
 from gitgates.system.own_attributes import Excuses, excuses
-from gitgates.system.own_objects import object_env
+from gitgates.system.own_objects import object_env, read_blobs
 from gitgates.system.settings import with_settings
 from gitgates.types import Changed
 
@@ -42,10 +44,14 @@ _AS_TEXT = (
     "--text",
     "--no-renames",
 )
+_HUNKS = ("diff-tree", "-r", "-p", "--full-index", "-U0", "--diff-filter=MR", *_PLAIN, *_NO_SPACE)
 # Neither the user's own attributes nor settings that a session can make say what is a text.
 _SETTINGS = (("core.attributesFile", os.devnull), ("core.bigFileThreshold", "512m"))
 _SUBMODULE = b"160000"
 _MOST_BYTES = 50 << 20  # of a diff that a patch id is made of
+_MOST_LINES = 50_000  # that are looked at for line ends alone
+_LARGEST = 16 << 20  # bytes of all files that are looked at in that way, and of a notebook
+_MOST_NOTEBOOKS = 32  # both sides of them
 _MOST_ARGS = 64 << 10  # bytes of paths in one call
 
 
@@ -122,9 +128,142 @@ def _differences(git: Git, trees: tuple[str, str]) -> Iterator[Changed]:
             if not path:  # a rename: both names follow
                 path = (next(fields), next(fields))[1]
             numbers[path] = added, removed
+    edited = _edited_lines(
+        git, trees, {path: meta for path, (meta, _was) in found.items()}, numbers
+    )
     for path, (meta, was) in found.items():
         # Where white space is all that differs, there are no numbers.
-        yield _changed((path, was), meta, numbers.get(path, (b"0", b"0")))
+        one = _changed((path, was), meta, numbers.get(path, (b"0", b"0")))
+        yield one._replace(edited=edited.get(path))
+
+
+def _edited_lines(
+    git: Git,
+    trees: tuple[str, str],
+    found: dict[bytes, bytes],
+    numbers: dict[bytes, tuple[bytes, bytes]],
+) -> dict[bytes, int]:
+    """Return path → lines that were edited, where the line ends alone may differ, or outputs.
+
+    `found`: path → how it differs; `numbers`: path → lines added, and removed.
+    """
+    edited: dict[bytes, int] = {}
+    notebooks = {path: found[path] for path in numbers if path.endswith(b".ipynb")}
+    if notebooks:
+        edited = _edited_in_notebooks(git, notebooks)
+    # A line that is wrapped or joined is removed and added; where nothing is, none was.
+    candidates = {
+        path: _object_ids(found[path])
+        for path, both in numbers.items()
+        if path not in edited and found[path][-1:] != b"A" and min(_lines(both)) > 0
+    }
+    lines = sum(max(_lines(numbers[path])) for path in candidates)
+    if not candidates or lines > _MOST_LINES or _size_of(git, candidates.values()) > _LARGEST:
+        return edited
+    patch = git.out(*_HUNKS, *_RENAMES, *trees, "--")
+    counts = dict(_edited_in_patch(patch))
+    fewer = {
+        path: counts[ids]
+        for path, ids in candidates.items()
+        if ids in counts and counts[ids] < max(_lines(numbers[path]))
+    }
+    return edited | fewer
+
+
+def _object_ids(meta: bytes) -> bytes:
+    """Return `OLD..NEW`, as a patch names both objects."""
+    return b"..".join(meta.split(b" ")[2:4])
+
+
+def _lines(numbers: tuple[bytes, bytes]) -> tuple[int, int]:
+    added, removed = numbers
+    return (0, 0) if added == b"-" else (int(added), int(removed))
+
+
+def _edited_in_patch(patch: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield of each file in a patch without context its objects, and how many lines were edited."""
+    for part in re.split(rb"^diff --git ", patch, flags=re.MULTILINE)[1:]:
+        head, *hunks = re.split(rb"^@@ .*\n", part, flags=re.MULTILINE)
+        index = re.search(rb"^index (\S+)", head, re.MULTILINE)
+        if index:
+            sides = [_edited_in_hunk(hunk.split(b"\n")) for hunk in hunks]
+            yield index[1], max(map(sum, zip(*sides, strict=True)), default=0)
+
+
+def _edited_in_hunk(lines: list[bytes]) -> tuple[int, int]:
+    """Return how many lines of each side lie between the first and the last difference."""
+    old, new = (
+        _squeezed([line[1:] for line in lines if line[:1] == sign]) for sign in (b"-", b"+")
+    )
+    one, other = b"".join(old), b"".join(new)
+    start = _common(one, other)
+    end = _common(one[start:][::-1], other[start:][::-1])
+    return _between(old, start, len(one) - end), _between(new, start, len(other) - end)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return how many bytes both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _squeezed(lines: list[bytes]) -> list[bytes]:
+    """Return the lines without white space, and without commas that end a list which is wrapped."""
+    bare = [b"".join(line.split()) for line in lines]
+    return [
+        line.removesuffix(b",") if after[:1] in (b")", b"]", b"}") else line
+        for line, after in zip_longest(bare, bare[1:], fillvalue=b"")
+    ]
+
+
+def _between(lines: list[bytes], start: int, end: int) -> int:
+    """Return how many of the lines have a part between two offsets in all of them joined."""
+    count = at = 0
+    for line in lines:
+        count += at < end and at + len(line) > start and start < end
+        at += len(line)
+    return count
+
+
+def _edited_in_notebooks(git: Git, notebooks: dict[bytes, bytes]) -> dict[bytes, int]:
+    """Return path → lines of the cells' sources that differ; damaged notebooks are left out."""
+    from collections import Counter  # seldom needed
+
+    sides = {path: _object_ids(meta).decode().split("..") for path, meta in notebooks.items()}
+    names = [one for both in sides.values() for one in both if one.strip("0")]
+    contents = read_blobs(git, names, _LARGEST) if len(names) <= _MOST_NOTEBOOKS else {}
+    found = {}
+    for path, both in sides.items():
+        empty = [b'{"cells": []}' if not one.strip("0") else contents.get(one) for one in both]
+        old, new = (_sources(content) for content in empty)
+        if old is not None and new is not None:
+            gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
+            found[path] = max(gone.total(), come.total())
+    return found
+
+
+def _sources(content: bytes | None) -> list[str] | None:
+    """Return the lines of a notebook's cells, without white space; None where it is none."""
+    import json  # seldom needed
+
+    if content is None:
+        return None
+    try:
+        cells = json.loads(content)["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    lines = ("".join(line.split()) for line in text.split("\n"))
+    return [line for line in lines if line]
+
+
+def _size_of(git: Git, pairs: Iterable[bytes]) -> int:
+    """Return how many bytes objects have together; `pairs`: `OLD..NEW`."""
+    names = {one for pair in pairs for one in pair.split(b"..") if one.strip(b"0")}
+    asked = b"".join(one + b"\n" for one in sorted(names))
+    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
+    # A submodule's commit is not here: `… missing`.
+    return sum(int(size) for size in sizes if size.isdigit())
 
 
 def _changed(names: tuple[bytes, bytes], meta: bytes, numbers: tuple[bytes, bytes]) -> Changed:
@@ -203,11 +342,7 @@ def _ids(git: Git, trees: tuple[str, str], paths: Iterable[str] = ()) -> Iterato
 
 def _bytes(git: Git, trees: tuple[str, str]) -> int:
     """Return how large the files are that differ: the diff is hardly larger."""
-    found = {one for _path, meta in _ids(git, trees) for one in meta.split(b"..")}
-    ids = b"".join(one + b"\n" for one in sorted(found) if one.strip(b"0"))
-    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=ids).splitlines()
-    # A submodule's commit is not here: `… missing`.
-    return sum(int(size) for size in sizes if size.isdigit())
+    return _size_of(git, (meta for _path, meta in _ids(git, trees)))
 
 
 def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:

@@ -13,9 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from gitgates.system.git import Git
     from gitgates.system.roots import Roots
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
+LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
 _LOOK_AGAIN_S = 24 * 3600.0
 _OWN = "GIT_OBJECT_DIRECTORY"
 _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
@@ -119,3 +121,30 @@ def _quoted(folder_abs: str) -> str:
         return folder_abs
     inner = folder_abs.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{inner}"'
+
+
+def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[str, bytes]:
+    """Return the content of objects, by the names that git is asked for; the huge are left out.
+
+    Raises: GitError where git cannot be asked.
+    """
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        return {}
+    asked = b"".join(os.fsencode(name) + b"\n" for name in wanted)
+    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
+    small = [
+        name
+        for name, size in zip(wanted, sizes, strict=True)
+        if size.isdigit() and int(size) <= largest
+    ]
+    asked = b"".join(os.fsencode(name) + b"\n" for name in small)
+    data = git.out("cat-file", "--batch=%(objectsize)", stdin=asked) if small else b""
+    found: dict[str, bytes] = {}
+    at = 0
+    for name in small:
+        end = data.index(b"\n", at)
+        size = int(data[at:end])
+        found[name] = data[end + 1 : end + 1 + size]
+        at = end + size + 2
+    return found
