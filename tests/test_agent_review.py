@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 
@@ -329,3 +330,20 @@ def test_a_session_whose_beginning_was_not_heard_of(repo: Repo) -> None:
     repo.write("a.py", LINES)
     agent = Agent(repo)
     assert "beginning was not heard of" in reason(agent.stop())
+
+
+@pytest.mark.parametrize("mode", ["remind", "require"])
+def test_a_session_whose_beginning_was_not_heard_of_is_asked_after_its_next_tool(
+    repo: Repo, mode: str
+) -> None:
+    agent = begin(repo, f'[review]\nmode = "{mode}"\n' + REVIEW)
+    agent.write("a.py", LINES)
+    for journal in (repo.path / ".git/gitgates/sessions").iterdir():
+        journal.unlink()
+    reason(agent.stop())
+    for event in ("PreToolUse", "PostToolUse"):
+        call = {"tool_name": "Bash", "tool_input": {"command": "true"}, "tool_use_id": "b1"}
+        agent.send(event, **call)
+    said = reason(agent.stop(again=True))
+    assert "`a.py` +60" in said
+    assert "beginning was not heard of" in said

@@ -451,6 +451,18 @@ def test_a_session_whose_beginning_was_missed_is_measured_from_head(repo: Repo) 
     assert "differs from HEAD" in late.stop()["reason"]
 
 
+def test_what_stands_in_for_a_missed_beginning_stays(repo: Repo) -> None:
+    begin(repo, NO_BAD)
+    late = Agent(repo, "late")
+    late.write("a.py", "BAD\n")
+    assert "differs from HEAD" in late.stop()["reason"]
+    late.post("Edit", "other.py")  # what is there now is no beginning
+    assert late.stop(again=True)["decision"] == "block"
+    late.prompt("go on")
+    repo.commit_all("what was there before")
+    assert "differs from HEAD" in late.stop()["reason"]
+
+
 def test_a_cycle_is_one_run(agent: Agent) -> None:
     agent.write("a.py", "BAD\n")
     agent.stop()

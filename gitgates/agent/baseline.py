@@ -97,7 +97,7 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
     from gitgates.system.checkout import lay_out  # cold: once a gate and session
 
     gate = step.gate
-    if not session.base:
+    if session.no_base or not session.base:
         return Baseline(gate.name, why_not=session.no_base or "there is no first snapshot")
     try:
         with lay_out(place.roots, place.git, session.base, link=check.config.link) as checkout:

@@ -34,21 +34,23 @@ def is_unchanged(session: Session, now: Snapshot) -> bool:
     return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
 
 
-def first_tree(place: Place, session: Session) -> str:
-    """Return what was there when the session began; empty where that is not known.
+def keep_base(place: Place, session: Session, now: Snapshot) -> Session:
+    """Note what stands in for the first snapshot of a session whose beginning was not heard of.
 
-    In a worktree that the session came to later, that is the commit which was checked out there
-    when the session began elsewhere, or when the worktree was made.
+    Otherwise the next event would take one, and what is there by then would be nobody's work.
+    Returns the session with it.
+
+    Raises: GitError where git cannot be asked; OSError where the journal cannot be written.
     """
-    if session.base:
-        return session.base
-    began = _began_elsewhere(place)
-    if not began:
-        return ""
-    # The log of HEAD counts in seconds: what is of the same one belongs to the session.
-    then = f"HEAD@{{{int(began) - 1} +0000}}^{{tree}}"
-    asked = place.git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", then)
-    return "" if asked.exit_status else asked.stdout.decode().split()[-1]
+    from gitgates.policies import evidence  # seldom: hooks were installed in mid-session
+
+    began = first_point(place, evidence.fold(place.journal.read()))
+    # In a worktree that the session came to later, it began when it did elsewhere.
+    elsewhere_s = {"t": began.point.stamp} if began.point.stamp else {}
+    why = session.no_base or ("" if elsewhere_s else began.note)
+    fact = {"tree": began.point.tree, "head": began.point.head, "why": why, "note": began.note}
+    place.journal.append({"what": "snapshot", **fact, "not_seen": now.not_seen, **elsewhere_s})
+    return fold(place.journal.read())
 
 
 def first_point(place: Place, evidence: Evidence) -> Beginning:
@@ -74,12 +76,6 @@ def blocks_elsewhere(place: Place) -> tuple[int, int]:
     return now, sum(one.blocks() for one in others)
 
 
-def _began_elsewhere(place: Place) -> float:
-    """Return when the session began in another worktree of the repository; 0 where it did not."""
-    others = _facts_elsewhere(place).values()
-    return min((float(facts[0]["t"]) for facts in others), default=0.0)
-
-
 def _facts_elsewhere(place: Place) -> dict[str, list[Fact]]:
     """Return git folder → what the session's journal in another worktree of it holds."""
     name = os.path.basename(place.journal.path_abs)
@@ -96,9 +92,8 @@ def session_changes(place: Place, session: Session, now: str) -> Changes:
     if session.base and now:
         try:
             git = place.git._replace(env=object_env(place.roots, place.git.env))
-            return Changes(*tree_paths(git, session.base, now))
+            return Changes(*tree_paths(git, session.base, now), note=session.no_base)
         except GitError as error:
             note(place, f"the session's first snapshot is gone: {error.message}")
-    why = session.no_base or "there is no first snapshot of the session"
-    note_ = f"{why}; taken is what differs from HEAD"
-    return Changes(*changed_paths(place.git), note=note_)
+    why = session.no_base or "there is no snapshot"
+    return Changes(*changed_paths(place.git), note=f"{why}; taken is what differs from HEAD")

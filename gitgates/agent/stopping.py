@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitgates.agent.changed import (
     blocks_elsewhere,
-    first_tree,
     is_unchanged,
+    keep_base,
     session_changes,
     snapshot_now,
 )
@@ -34,7 +34,7 @@ def answer_stop(
         return Answer()
     now = snapshot_now(place)
     if not session.base:
-        session = session._replace(base=first_tree(place, session), not_seen=now.not_seen)
+        session = keep_base(place, session, now)
     is_asked = _asks_for_review(place, config, hook)
     answer = Answer()
     if not is_unchanged(session, now) or (is_asked and _has_committed(place)):
@@ -106,9 +106,7 @@ def _answer_changed(
         tree = now.tree if now.provable else ""
         if (given := turns.given(before.last, tree)) is not None:
             return given
-        session = turns.session()._replace(
-            base=session.base, not_seen=session.not_seen, elsewhere=session.elsewhere
-        )
+        session = turns.session()._replace(elsewhere=session.elsewhere)
         gated = Answer()
         if check is not None:
             gated = _answer_gates(place, check, (session, before.last, tree), (turns, note))

@@ -2,7 +2,8 @@
 
 Facts (`what`), beside those of policies/session.py:
 
-- `snapshot`: tree, head. The first one with a tree is where the session began.
+- `snapshot`: tree, head, note. The first one with a tree is where the session began, or what stands
+  in for it: then the note says so.
 - `prompt`: text. What the person asked for, word for word.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
@@ -48,7 +49,7 @@ def fold(facts: Iterable[Fact]) -> Evidence:
     state: dict[str, Any] = {name: [] for name in _LISTS}
     state |= {"began": {}, "blocks": {}, "sent_back": {}}
     state |= {"wrote": set(), "keys": set(), "reported": set()}
-    state |= {"base": None, "strict": False, "strict_stamp": 0.0}
+    state |= {"base": None, "base_note": "", "strict": False, "strict_stamp": 0.0}
     state |= {
         "undecided": 0,
         "acted": False,
@@ -86,7 +87,7 @@ def _snapshot(state: Fact, fact: Fact) -> None:
     # Nobody works before the first prompt, and with each prompt the agent does.
     state["rest"] = (stamp, tree) if tree and state["event"] == "SessionStart" else None
     if state["base"] is None and fact["tree"]:
-        state["base"] = _point(fact)
+        state["base"], state["base_note"] = _point(fact), str(fact.get("note", ""))
 
 
 def _prompt(state: Fact, fact: Fact) -> None:

@@ -62,6 +62,7 @@ class Evidence(Record):
     """What is known of a session's reviews."""
 
     base: Point | None = None
+    base_note: str = ""  # what it stands in for, where the beginning was not heard of
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
     strict: bool = False  # asked for by a prompt
     strict_stamp: float = 0.0  # when it was asked for or ended; 0: never

@@ -46,9 +46,9 @@ class Round(Record):
 class Session(Record):
     """What is known of a session."""
 
-    base: str = ""  # the first snapshot
+    base: str = ""  # the first snapshot, or what stands in for it
     not_seen: tuple[str, ...] = ()  # what was there then, and is in no tree
-    no_base: str = ""  # why there is none, though it was tried
+    no_base: str = ""  # why there is none, or what stands in for it
     prompt: str = ""  # the current real prompt: its number
     prompts: tuple[tuple[str, str], ...] = ()  # the host's prompt id → the real prompt it is of
     rounds: tuple[Round, ...] = ()
@@ -137,10 +137,11 @@ def _event(state: Fact, fact: Fact) -> None:
 
 
 def _snapshot(state: Fact, fact: Fact) -> None:
-    if not state["base"] and (tree := str(fact["tree"])):
-        state["base"] = tree
-        state["not_seen"] = [str(one) for one in fact.get("not_seen", [])]
-    state["no_base"] = "" if state["base"] else str(fact.get("why", ""))
+    if state["base"]:
+        return
+    state["base"] = str(fact["tree"])
+    state["not_seen"] = [str(one) for one in fact.get("not_seen", [])]
+    state["no_base"] = str(fact.get("why", ""))
 
 
 def _prompt(state: Fact, fact: Fact) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gitgates.system.git import Git
 
 _UNKNOWN = "this session's beginning was not heard of here"
+_NOW = "HEAD, so that all that differs from HEAD counts as its work"
 
 
 class Beginning(Record):
@@ -34,10 +35,10 @@ def beginning(git: Git, evidence: Evidence, elsewhere: Mapping[str, Sequence[Fac
     """
     also = tuple(folder for folder, facts in elsewhere.items() if facts)
     if evidence.base:
-        return Beginning(evidence.base, also=also)
+        return Beginning(evidence.base, evidence.base_note, also)
     began = min((_stamp(facts[0]) for facts in elsewhere.values() if facts), default=0.0)
     names = [(f"HEAD@{{{int(began) - 1} +0000}}", "what was checked out when it began")]
-    for name, said in [*(names if began else []), ("HEAD", "what is checked out now")]:
+    for name, said in [*(names if began else []), ("HEAD", _NOW)]:
         asked = git.ask(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
         )

@@ -131,6 +131,14 @@ def test_no_review_needed(tmp_path: Path) -> None:
     assert (blocks(run), run.results[-1]["result"]) == (1, "2")
 
 
+def test_a_lost_journal_does_not_make_the_next_tool_the_beginning(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    lose = bash("rm -rf .git/gitgates")
+    run = scene.run(write(scene.at("a.py"), LINES), lose, "1", bash("true"), "2", bash(DONE), "3")
+    assert (blocks(run), run.results[-1]["result"]) == (2, "3")
+    assert "`a.py` +60" in run.told_ever()
+
+
 def test_the_same_review_blocks_three_times(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     turns: list[Turn] = [write(scene.at("a.py"), LINES)]
