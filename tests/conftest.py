@@ -9,6 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is, and nothing of the code.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 from gitgates.install.shim import render
 

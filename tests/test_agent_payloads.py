@@ -88,9 +88,7 @@ def test_a_payload_ends_in_the_middle(repo: Repo, number: int) -> None:
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_bytes_that_do_not_belong_there(repo: Repo, data: st.DataObject) -> None:
     payload = data.draw(st.sampled_from(in_place(repo)))

@@ -249,7 +249,7 @@ LINES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(old=LINES, cut=st.booleans())
 @pytest.mark.slow
 def test_whatever_is_accepted_is_kept(old: str, *, cut: bool) -> None:
@@ -266,7 +266,7 @@ def test_whatever_is_accepted_is_kept(old: str, *, cut: bool) -> None:
     assert is_within(old.encode(), made.after)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=12),
     command=st.text(st.characters(codec="utf-8"), min_size=1, max_size=30),

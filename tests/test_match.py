@@ -47,7 +47,7 @@ PATTERN = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(lines=st.lists(PATTERN, min_size=1, max_size=4), path=PATH)
 def test_selection_agrees_with_git(repo: Path, lines: list[str], path: str) -> None:
     expected = ask_git(repo, lines, [path]) == [path]

@@ -145,9 +145,7 @@ LETTERS = st.text(alphabet="aAbéßİ日本🎉_-'\"*.() \u0301\n:^", max_size=1
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(LETTERS | st.text(max_size=8), max_size=5), query=LETTERS)
 def test_whatever_is_said_and_searched_both_find_the_same(
     repo: Repo, texts: list[str], query: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.policies.retry import (
@@ -238,7 +238,6 @@ _TRIES = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(
     tries=st.lists(_TRIES, max_size=60),
     retries=st.integers(0, 99),

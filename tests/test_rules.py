@@ -154,7 +154,7 @@ def _gate(number: int) -> Gate:
     return Gate(name=f"many-{number}", command="x", description="What it is for, in a few words")
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     gates=st.lists(_GATES, min_size=1, max_size=8),
     many=st.sampled_from([0, 0, 300]),
