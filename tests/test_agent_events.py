@@ -294,6 +294,21 @@ def test_no_repository(repo: Repo, tmp_path: Path) -> None:
     assert list((tmp_path / "plain").iterdir()) == []
 
 
+@pytest.mark.parametrize("settings", ['[hooks.Stop]\ngates = ["a"]\n', "no = toml"])
+def test_no_repository_where_gates_are_configured(
+    repo: Repo, tmp_path: Path, settings: str
+) -> None:
+    agent = Agent(repo)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "gitgates.toml").write_text(settings)
+    assert agent.send("SessionStart", cwd=str(plain)) == {
+        "systemMessage": f"gitgates: {plain}: not a git repository; gates and hooks need one, so "
+        "that nothing is checked in this session. Go into one, or make one with: git init"
+    }
+    assert agent.send("Stop", cwd=str(plain)) == {}  # once is enough
+
+
 def test_no_configuration(repo: Repo) -> None:
     agent = Agent(repo)
     for event in ("SessionStart", "Stop", "Stop"):

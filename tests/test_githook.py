@@ -433,8 +433,8 @@ def test_skips_are_said_and_required_gates_cannot_be_skipped(repo: Repo) -> None
     for name in ("GITGATES_SKIP", "SKIP"):
         done = repo.ask(".git/hooks/pre-commit", env={name: "a, b"})
         assert timeless(done.stderr) == (
-            "b  passed         0.00 s\n"
             f"a  skipped      named in {name}\n"
+            "b  passed         0.00 s\n"
             f"gitgates: gate `b` is required: {name} does not skip it\n"
             "gitgates pre-commit: 1 gate passed, 1 gate skipped\n"
         )

@@ -276,7 +276,13 @@ def test_from_a_folder_inside_and_outside_of_git(project: Project, tmp_path: Pat
     assert sorted(project.files()) == ["Makefile", "gitgates.toml"]
     plain = Project(tmp_path / "plain", tmp_path)
     plain.write("Makefile", MAKEFILE)
-    assert plain.init()[0] == 0
+    status, said, trouble = plain.init()
+    assert status == 0
+    assert "install-hooks" not in said  # there is nowhere to install them yet
+    assert trouble == (
+        f"gitgates: {plain.root}: not a git repository; gates and hooks need one\n"
+        "  Go into one, or make one with: git init\n"
+    )
     config = load.load(str(plain.root))
     assert config is not None
     assert [gate.name for gate in config.gates] == ["format", "lint", "test"]

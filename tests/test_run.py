@@ -133,7 +133,10 @@ def test_a_commit_that_is_not_there(echo: Repo) -> None:
 def test_not_a_repository(tmp_path: Path) -> None:
     done = Repo(tmp_path).gitgates("run")
     assert done.returncode == 74
-    assert done.stderr.startswith(f"gitgates: {tmp_path}: not a git repository".encode())
+    assert done.stderr.decode() == (
+        f"gitgates: {tmp_path}: not a git repository; gates and hooks need one\n"
+        "  Go into one, or make one with: git init\n"
+    )
 
 
 def test_no_configuration_is_said(repo: Repo) -> None:
@@ -275,6 +278,23 @@ def test_collect_runs_independent_gates_at_once(repo: Repo, tmp_path: Path) -> N
         + "[hooks.manual]\ngates = ['a', 'b']\nstrategy = 'collect'\n"
     )
     assert repo.gitgates("run").returncode == 0
+
+
+@pytest.mark.parametrize("strategy", ["sequence", "collect"])
+def test_skipped_gates_stand_where_they_are_listed(repo: Repo, strategy: str) -> None:
+    repo.config(
+        "[gates.a]\ncommand = 'true'\nfiles = ['*.a']\n[gates.b]\ncommand = 'true'\n"
+        "[gates.c]\ncommand = 'true'\nfiles = ['*.c']\n[gates.d]\ncommand = 'sleep 0.1'\n"
+        "[gates.e]\ncommand = 'true'\nfiles = ['*.e']\n"
+        f"[hooks.manual]\ngates = ['a', 'b', 'c', 'd', 'e']\nstrategy = '{strategy}'\n"
+    )
+    lines = repo.gitgates("run").stdout.decode().splitlines()
+    assert [line.split()[:2] for line in lines[:-1]] == [
+        ["a", "skipped"], ["b", "passed"], ["c", "skipped"], ["d", "passed"], ["e", "skipped"],
+    ]  # fmt: skip
+    assert lines[-1] == "gitgates manual: 2 gates passed, 3 gates skipped"
+    document = json.loads(repo.gitgates("run", "--format", "json").stdout)
+    assert [gate["name"] for gate in document["gates"]] == ["a", "b", "c", "d", "e"]
 
 
 def test_a_gate_that_writes_runs_alone(repo: Repo, tmp_path: Path) -> None:

@@ -63,10 +63,23 @@ def _respond(
         where += find_places(payload, raw, env, say)
     except GitError as error:
         say(error.message)
-        return b""
+        return encode(payload.event, _without_repository(payload, error))
     if any(_is_of_a_gate(place) for place in where):
         return b""  # a gate started this agent: to gate it, too, would never end
     return encode(payload.event, _answer_all(where))
+
+
+def _without_repository(payload: Payload, error: GitError) -> Answer:
+    """Tell the person, as a session begins, where gates are configured and none can run."""
+    if payload.event != "SessionStart":
+        return Answer()
+    try:
+        if load(payload.cwd_abs) is None:
+            return Answer()
+    except ConfigError:
+        pass  # which is a configuration all the same
+    text = f"gitgates: {error.message}, so that {_UNCHECKED} in this session. {error.hint}"
+    return Answer(WARN, to_person=text.rstrip())
 
 
 def _report(

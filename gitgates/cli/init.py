@@ -6,10 +6,11 @@ import os
 
 import click
 
-from gitgates import errors
+from gitgates import environ, errors
 from gitgates.cli.edits import finish, is_empty
 from gitgates.cli.places import config_root
 from gitgates.config.load import read_files
+from gitgates.system.roots import find_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def command(*, dry_run: bool) -> int:
     from gitgates.discover.project import read_project
     from gitgates.discover.sources import find_languages, find_tasks
 
-    root_abs = config_root(os.getcwd())
+    cwd_abs = os.getcwd()
+    root_abs = config_root(cwd_abs)
     raw = read_files(root_abs)
     project, unreadable = read_project(root_abs)
     tasks, broken = find_tasks(project)
@@ -61,14 +63,25 @@ def command(*, dry_run: bool) -> int:
         prefix = "tool.gitgates." if edit.file == "pyproject.toml" else ""
         text = _NOTHING.format(root_abs=root_abs, file=edit.file, prefix=prefix)
         click.echo(text, nl=False, err=dry_run)
+        _has_repository(cwd_abs)
         return errors.OK
     click.echo(_found(find_languages(project), proposals, left_out), nl=False, err=dry_run)
     finish(root_abs, edit, dry_run=dry_run)
     if is_empty(edit):
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)
-    elif not dry_run:
+    if _has_repository(cwd_abs) and not (is_empty(edit) or dry_run):
         click.echo("next: gitgates install-hooks, and to try the gates now: gitgates run")
     return errors.OK
+
+
+def _has_repository(cwd_abs: str) -> bool:
+    """Tell whether there is a repository that hooks can be installed in; say it where not."""
+    try:
+        find_roots(cwd_abs, environ.read())
+    except errors.GitError as error:
+        click.echo(f"gitgates: {error}", err=True)
+        return False
+    return True
 
 
 def _found(languages: tuple[str, ...], proposals: list[Proposal], left_out: list[str]) -> str:

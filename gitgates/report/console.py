@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.report.live import LiveLine
-from gitgates.report.text import Style, closing_text, result_text
+from gitgates.report.text import Style, closing_text, result_text, skipped_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ class Console:
         self._terminal = terminal
         self._style = style
         self._live = LiveLine(terminal) if terminal.live and not style.quiet else None
+        self._skipped: set[str] = set()  # lines of skipped gates that are printed already
+
+    def planned(self, plan: Plan) -> None:
+        """Do nothing: each gate is told when it ends."""
 
     def started(self, gate: str) -> None:
         """Show that a gate runs."""
@@ -25,9 +29,13 @@ class Console:
             self._live.started(gate)
 
     def ended(self, result: GateResult, plan: Plan) -> None:
-        """Print how a gate ended."""
+        """Print how a gate ended, below the skipped gates that are listed before it."""
         if self._live:
             self._live.ended(result.gate)
+        for line in skipped_lines(result.gate, plan, self._style):
+            if line not in self._skipped:
+                self._skipped.add(line)
+                self._terminal.write(f"{line}\n".encode("utf-8", "surrogateescape"))
         self._terminal.write(result_text(result, plan, self._style))
 
     def tick(self) -> None:
@@ -43,4 +51,4 @@ class Console:
 
     def closing(self, decision: Decision, plan: Plan) -> bytes:
         """Return what is to be printed when the run is over."""
-        return closing_text(decision, plan, self._style)
+        return closing_text(decision, plan, self._style, self._skipped)

@@ -49,13 +49,23 @@ def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
     return _bytes(line.rstrip() + "\n") + shown
 
 
-def closing_text(decision: Decision, plan: Plan, style: Style) -> bytes:
-    """Return the lines of gates that did not run, the notes, and the summary."""
+def skipped_lines(gate: str, plan: Plan, style: Style) -> list[str]:
+    """Return the lines of the skipped gates that are listed before a gate."""
+    if style.quiet or gate not in plan.listed:
+        return []
+    before = plan.listed[: plan.listed.index(gate)]
+    skips = {step.gate.name: step.skip for step in plan.steps if step.skip}
+    return [_skipped(name, skips[name], plan, style) for name in before if name in skips]
+
+
+def closing_text(decision: Decision, plan: Plan, style: Style, told: set[str]) -> bytes:
+    """Return the lines of gates that did not run but those `told`, the notes, and the summary."""
     lines: list[str] = []
     for visit in decision.visits:
         result = visit.result
         if result.status == "skipped" and not style.quiet:
-            lines.append(f"{_line(result.gate, 'skipped', plan, style)}  {result.reason}")
+            line = _skipped(result.gate, result.reason, plan, style)
+            lines += [line] if line not in told else []
         elif visit.action == "STOP" and result.status == "not-started" and not result.duration_s:
             lines.append(f"{_line(result.gate, 'not-started', plan, style)}  {result.reason}")
     for name in decision.not_run:
@@ -129,6 +139,10 @@ def _shown(text: str) -> str:
     from gitgates.report.escapes import visible  # seldom needed
 
     return visible(text)
+
+
+def _skipped(name: str, reason: str, plan: Plan, style: Style) -> str:
+    return f"{_line(name, 'skipped', plan, style)}  {reason}"
 
 
 def _line(name: str, status: str, plan: Plan, style: Style) -> str:

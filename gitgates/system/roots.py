@@ -130,11 +130,13 @@ def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Roots:
     git = Git(cwd_abs=cwd_abs, env=env)
     bare = git.ask("rev-parse", "--is-bare-repository")
     if bare.exit_status:
-        raise GitError(
-            f"{cwd_abs}: not a git repository (or git cannot read it): "
-            + os.fsdecode(bare.stderr).strip().removeprefix("fatal: "),
-            "Go into one, or make one with: git init",
-        )
+        why = os.fsdecode(bare.stderr).strip().removeprefix("fatal: ")
+        if why.startswith("not a git repository (or any"):
+            raise GitError(
+                f"{cwd_abs}: not a git repository; gates and hooks need one",
+                "Go into one, or make one with: git init",
+            )
+        raise GitError(f"{cwd_abs}: git cannot read the repository here: {why}")
     top = git.ask("rev-parse", "--show-toplevel")
     if top.exit_status or not top.stdout.strip():
         raise GitError(
