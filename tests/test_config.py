@@ -362,6 +362,34 @@ def test_free_gate_name(name: str) -> None:
     assert fatal(f'[gates."{name}"]\ncommand = "x"\n[hooks.manual]\ngates = ["{name}"]') == ""
 
 
+FOREIGN = """
+repos glob types types_or exclude_types entry run cmd args always_run pass_filenames language id
+name stages fail_fast verbose require_serial stage_fixed tags parallel piped skip only root cwd
+additional_dependencies fail_text commands depends
+"""
+
+
+@pytest.mark.parametrize("key", FOREIGN.split())
+def test_a_key_of_another_tool_is_translated(key: str) -> None:
+    place = key if key == "repos" else f"gates.a.{key}"
+    head = "" if key == "repos" else "[gates.a]\ncommand = 'x'\n"
+    said = read(f"{head}{key} = 1\n")[1]
+    assert said.startswith(f"gitgates.toml: {place}: unknown key. ")
+    hint = said.removeprefix(f"gitgates.toml: {place}: unknown key. ")
+    assert not hint.startswith(("Known here", "Did you mean"))
+    # What is to be written instead is there to be written.
+    known = {key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS)} | {"GITGATES_SKIP"}
+    words = {word.partition(" = ")[0] for word in hint.split("`")[1::2]}
+    assert {word for word in words if not word.startswith(("[", "sh ", "gitgates "))} <= known
+
+
+def test_foreign_keys_are_translated_in_hooks_too() -> None:
+    said = read("[hooks.pre-commit]\nparallel = true\nfail-fast = true\n")[1]
+    parallel, fail_fast = said.splitlines()
+    assert 'Write `strategy = "collect"` in the hook: its gates run side by side' in parallel
+    assert '`strategy = "sequence"`, the default' in fail_fast
+
+
 @pytest.mark.parametrize("hook", HOOK_POINTS)
 def test_every_hook_is_known(hook: str) -> None:
     assert fatal(f"[hooks.{hook}]\ngates = []") == ""

@@ -128,8 +128,12 @@ def _refuse_unknown(
 ) -> None:
     for name in table:
         if name not in known:
-            hint = did_you_mean(name, known) or f"Known here: {', '.join(known)}."
-            hint = _misplaced(place, name) or hint
+            # Cold: only a configuration with a mistake in it needs the table.
+            from gitgates.config.foreign_keys import FOREIGN_KEYS
+
+            foreign = FOREIGN_KEYS.get(name.replace("-", "_"))
+            hint = _misplaced(place, name) or foreign or did_you_mean(name, known)
+            hint = hint or f"Known here: {', '.join(known)}."
             problems.append(Problem(place.where(name), "unknown key", hint))
 
 
