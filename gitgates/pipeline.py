@@ -48,8 +48,10 @@ class Handled(Record):
         return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
 
 
-def handle(event: Event, world: World) -> Handled:
+def handle(event: Event, world: World, only: tuple[str, ...] = ()) -> Handled:
     """Handle an event as the configuration of its repository says.
+
+    `only`: these gates run, in place of those of the hook.
 
     Raises: GitgatesError for each expected failure, configuration problems among them.
     """
@@ -57,11 +59,11 @@ def handle(event: Event, world: World) -> Handled:
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
     catch_up(Site(world.roots, world.git, world.env, world.say))
     config = load(event.root_abs, _cache(world))
-    hook = find_hook(config, event.name) if config else None
+    hook = _hook_of(config, event, only)
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not (hook and hook.gates):
         # Taken away in an edit that is not part of the commit, gates are still asked for by it.
         config = committed_config(world.git) or config
-        hook = find_hook(config, event.name) if config else None
+        hook = _hook_of(config, event, only)
     if config is None:
         return Handled(note="no [tool.gitgates] here; nothing was checked (gitgates init adds it)")
     if hook is None or not hook.gates:
@@ -69,10 +71,15 @@ def handle(event: Event, world: World) -> Handled:
     if event.name == "pre-push" and not event.refs:
         return Handled()  # nothing is pushed
     if choose_view(event, hook) != "checkout":
-        return _handle_here(config, hook, event, world)
+        return _handle_here(config, hook, event, world, only=only)
     if event.name == "pre-push":
         return _handle_push(config, hook, event, world)
     return _handle_in_checkout(config, hook, event, (world, ""))
+
+
+def _hook_of(config: Config | None, event: Event, only: tuple[str, ...]) -> Hook | None:
+    hook = find_hook(config, event.name) if config else None
+    return (hook or Hook(name=event.name))._replace(gates=only) if config and only else hook
 
 
 def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
@@ -80,18 +87,23 @@ def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") ->
     return any(is_alive(pid) for pid in active_pids(env.get(ACTIVE, ""), git_dir_abs, hook))
 
 
-def _handle_here(config: Config, hook: Hook, event: Event, world: World) -> Handled:
+def _handle_here(
+    config: Config, hook: Hook, event: Event, world: World, *, only: tuple[str, ...] = ()
+) -> Handled:
     plan = plan_event(config, hook, event, world)
     record_skips(plan, world)
+    ran = [(plan, config)]
 
     def as_committed() -> tuple[Plan, Config]:
         shown = load(event.root_abs, _cache(world)) or Config()
-        named = find_hook(shown, event.name) or Hook(name=event.name)
+        named = _hook_of(shown, event, only) or Hook(name=event.name)
         note = "the configuration has changes that are not part of the commit; they do not count"
-        told = event._replace(note=note)
-        return plan_event(shown, named, told, world), shown
+        told = event._replace(note="; ".join(filter(None, (event.note, note))))
+        ran[0] = plan_event(shown, named, told, world), shown
+        return ran[0]
 
     decision = run_plan(plan, config, inside(world, event), as_committed)
+    plan, config = ran[0]
     return Handled(plan=plan, decision=decision, config=config)
 
 

@@ -78,6 +78,7 @@ def run_plan(
             with shelter:
                 if as_committed and shelter.hidden_paths() & set(FILES):
                     plan, config = as_committed()
+                world.listener.planned(plan)
                 run = _Run(plan, config, (world, shelter))
                 try:
                     with Group(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     class Listener(Protocol):
         """Who wants to know how a run goes on."""
 
+        def planned(self, plan: Plan) -> None:
+            """Hear what is going to run."""
+
         def started(self, gate: str) -> None:
             """Hear that a gate starts."""
 
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 class Silent:
     """The listener that wants to know nothing."""
+
+    def planned(self, plan: Plan) -> None:
+        """Ignore it."""
 
     def started(self, gate: str) -> None:
         """Ignore it."""

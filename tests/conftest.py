@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from gitgates.install.shim import render
+
 # How long an example takes says how busy the machine is, and nothing of the code.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
-
-from gitgates.install.shim import render
 
 SRC = Path(__file__).resolve().parents[1]
 DURATION = re.compile(rb"\d+\.\d\d s")

@@ -502,6 +502,8 @@ def test_a_fixer_that_changes_files_fails_the_commit(repo: Repo) -> None:
     assert done.returncode == 1
     assert timeless(done.stderr) == (
         "fix  passed         0.00 s  changed 1 file: a.txt\n"
+        "gitgates: look at what was fixed (git diff), stage it (git add) and commit again; with "
+        "`restage = true` the gate stages it\n"
         "gitgates pre-commit: blocked: gate `fix` changed 1 file: a.txt\n"
     )
     repo.git("add", ".")

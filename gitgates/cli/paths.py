@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Selection(Record):
     """What the caller said of the paths. Nothing at all: what has changed against HEAD."""
 
+    staged: bool = False
     all_files: bool = False
     files: tuple[str, ...] = ()
     files0_from: str = ""
@@ -58,6 +59,7 @@ def _repeat_files(args: list[str]) -> Iterator[str]:
 def path_options(function: Decorated) -> Decorated:
     """Add the options to a verb."""
     options = (
+        click.option("--staged", is_flag=True, help="What a commit would be about."),
         click.option("--all-files", is_flag=True, help="Every tracked file."),
         click.option(
             "--files",
@@ -87,6 +89,7 @@ def select_paths(selection: Selection, git: Git, roots: Roots) -> facts.Paths:
     given = [
         name
         for name, value in (
+            ("--staged", selection.staged),
             ("--all-files", selection.all_files),
             ("--files", selection.files),
             ("--files0-from", selection.files0_from),
@@ -97,6 +100,8 @@ def select_paths(selection: Selection, git: Git, roots: Roots) -> facts.Paths:
     match given:
         case []:
             return facts.changed_paths(git)
+        case ["--staged"]:
+            return facts.staged_paths(git, roots.git_dir_abs, merging=False)
         case ["--all-files"]:
             return facts.tracked_paths(git), ()
         case ["--files"]:

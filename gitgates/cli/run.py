@@ -8,16 +8,18 @@ import time
 import click
 
 from gitgates import environ, errors
-from gitgates.artifacts import Ran, save_run
+from gitgates.artifacts import save_handled
 from gitgates.cli.output import stdout
 from gitgates.cli.params import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, here
 from gitgates.config.values import did_you_mean
 from gitgates.engine.plan import find_hook, make_plan
+from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import inside, is_running_here, record_skips
+from gitgates.pipeline import Handled, handle, inside, is_running_here, record_skips
 from gitgates.record import Record
 from gitgates.report.console import Console
 from gitgates.report.document import error_document, run_document
@@ -31,8 +33,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
     from gitgates.system.terminal import Terminal
     from gitgates.world import Listener
 
@@ -66,7 +66,10 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
     The paths are what has changed against HEAD, staged, unstaged and untracked, unless an option
-    says otherwise. Exit status 0: passed. 1: blocked. Others: see the manual.
+    says otherwise. With --staged, the gates see exactly what they would see in a commit now, and
+    may do what they may do there: unstaged work is hidden and put back, `restage` stages.
+
+    Exit status 0: passed. 1: blocked. Others: see the manual.
     """
     terminal = stdout()
     selection = Selection(**{field: options.pop(field) for field in Selection._fields})
@@ -91,41 +94,76 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
 
 def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
     roots, git = here()
+    listener = _listener(wish, terminal)
+    live = terminal.live and wish.fmt == "text"
+    world = World(roots, git, git.env, listener, wants_ticks=live)
+    began_s = time.time()
+    handle_wish = _handle_staged if selection.staged else _handle
+    handled = handle_wish(wish, selection, world)
+    if handled.plan is None or handled.decision is None:
+        click.echo(f"gitgates: {handled.note}", err=True)
+        return errors.OK
+    for note in save_handled(handled, roots.state_abs, began_s).splitlines():
+        click.echo(note, err=True)
+    _tell(handled.decision, handled.plan, listener, terminal)
+    if wish.junit:
+        _write_junit(wish.junit, handled.decision, handled.plan)
+    return manual.encode(handled.decision)
+
+
+def _handle(wish: Wish, selection: Selection, world: World) -> Handled:
+    """Run the gates on paths of the working tree as it is."""
+    roots = world.roots
     config = configuration(roots)
     hook = _hook(config, wish)
-    paths, gone = select_paths(selection, git, roots)
+    paths, gone = select_paths(selection, world.git, roots)
     event = manual.decode(hook.name, paths, gone, (roots.root_abs, roots.git_dir_abs))
-    if is_running_here(git.env, roots.git_dir_abs, event.name):
-        click.echo(f"gitgates: {event.name} is running here already; not run again", err=True)
-        return errors.OK
+    if is_running_here(world.env, roots.git_dir_abs, event.name):
+        return Handled(note=f"{event.name} is running here already; not run again")
     if not hook.gates:
-        # A line of CI that checks nothing must not be green.
-        named = ", ".join(found.name for found in config.hooks if found.gates) or "none"
-        raise errors.ConfigError(
-            f"hook `{hook.name}` has no gates; nothing was checked", f"Hooks with gates: {named}."
-        )
-    plan = make_plan(config, hook, event, environ.skipped_gates(git.env))
-    record_skips(plan, World(roots, git, git.env, Silent()))
-    decision = _run_plan(plan, config, (wish, terminal), (roots, git))
-    return manual.encode(decision)
+        raise _no_gates(hook.name, config)
+    plan = make_plan(config, hook, event, environ.skipped_gates(world.env))
+    record_skips(plan, world)
+    return Handled(plan, run_plan(plan, config, inside(world, event)), config=config)
 
 
-def _run_plan(
-    plan: Plan, config: Config, said: tuple[Wish, Terminal], place: tuple[Roots, Git]
-) -> Decision:
-    (wish, terminal), (roots, git) = said, place
-    listener: Listener = Silent()
-    if wish.fmt == "text":
-        listener = Console(terminal, wish.style)
-    elif wish.fmt == "jsonl":
-        listener = JsonLines(terminal)
-        listener.planned(plan)
-    world = World(roots, git, git.env, listener, wants_ticks=terminal.live and wish.fmt == "text")
-    began_s = time.time()
-    decision = run_plan(plan, config, inside(world, plan.event))
-    ran = Ran(plan.event, config, decision, roots.state_abs, began_s)
-    for note in save_run(ran).notes:
-        click.echo(f"gitgates: {note}", err=True)
+def _handle_staged(wish: Wish, selection: Selection, world: World) -> Handled:
+    """Do what git's own hook does before a commit."""
+    config = configuration(world.roots)
+    name = wish.hook or "pre-commit"
+    hook = _hook(config, wish._replace(hook=name))
+    if name not in BEFORE_A_COMMIT:
+        hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
+        raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
+    event = githook.decode(name, (), b"", world.roots.root_abs)
+    staged = select_paths(selection, world.git, world.roots)  # the hook asks for itself
+    if not any(staged) and not world.git.ask("diff", "--cached", "--quiet").exit_status:
+        event = event._replace(note="nothing is staged; to stage what you have changed: git add")
+    handled = handle(event, world, wish.gates)
+    if handled.plan is None and not handled.note:
+        raise _no_gates(hook.name, config)
+    return handled
+
+
+def _no_gates(name: str, config: Config) -> errors.ConfigError:
+    # A line of CI that checks nothing must not be green.
+    named = ", ".join(found.name for found in config.hooks if found.gates) or "none"
+    return errors.ConfigError(
+        f"hook `{name}` has no gates; nothing was checked", f"Hooks with gates: {named}."
+    )
+
+
+def _listener(wish: Wish, terminal: Terminal) -> Listener:
+    match wish.fmt:
+        case "text":
+            return Console(terminal, wish.style)
+        case "jsonl":
+            return JsonLines(terminal)
+        case _:
+            return Silent()
+
+
+def _tell(decision: Decision, plan: Plan, listener: Listener, terminal: Terminal) -> None:
     match listener:
         case Console():
             terminal.write(listener.closing(decision, plan))
@@ -134,9 +172,6 @@ def _run_plan(
         case _:
             document = json.dumps(run_document(decision, plan), indent=2)
             terminal.write(document.encode() + b"\n")
-    if wish.junit:
-        _write_junit(wish.junit, decision, plan)
-    return decision
 
 
 def _hook(config: Config, wish: Wish) -> Hook:
@@ -144,6 +179,9 @@ def _hook(config: Config, wish: Wish) -> Hook:
     configured = tuple(hook.name for hook in config.hooks)
     name = wish.hook or ("manual" if "manual" in configured or wish.gates else "pre-commit")
     if name not in HOOK_POINTS:
+        if any(gate.name == name for gate in config.gates):
+            hint = f"Did you mean `--gate {name}`?"
+            raise errors.UsageError(f"`{name}` is no hook, but a gate", hint)
         raise unknown_hook(name, config)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.types import ACTIONS, ALLOW, BLOCK, STOP, Decision, GateResult, Plan, Visit
 
 _SHOWN = 3  # paths, on one line
@@ -21,8 +22,24 @@ def decide(plan: Plan, walk: Walk) -> Decision:
         reason="; ".join(dict.fromkeys(_reason(visit) for visit in deciding)),
         visits=walk.visits,
         not_run=walk.not_run,
-        notes=tuple(note for note in (plan.event.note, *notes, *observed(walk.visits)) if note),
+        notes=tuple(
+            note
+            for note in (plan.event.note, *notes, *observed(walk.visits), _to_stage(plan, deciding))
+            if note
+        ),
     )
+
+
+def _to_stage(plan: Plan, deciding: tuple[Visit, ...]) -> str:
+    """Say what to do about the files that fixers changed before a commit."""
+    fixers = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
+    if plan.hook.name not in BEFORE_A_COMMIT or not fixers:
+        return ""
+    text = "look at what was fixed (git diff), stage it (git add) and commit again"
+    restages = any(step.gate.restage for step in plan.steps if step.gate.name in fixers)
+    if restages or plan.event.host == "pre-commit":  # under that, no gate stages anything
+        return text
+    return f"{text}; with `restage = true` the gate stages it"
 
 
 def observed(visits: tuple[Visit, ...]) -> tuple[str, ...]:
@@ -63,7 +80,7 @@ def _reason(visit: Visit) -> str:
 
 def describe(result: GateResult) -> str:
     """Return how a gate ended, in a few words: `failed (exit status 1)`."""
-    left_out = tuple(p for p in result.changed_paths if p not in result.restaged_paths)
+    left_out = _left_out(result)
     match result.status:
         case "failed":
             why = f"exit status {result.exit_status}" if result.exit_status else result.reason
@@ -82,6 +99,11 @@ def describe(result: GateResult) -> str:
             return f"changed {_count(left_out)}"
         case status:
             return status
+
+
+def _left_out(result: GateResult) -> tuple[str, ...]:
+    """Return what a gate changed and did not restage."""
+    return tuple(path for path in result.changed_paths if path not in result.restaged_paths)
 
 
 def _by_signal(result: GateResult) -> str:
