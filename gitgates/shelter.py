@@ -10,6 +10,7 @@ import os
 import time
 
 from gitgates.errors import LockError, StateError
+from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system import gitlocks
 from gitgates.system.faults import pause_point
@@ -142,6 +143,7 @@ class Shelter:
         worktree_lock.let_go(site.roots.git_dir_abs)
         if restored.notes:
             prune_kept(site.git, site.roots.state_abs)
+        _refuse_damage(restored, restored.notes)
         return restored
 
     def _take_lock(self, *, alone: bool) -> None:
@@ -167,8 +169,9 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
 
     `at_once`: that run has died this moment, and its gates may still run.
 
-    Raises: LockError where that run is alive, still after `wait_s`; what `restore` raises, and then
-    everything that is not in its place is still kept.
+    Raises: LockError where that run is alive, still after `wait_s`; StateError where something was
+    damaged, once: what is left of it is kept; what `restore` raises, and then everything that is
+    not in its place is still kept.
     """
     if not os.path.isdir(f"{site.roots.state_abs}/rescue"):
         return None
@@ -195,17 +198,21 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
         worktree_lock.let_go(site.roots.git_dir_abs)
         forget_aside(site.roots.git_dir_abs, journal.pid)
         prune_kept(site.git, site.roots.state_abs)
+        _refuse_damage(restored, describe(restored))
         return restored
     finally:
         lock.release()
 
 
 def catch_up(site: Site) -> None:
-    """Recover what another run left, and say it; say, too, what a guardian has recovered."""
+    """Recover what another run left, and say it; say, too, what a guardian has recovered.
+
+    Raises: what `recover` raises, but for LockError.
+    """
     path_abs = f"{site.roots.state_abs}/recovered"
     try:
-        with open(path_abs, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().splitlines()
+        with open(path_abs, "rb", opener=open_state) as file:
+            lines = os.fsdecode(file.read()).removesuffix("\n").split("\n")
         os.unlink(path_abs)
     except OSError:
         lines = []
@@ -214,8 +221,9 @@ def catch_up(site: Site) -> None:
             lines += describe(restored)
     except LockError:
         pass  # that run is alive, and puts its things back itself
-    for line in lines:
-        site.say(line)
+    finally:
+        for line in lines:
+            site.say(line)
 
 
 def describe(restored: Restored) -> tuple[str, ...]:
@@ -227,6 +235,14 @@ def describe(restored: Restored) -> tuple[str, ...]:
     shown = ", ".join(restored.paths[:_FIRST_PATHS]) + (", …" if count > _FIRST_PATHS else "")
     head = f"a run that was killed had left your unstaged work aside; put back {files}: {shown}"
     return (head, *restored.notes)
+
+
+def _refuse_damage(restored: Restored, notes: tuple[str, ...]) -> None:
+    if restored.damaged:
+        lines = "\n  ".join(restored.damaged)
+        text = f"unstaged work that was put aside did not come back as it was:\n  {lines}"
+        hint = "Mend those files; this is said only once."
+        raise StateError(text, hint).with_notes(list(notes))
 
 
 def _cannot_write(site: Site, error: OSError) -> StateError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,11 @@ from worktree_state import files
 
 LINES = "".join(f"line {n}\n" for n in range(20))
 MINE = LINES.replace("line 2\n", "mine\n")
+
+
+needs_proc = pytest.mark.skipif(
+    not os.path.isdir("/proc/self"), reason="finds processes through /proc"
+)
 
 
 @pytest.fixture
@@ -232,9 +238,9 @@ def kill_everything(process: subprocess.Popen[bytes], repo: Repo) -> None:
     process.communicate()
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes through /proc")
+@needs_proc
 @pytest.mark.parametrize("step", ["move-aside 1", "show 1", "hidden 1", "put-back 1", "forget 1"])
-@pytest.mark.parametrize("how", ["check-nothing", "run", "commit", "recover"])
+@pytest.mark.parametrize("how", ["run --gate g", "run", "commit", "recover"])
 def test_after_a_loss_of_power_any_command_recovers(
     armed: Repo, tmp_path: Path, step: str, how: str
 ) -> None:
@@ -242,17 +248,38 @@ def test_after_a_loss_of_power_any_command_recovers(
     before = files(armed)
     process = paused(armed, step, tmp_path / "p")
     kill_everything(process, armed)
-    if how == "commit":
-        done = armed.commit("next")
-    else:
-        args = {"check-nothing": ["run", "--gate", "g"], "recover": ["recover"]}
-        done = armed.gitgates(*args.get(how, [how]))
+    done = armed.commit("next") if how == "commit" else armed.gitgates(*how.split())
     assert done.returncode == 0, done.stderr
     assert files(armed) == before
     assert list((armed.path / ".git").glob("gitgates-index*")) == []
     if step in ("show 1", "hidden 1", "put-back 1"):
         said = (done.stdout + done.stderr).decode()
         assert "put back 1 file: a" in said
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    "verb",
+    ["check", "runs", "doctor", "init --dry-run", "journal topics"],
+)
+def test_every_verb_recovers(armed: Repo, tmp_path: Path, verb: str) -> None:
+    arm(armed)
+    before = files(armed)
+    kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
+    done = armed.gitgates(*verb.split())
+    assert files(armed) == before
+    assert b"put back 1 file: a" in done.stderr
+    assert done.returncode == (verb == "doctor")  # no hook of ours is installed as it does that
+
+
+@needs_proc
+def test_an_agents_event_without_gates_recovers(armed: Repo, tmp_path: Path) -> None:
+    arm(armed)
+    kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
+    armed.config("[gates.g]\ncommand = 'true'\n[hooks.Stop]\ngates = ['g']\n")
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(armed.path)}
+    armed.gitgates("agent-hook", "claude", stdin=json.dumps(event).encode())
+    assert (armed.path / "a").read_text() == MINE
 
 
 def test_recover_lists_and_shows_without_touching(armed: Repo, tmp_path: Path) -> None:
@@ -281,13 +308,86 @@ def test_a_text_that_was_kept_can_be_found_later(armed: Repo) -> None:
     assert shown == LINES.replace("line 2\n", "theirs\n")
 
 
-def test_a_journal_that_cannot_be_read_is_left_alone(armed: Repo, tmp_path: Path) -> None:
+@needs_proc
+@pytest.mark.parametrize("damage", [b"torn {", None])
+def test_without_its_journal_what_is_saved_is_named(
+    armed: Repo, tmp_path: Path, damage: bytes | None
+) -> None:
     arm(armed)
-    process = paused(armed, "hidden 1", tmp_path / "p")
-    kill_everything(process, armed)
-    armed.write(".git/gitgates/rescue/journal", b"torn {")
-    done = armed.gitgates("run")
+    kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
+    journal, saved = (armed.path / ".git/gitgates/rescue" / name for name in ("journal", "saved/0"))
+    if damage is None:
+        journal.unlink()
+    else:
+        journal.write_bytes(damage)
+    before = files(armed)
+    for verb in ("run", "recover", "check"):
+        done = armed.gitgates(verb)
+        assert done.returncode == 73
+        assert b"rescue/journal: cannot be read" in done.stderr
+        assert b"What was moved is in" in done.stderr
+        assert str(saved).encode() in done.stderr
+    assert armed.commit().returncode == 1
+    assert saved.read_text() == MINE
+    assert files(armed) == before
+
+
+@needs_proc
+def test_a_journal_with_another_path_moves_nothing(armed: Repo, tmp_path: Path) -> None:
+    arm(armed)
+    kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
+    journal = armed.path / ".git/gitgates/rescue/journal"
+    journal.write_bytes(journal.read_bytes().replace(b"'a'", b"'b'"))
+    done = armed.gitgates("recover")
+    assert (done.returncode, (armed.path / "b").read_text()) == (73, LINES)
+    assert b"rescue/journal: cannot be read: it is damaged" in done.stderr
+
+
+@needs_proc
+@pytest.mark.parametrize("how", ["recover", "check", "commit"])
+def test_a_damaged_file_is_not_put_back_but_kept_and_named(
+    armed: Repo, tmp_path: Path, how: str
+) -> None:
+    armed.write("b", "mine, whole\n")
+    arm(armed)
+    kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
+    os.truncate(armed.path / ".git/gitgates/rescue/saved/0", 30)
+    done = armed.commit() if how == "commit" else armed.gitgates(how)
+    assert done.returncode == (1 if how == "commit" else 73)
+    assert (armed.path / "a").read_text() == LINES
+    assert (armed.path / "b").read_text() == "mine, whole\n"
+    said = done.stderr.decode()
+    named = re.search(
+        r"`a`: yours is damaged \(30 bytes, .*\) and was not put back; .* in (\S+)", said
+    )
+    assert named, said
+    assert Path(named[1]).read_text() == MINE[:30]
+    assert "put back 1 file: b" in said
+    assert armed.gitgates("recover").stdout == b"nothing to recover\n"
+    assert armed.gitgates("recover", "--show", "a").stdout.decode() == MINE[:30]
+
+
+@needs_proc
+def test_a_saved_file_that_is_gone_is_named(armed: Repo, tmp_path: Path) -> None:
+    armed.write("b", "mine, whole\n")
+    arm(armed)
+    kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
+    (armed.path / ".git/gitgates/rescue/saved/0").unlink()
+    done = armed.gitgates("recover")
     assert done.returncode == 73
-    assert b"rescue/journal: cannot be read" in done.stderr
-    assert b"What was moved is in" in done.stderr
-    assert (armed.path / ".git/gitgates/rescue/saved").is_dir()
+    assert (armed.path / "b").read_text() == "mine, whole\n"
+    assert re.search(rb"`a`: yours is gone: there is no \S+/saved/0; in its place", done.stderr)
+    assert armed.gitgates("recover").stdout == b"nothing to recover\n"
+
+
+def test_a_gate_that_removes_a_saved_file_is_found_out(armed: Repo) -> None:
+    arm(armed, "rm .git/gitgates/rescue/saved/0")
+    done = armed.commit()
+    assert done.returncode == 1
+    assert b"`a`: yours is gone: there is no " in done.stderr
+
+
+def test_a_gate_that_removes_the_journal_takes_nothing(armed: Repo) -> None:
+    arm(armed, "rm .git/gitgates/rescue/journal")
+    assert armed.commit().returncode == 0
+    assert (armed.path / "a").read_text() == MINE

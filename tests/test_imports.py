@@ -194,7 +194,8 @@ AGENT_PARTS = {
     *("__main__", "entry", "agent", "config", "engine", "hosts", "policies", "system"),
     *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
     *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
-    *("policies.needs", "policies.session", "environ", "errors", "lifecycle", "record", "types"),
+    *("policies.needs", "policies.session", "environ", "errors", "files", "lifecycle"),
+    *("record", "types"),
     *("system.call", "system.clock", "system.git", "system.journal", "system.roots"),
     *("system.spawn", "system.alarm", "engine.limits"),
 }

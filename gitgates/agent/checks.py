@@ -15,7 +15,6 @@ from gitgates.pipeline import inside, record_skips
 from gitgates.record import Record
 from gitgates.report.feedback import Finding, Situation
 from gitgates.runner import run_plan
-from gitgates.shelter import Site, catch_up
 from gitgates.system.runs import new_run
 from gitgates.types import WARN, Event
 from gitgates.world import Deadline, Silent, World
@@ -92,9 +91,7 @@ def run_check(
 
     Raises: GitgatesError for each expected failure.
     """
-    world = world_of(place)
-    catch_up(Site(world.roots, world.git, world.env, world.say))
-    there = inside(world, check.plan.event)._replace(
+    there = inside(world_of(place), check.plan.event)._replace(
         deadline=check.deadline, logs_abs=check.logs_abs, earlier=earlier
     )
     return run_plan(check.plan, check.config, there)

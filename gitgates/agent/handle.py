@@ -6,6 +6,8 @@ debug log, and in the session's journal.
 
 from __future__ import annotations
 
+import os
+
 from gitgates.agent.place import Place, end_within, find_places, note
 from gitgates.agent.telling import (
     ENDINGS,
@@ -130,6 +132,7 @@ def _answer(place: Place) -> Answer:
     hook = next((hook for hook in config.hooks if hook.name == event), Hook(name=event))
     end_within(place, least_limit_s(hook) + more_s(config, event))
     try:
+        _heal(place)
         return _answer_configured(place, config, hook)
     except OutOfTime:
         text = f"gitgates: {event} was not checked: that took longer than the host waits"
@@ -147,6 +150,15 @@ def _answer(place: Place) -> Answer:
         return Answer(WARN, to_person=text)
     finally:
         stop_alarm()
+
+
+def _heal(place: Place) -> None:
+    """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
+    state_abs = place.roots.state_abs
+    if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
+        from gitgates.shelter import Site, catch_up  # most events run no gates
+
+        catch_up(Site(place.roots, place.git, place.env, place.say))
 
 
 def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:

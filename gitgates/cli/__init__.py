@@ -33,6 +33,9 @@ VERBS = {
     "gc": "Clear away what has grown old.",
 }
 
+# `recover` looks before it acts; `run` says even then what went wrong in the format asked for.
+_HEAL_THEMSELVES = ("recover", "run")
+
 # In click's context: all arguments, word for word, so that a verb can find its own call.
 ARGUMENTS = "gitgates.arguments"
 
@@ -90,8 +93,14 @@ class LazyGroup(click.Group):
     cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, prog_name="gitgates")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Quality gates declared once, run wherever code changes hands."""
+    verb = ctx.invoked_subcommand or ""
+    if verb not in _HEAL_THEMSELVES:
+        from gitgates.cli.places import heal  # not where only a list of verbs is wanted
+
+        heal(verb)
 
 
 def run_cli() -> int:

@@ -30,7 +30,8 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 def command(fmt: str, *, is_proof_wanted: bool) -> int:
     """Look at the configuration, and at the hooks in every worktree; say what mends the rest.
 
-    Nothing is changed. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
+    Nothing is changed, but for what every verb does first: what a killed run had hidden is put
+    back. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
     """
     env = environ.read()
     terminal = stdout()

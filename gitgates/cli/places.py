@@ -8,7 +8,7 @@ import click
 
 from gitgates import environ
 from gitgates.config.load import FILES, load
-from gitgates.errors import ConfigError, GitError
+from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.shelter import Site, catch_up
 from gitgates.system.git import Git
 from gitgates.system.roots import Roots, current_folder, find_roots
@@ -25,9 +25,25 @@ def here() -> tuple[Roots, Git]:
     """
     env = environ.read()
     roots = find_roots(current_folder(), env)
-    git = Git(cwd_abs=roots.root_abs, env=env)
-    catch_up(Site(roots, git, env, lambda text: click.echo(f"gitgates: {text}", err=True)))
-    return roots, git
+    return roots, Git(cwd_abs=roots.root_abs, env=env)
+
+
+def heal(verb: str) -> None:
+    """Put back what a killed run had hidden here, as every verb does before anything else.
+
+    Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
+    """
+    try:
+        roots, git = here()
+    except GitError:
+        return  # a verb that needs a repository says so itself
+    try:
+        catch_up(Site(roots, git, git.env, lambda text: click.echo(f"gitgates: {text}", err=True)))
+    except GitgatesError as error:
+        if verb != "doctor":
+            raise
+        if not os.path.isdir(f"{roots.state_abs}/rescue"):  # else it is one of the findings
+            click.echo(f"gitgates: {error}", err=True)
 
 
 def config_root(cwd_abs: str) -> str:

@@ -12,7 +12,7 @@ from gitgates.artifacts import save_handled
 from gitgates.cli.output import stdout
 from gitgates.cli.params import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
-from gitgates.cli.places import configuration, here
+from gitgates.cli.places import configuration, heal, here
 from gitgates.config.values import did_you_mean
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
@@ -93,6 +93,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
 
 
 def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
+    heal("run")
     roots, git = here()
     listener = _listener(wish, terminal)
     live = terminal.live and wish.fmt == "text"

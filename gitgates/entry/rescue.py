@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from gitgates import environ
-from gitgates.errors import UsageError
+from gitgates.errors import StateError, UsageError
+from gitgates.files import open_state
 from gitgates.shelter import Site, describe, recover
 from gitgates.system import gitlocks
 from gitgates.system.git import Git
@@ -32,10 +33,14 @@ def run(args: list[str]) -> int:
         env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
         roots = find_roots(root_abs, env)
     site = Site(roots, Git(cwd_abs=root_abs, env=env), env, lambda _text: None)
-    restored = recover(site, wait_s=_WAIT_S, at_once=True)
+    try:
+        restored = recover(site, wait_s=_WAIT_S, at_once=True)
+        lines = describe(restored) if restored else ()
+    except StateError as error:  # nobody hears it now
+        lines = (str(error),)
     # Killed before there was a journal, a run has only git's own lock files to be tidied up.
     held = tuple((path, int(inode)) for path, inode in zip(locks[0::2], locks[1::2], strict=True))
-    lines = (*(describe(restored) if restored else ()), *gitlocks.clear((held, int(git_pid))))
+    lines = (*lines, *gitlocks.clear((held, int(git_pid))))
     if lines:
         _leave_word(f"{roots.state_abs}/recovered", lines)
     return 0
@@ -49,5 +54,5 @@ def _makes_sense(args: list[str]) -> bool:
 
 
 def _leave_word(path_abs: str, lines: tuple[str, ...]) -> None:
-    with open(path_abs, "a", encoding="utf-8", errors="surrogateescape") as file:
-        file.write("".join(f"{line}\n" for line in lines))
+    with open(path_abs, "ab", opener=open_state) as file:
+        file.write(os.fsencode("".join(f"{line}\n" for line in lines)))

@@ -14,7 +14,7 @@ import time
 
 from gitgates.errors import GitError, StateError
 from gitgates.record import Record
-from gitgates.system.merging import fingerprint
+from gitgates.system.merging import digest, fingerprint
 from gitgates.system.moves import move_aside, place
 from gitgates.system.rescue import Entry, Journal, Rescue
 
@@ -100,7 +100,8 @@ def _plan(
                 made[folder] = None
             elif not stat.S_ISDIR(found) and not any(e.path == folder for e in entries):
                 # A file or link of the person's stands where the commit has a folder.
-                entries.append(Entry(path=folder, saved=str(len(entries))))
+                kept = digest(os.path.join(root_abs, folder))
+                entries.append(Entry(path=folder, saved=str(len(entries)), digest=kept))
                 made[folder] = None
         blocked = any(folder in made for folder in _folders(path))
         exists = not blocked and _mode(os.path.join(root_abs, path)) is not None
@@ -111,6 +112,7 @@ def _plan(
                 saved=str(len(entries)) if exists else "",
                 blob=blob,
                 mark=mark_of(rescue.at("shown", path)) if blob else (0, 0, 0, 0),
+                digest=digest(os.path.join(root_abs, path)) if exists else "",
             )
         )
     return tuple(entries), tuple(made)

@@ -6,7 +6,8 @@
     rescue/out/N       what was found in place when the person's was put back
     rescue/groups      the process groups of the gates that were started
 
-The journal is there exactly as long as something may have to be put back.
+The journal is there exactly as long as something may have to be put back. Texts without one, or
+with one that is damaged, are named and left alone.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import os
 import time
 
 from gitgates.errors import StateError
+from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system.moves import sync_folder
 
 VERSION = 1
+_MARK = b"\ncrc32 "
 
 
 class Entry(Record):
@@ -29,6 +32,7 @@ class Entry(Record):
     blob: str = ""  # what is shown in its place; empty: nothing
     # Of what is shown: inode, size, mtime_ns, mode. Where all are the same, nobody touched it.
     mark: tuple[int, int, int, int] = (0, 0, 0, 0)
+    digest: str = ""  # `merging.digest` of what is saved; empty: not known
 
 
 class Journal(Record):
@@ -54,8 +58,16 @@ class Rescue(Record):
         return "/".join((self.folder_abs, *parts))
 
     def is_in_use(self) -> bool:
-        """Tell whether there is a journal: something is hidden, or was and not put back."""
-        return os.path.exists(self.at("journal"))
+        """Tell whether something is hidden, or was and is not put back."""
+        return os.path.lexists(self.at("journal")) or bool(self.texts())
+
+    def texts(self) -> list[str]:
+        """Return the absolute path of each file, link or folder that may be somebody's."""
+        found = []
+        for name in ("saved", "out"):
+            if os.path.isdir(self.at(name)):
+                found += [self.at(name, text) for text in sorted(os.listdir(self.at(name)))]
+        return found
 
     def write(self, journal: Journal) -> None:
         """Write the journal so that it survives a loss of power.
@@ -67,9 +79,9 @@ class Rescue(Record):
             os.makedirs(self.at("out"), mode=0o700, exist_ok=True)
             fields = journal._asdict()
             fields["entries"] = [tuple(entry) for entry in journal.entries]
-            text = repr({"v": VERSION, **fields})
-            with open(self.at("journal.new"), "wb") as file:
-                file.write(text.encode("ascii", "backslashreplace"))
+            text = repr({"v": VERSION, **fields}).encode("ascii", "backslashreplace")
+            with open(self.at("journal.new"), "wb", opener=open_state) as file:
+                file.write(text + (_checksum(text) if journal.entries else b""))
                 file.flush()
                 os.fsync(file.fileno())
             os.rename(self.at("journal.new"), self.at("journal"))
@@ -88,30 +100,37 @@ class Rescue(Record):
         import ast
 
         try:
-            with open(self.at("journal"), encoding="ascii") as file:
-                fields = ast.literal_eval(file.read())
+            with open(self.at("journal"), "rb", opener=open_state) as file:
+                text, mark, rest = file.read().partition(_MARK)
+            fields = ast.literal_eval(text.decode("ascii"))
+            _check_sum(text, mark + rest, fields["entries"])
             del fields["v"]  # 1, the only one so far
             fields["entries"] = tuple(Entry(*plain) for plain in fields["entries"])
             return Journal(**fields)
         except (OSError, ValueError, SyntaxError, TypeError, KeyError, AttributeError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise StateError(
-                f"{self.at('journal')}: cannot be read: {error}",
-                f"What was moved is in {self.at('saved')}; nothing there is touched.",
+                f"{self.at('journal')}: cannot be read: {reason}",
+                "It says where the unstaged work belongs that a run had put aside. "
+                f"What was moved is in {self.at('saved')}; nothing there is touched:\n"
+                + "".join(f"    {text}\n" for text in self.texts())
+                + f"  Copy what you need to its place; then: rm -r '{self.folder_abs}'",
             ) from error
 
-    def forget(self) -> None:
-        """Take the journal away: everything is back.
+    def forget(self) -> str:
+        """Take the journal away: everything is back. Return what `discard` returns."""
+        if os.path.lexists(self.at("journal")):  # else a gate has removed it; we had read it before
+            os.unlink(self.at("journal"))
+        return self.discard()
 
-        Only what is ours goes with it. A text that is still in the folder, whatever the reason,
-        is not removed: its folder stays, under another name.
+    def discard(self) -> str:
+        """Remove what is ours.
+
+        A text that is still in the folder, whatever the reason, is not removed: the folder stays,
+        under the name that is returned.
         """
-        os.unlink(self.at("journal"))
-        self.discard()
-
-    def discard(self) -> None:
-        """Remove what was laid out, and keep the rest, if there is any."""
         if not os.path.isdir(self.folder_abs):
-            return
+            return ""
         for name in sorted(os.listdir(self.folder_abs)):
             if name not in ("saved", "out"):
                 _remove(self.at(name))
@@ -121,11 +140,14 @@ class Rescue(Record):
                     os.rmdir(self.at(name))
             os.rmdir(self.folder_abs)
         except OSError:
-            os.rename(self.folder_abs, f"{self.folder_abs}-left-{os.getpid()}-{time.time_ns()}")
+            left_abs = f"{self.folder_abs}-left-{os.getpid()}-{time.time_ns()}"
+            os.rename(self.folder_abs, left_abs)
+            return left_abs
+        return ""
 
     def note_group(self, pid: int) -> None:
         """Write down a process group, so that it can be told from another of the same number."""
-        fd = os.open(self.at("groups"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        fd = open_state(self.at("groups"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             os.write(fd, b"%d %s\n" % (pid, identity(pid)))
         finally:
@@ -134,11 +156,22 @@ class Rescue(Record):
     def groups(self) -> list[tuple[int, bytes]]:
         """Return the process groups that were written down, with their identities."""
         try:
-            with open(self.at("groups"), "rb") as file:
+            with open(self.at("groups"), "rb", opener=open_state) as file:
                 lines = [line.partition(b" ") for line in file.read().split(b"\n")[:-1]]
             return [(int(pid), who) for pid, _, who in lines]
         except (OSError, ValueError):
             return []
+
+
+def _checksum(text: bytes) -> bytes:
+    import zlib  # a run that hides nothing, only notes git's locks, does without
+
+    return _MARK + b"%08x\n" % zlib.crc32(text)
+
+
+def _check_sum(text: bytes, found: bytes, entries: object) -> None:
+    if entries and _checksum(text) != found:
+        raise ValueError("it is damaged: its checksum is wrong")
 
 
 def identity(pid: int) -> bytes:

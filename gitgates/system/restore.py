@@ -16,7 +16,7 @@ import stat
 from gitgates.errors import GitgatesError, StateError
 from gitgates.record import Record
 from gitgates.system import gitlocks
-from gitgates.system.merging import Contents, fingerprint, is_torn, merge
+from gitgates.system.merging import Contents, digest, fingerprint, is_torn, merge
 from gitgates.system.moves import move_aside, part_of
 from gitgates.system.moves import place as put
 
@@ -36,6 +36,7 @@ class Restored(Record):
 
     paths: tuple[str, ...]
     notes: tuple[str, ...]  # merges, conflicts: one line each
+    damaged: tuple[str, ...] = ()  # what could not come back as it was: one line each
 
 
 class Place(Record):
@@ -57,6 +58,7 @@ class _Restorer:
         self.keep = place.keeper.keep
         self.contents = Contents(git)
         self.paths: list[str] = []
+        self.damaged: list[str] = []
 
     def restore(self, entry: Entry, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
@@ -64,9 +66,13 @@ class _Restorer:
         _unlink(part_of(path_abs))
         self._keep_leftovers(entry, number)
         if saved_abs and not os.path.lexists(saved_abs):
+            self._look_for_lost(entry, path_abs, saved_abs)
             return  # not moved yet, or back already
         if saved_abs and _is_same(saved_abs, path_abs):
             os.unlink(saved_abs)  # linked back already, when we were killed
+            return
+        if self.place.recovering and entry.digest not in ("", digest(saved_abs)):
+            self._keep_damaged(entry, saved_abs)
             return
         self._clear_way(entry.path)
         if entry.blob and saved_abs and not self.place.recovering and _mode(path_abs) is None:
@@ -81,6 +87,25 @@ class _Restorer:
                 )
             self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
+
+    def _look_for_lost(self, entry: Entry, path_abs: str, saved_abs: str) -> None:
+        """Note a file of the person's that is neither in its place nor where it was moved to."""
+        there = "nothing is in its place"
+        if _mode(path_abs) is not None:
+            if not entry.blob or not (
+                _has_mark(path_abs, entry)
+                or (digest(path_abs) != entry.digest and self._is_ours(entry, path_abs))
+            ):
+                return
+            there = "in its place is what was being committed"
+        self.damaged.append(f"`{entry.path}`: yours is gone: there is no {saved_abs}; {there}")
+
+    def _keep_damaged(self, entry: Entry, saved_abs: str) -> None:
+        """Keep a file that is not as it was when it was moved; what is in its place stays."""
+        found = digest(saved_abs) or "no file"
+        why = f"yours is damaged ({found}; it was {entry.digest}) and was not put back"
+        self.keep(entry.path, saved_abs, why, what="what is left of it")
+        self.damaged.append(self.place.keeper.notes.pop())
 
     def _keep_leftovers(self, entry: Entry, number: int) -> None:
         """Keep what a run that was killed had taken out of this place."""
@@ -207,8 +232,9 @@ def restore(git: Git, journal: Journal, place: Place) -> Restored:
         hint = "Mend that, and run: gitgates recover"
         raise StateError("\n".join(failed), hint).with_notes(list(notes))
     place.step("forget")
-    place.rescue.forget()
-    return Restored(tuple(reversed(restorer.paths)), notes)
+    if left_abs := place.rescue.forget():
+        notes = (*notes, f"files that no run of gitgates put there are in {left_abs}")
+    return Restored(tuple(reversed(restorer.paths)), notes, tuple(restorer.damaged))
 
 
 def _remove_made(root_abs: str, path: str, made: frozenset[str]) -> None:
