@@ -113,5 +113,5 @@ def test_what_was_asked_about_in_an_earlier_prompt_is_not_asked_again() -> None:
 
 
 def test_a_session_that_has_only_read_is_not_asked() -> None:
-    assert judge(facts(acted=False)) == Ruling("passed")
+    assert judge(facts(acted=False)) == Ruling("passed", why="not-acted")
     assert judge(facts(acted=False, strict=True)).outcome == "blocked"

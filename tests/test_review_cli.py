@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,39 @@ def test_status_after_blocks_without_an_answer(agent: Agent) -> None:
         "at a stop:  the agent would be let go after 3 blocks in this prompt, with nothing new "
         "said of the review\n"
     )
+
+
+def use(agent: Agent, name: str, **tool_input: str) -> None:
+    """Have the transcript tell of a tool that was used, and ended well."""
+    stamp = datetime.now(UTC).isoformat()
+    call = {"type": "tool_use", "id": "t9", "name": name, "input": tool_input}
+    result = {"type": "tool_result", "tool_use_id": "t9", "content": "ok"}
+    with (agent.repo.path.parent / f"{agent.session}.transcript").open("a") as file:
+        for kind, content in (("assistant", call), ("user", result)):
+            record = {"type": kind, "message": {"content": [content]}, "timestamp": stamp}
+            file.write(json.dumps(record) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("tool", "named", "why"),
+    [
+        ("Bash", {"command": "make"}, ""),
+        ("Read", {"file_path": "a.py"}, "it has used no tool that may have changed anything"),
+        ("Skill", {"skill": "code-review"}, "the host's transcript tells of a review"),
+    ],
+)
+def test_status_says_what_a_stop_does(
+    agent: Agent, tool: str, named: dict[str, str], why: str
+) -> None:
+    if tool == "Skill":
+        use(agent, "Bash", command="make")
+    use(agent, tool, **named)
+    told = said(agent.repo)
+    outcome = document(agent.repo)["at_stop"]["outcome"]
+    answer = agent.stop()
+    assert outcome == ("blocked" if answer.get("decision") == "block" else "passed"), answer
+    kept = KEPT + "nothing shows that this change was reviewed\n"
+    assert told.endswith(f"at a stop:  the agent may stop: {why}\n" if why else kept)
 
 
 def test_what_other_sessions_have_written_is_left_out(agent: Agent) -> None:

@@ -9,19 +9,19 @@ from gitgates.agent.review_report import message_of, passed_text, record, settin
 from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError
-from gitgates.policies.asking import Facts, Ruling, judge
-from gitgates.policies.retry import BLOCKED, BREAKER, PASSED
+from gitgates.policies.retry import BREAKER, PASSED
 from gitgates.policies.reviews import GATE
 from gitgates.report.asking import Asked, let_go, reminder, strict
-from gitgates.review.assess import Assessment, assess
-from gitgates.review.transcript import find_review, may_have_acted
+from gitgates.review.assess import StopRequest, decide
 from gitgates.types import ALLOW, BLOCK, WARN, Answer, Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.agent.replay import Turns
+    from gitgates.policies.asking import Facts, Ruling
     from gitgates.policies.session import Fact, Session
+    from gitgates.review.assess import Assessment
     from gitgates.system.snapshot import Snapshot
     from gitgates.types import Config
 
@@ -51,16 +51,24 @@ class Look:
         if not (self._scene.now.tree and self._scene.base.tree):
             text = "gitgates: review: nothing was decided, because there is no snapshot"
             return Answer(WARN, to_person=text), None
-        found = assess(self._scene, self._evidence, strict=self._strict)
-        prompt = session.prompt_of(self._place.payload.prompt_id)
-        facts = self._facts(found, session, prompt)
-        ruling = judge(facts)
-        if ruling.outcome == BLOCKED and (told := self._told_by_transcript()):
-            self._place.journal.append(told)
-            ruling = Ruling(PASSED)
-        if ruling.outcome == PASSED:
-            return self._passed(facts, ruling), None
-        return self._refuse(found, ruling, prompt)
+        payload = self._place.payload
+        prompt = session.prompt_of(payload.prompt_id)
+        request = StopRequest(
+            strict=self._strict,
+            session=payload.session,
+            prompt=prompt,
+            blocks=(session.blocks(prompt), session.blocks()),
+            limits=self._config.breaker,
+            transcript_abs=payload.transcript_abs,
+            agent=payload.agent_id,
+        )
+        decided = decide(self._scene, self._evidence, request)
+        if decided.told:
+            how = {"how": "transcript", "name": decided.told[1] or decided.told[0]}
+            self._place.journal.append({**marker(self._place, self._scene, decided.told), **how})
+        if decided.ruling.outcome == PASSED:
+            return self._passed(decided.facts, decided.ruling), None
+        return self._refuse(decided.found, decided.ruling, prompt)
 
     def _skipped(self, by: str) -> Answer:
         record(self._place, "skip", {"gates": [GATE], "by": by})
@@ -68,40 +76,6 @@ class Look:
             return Answer()
         text = f"gitgates: review: a reviewer was asked for, and {by} has skipped that"
         return Answer(WARN, to_person=text)
-
-    def _facts(self, found: Assessment, session: Session, prompt: str) -> Facts:
-        wanted = found.change.counts if self._strict else found.change.significant
-        path_abs = self._place.payload.transcript_abs
-        return Facts(
-            strict=self._strict,
-            wanted=wanted,
-            standings=found.standings,
-            decision=found.decision,
-            decision_holds=found.decision_holds,
-            evidence=self._evidence,
-            prompt=prompt,
-            blocks=(session.blocks(prompt), session.blocks()),
-            limits=self._config.breaker,
-            acted=self._evidence.acted or (wanted and may_have_acted(path_abs)),
-            tree=self._scene.now.tree,
-        )
-
-    def _told_by_transcript(self) -> Fact | None:
-        """Return the marker of a review that only the host's transcript tells of.
-
-        One before the newest that we know of ourselves is none, and so is one before the session.
-        """
-        payload = self._place.payload
-        if self._strict or payload.agent_id:
-            return None
-        known = [one.point.stamp for one in self._evidence.markers]
-        since = max([self._scene.base.stamp, *known])
-        path_abs = payload.transcript_abs
-        told = find_review(path_abs, self._config.review, since, payload.session)
-        if told is None:
-            return None
-        fact = marker(self._place, self._scene, told)
-        return {**fact, "how": "transcript", "name": told[1] or told[0]}
 
     def _passed(self, facts: Facts, ruling: Ruling) -> Answer:
         if ruling.resets and self._config.review.mode != "require":

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def evidence_of(place: Place, facts: list[Fact]) -> Evidence:
     """Return what is known of the session's reviews, those in its other worktrees included."""
-    other = fold(elsewhere(place))
-    own = fold(facts)
-    return own.joined(other)._replace(acted=own.acted or other.acted)
+    return fold(facts).joined(fold(elsewhere(place)))
 
 
 def is_strict_here(place: Place, review: Review, evidence: Evidence) -> bool:

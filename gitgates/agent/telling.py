@@ -79,7 +79,14 @@ def new_facts(place: Place, key: str) -> list[Fact]:
         return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]
     if is_prompt:
         text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
-        facts.append({"what": "prompt", "prompt_id": payload.prompt_id, "text": text})
+        facts.append(
+            {
+                "what": "prompt",
+                "prompt_id": payload.prompt_id,
+                "text": text,
+                "transcript": payload.transcript_abs,
+            }
+        )
     return facts
 
 

@@ -6,19 +6,20 @@ import json
 
 import click
 
+from gitgates import environ
 from gitgates.cli.reviewing import Desk, call_of, for_session, open_desk
+from gitgates.environ import skipped_gates
 from gitgates.errors import OK, GitError
-from gitgates.policies.asking import Facts, Standing, judge
+from gitgates.policies.asking import Standing
 from gitgates.policies.reviews import GATE
 from gitgates.policies.session import fold
 from gitgates.report.review import Status, status_document, status_text
-from gitgates.review.assess import assess, still_holds
+from gitgates.review.assess import StopRequest, decide, still_holds
 from gitgates.system.own_change import changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.policies.reviews import Evidence, Marker
-    from gitgates.review.assess import Assessment
     from gitgates.review.survey import Survey
 
 _ENDINGS = ("Stop", "SubagentStop")
@@ -46,7 +47,7 @@ def command(context: click.Context, fmt: str, session: str | None, agent: str | 
 def _look(desk: Desk) -> Status:
     found = desk.survey()
     scene, review, evidence = found.scene, desk.config.review, desk.caller.evidence
-    assessed = assess(scene, evidence, strict=found.strict)
+    decided = decide(scene, evidence, _request(desk, strict=found.strict))
     newest = tuple(reversed(evidence.markers))
     standings = tuple(_standing(found, one) for one in newest[:_MOST_SHOWN])
     changed = {one.path for one in changes(scene.since(scene.base))}
@@ -60,8 +61,8 @@ def _look(desk: Desk) -> Status:
         base=scene.base,
         base_is_known=found.base_is_known,
         now=scene.now,
-        change=assessed.change,
-        ruling=judge(_facts(desk, found, assessed)),
+        change=decided.found.change,
+        ruling=decided.ruling,
         not_asked=_not_asked(desk, strict=found.strict),
         foreign=tuple(sorted(changed & scene.foreign)),
         standings=standings,
@@ -91,22 +92,17 @@ def _last_holds(found: Survey, evidence: Evidence) -> bool:
         return False
 
 
-def _facts(desk: Desk, found: Survey, assessed: Assessment) -> Facts:
-    """Return what an agent's stop would be judged by, if it stopped now."""
+def _request(desk: Desk, *, strict: bool) -> StopRequest:
+    """Return what the agent would ask if it stopped now."""
     here, *others = map(fold, desk.caller.facts)
     in_prompt = here.blocks(here.prompt) + sum(one.blocks(one.prompt) for one in others)
-    change = assessed.change
-    return Facts(
-        strict=found.strict,
-        wanted=change.counts if found.strict else change.significant,
-        standings=assessed.standings,
-        decision=assessed.decision,
-        decision_holds=assessed.decision_holds,
-        evidence=desk.caller.evidence,
+    return StopRequest(
+        strict=strict,
+        session=desk.caller.session,
         prompt=here.prompt,
         blocks=(in_prompt, here.blocks() + sum(one.blocks() for one in others)),
         limits=desk.config.breaker,
-        tree=found.scene.now.tree,
+        transcript_abs=desk.caller.whole.transcript_abs,
     )
 
 
@@ -115,4 +111,7 @@ def _not_asked(desk: Desk, *, strict: bool) -> str:
     asked = any(GATE in hook.gates for hook in desk.config.hooks if hook.name in _ENDINGS)
     if not asked:
         return "no hook lists the gate `review`"
+    skips = skipped_gates(environ.read())
+    if GATE in skips and not desk.config.review.required:
+        return f"{skips[GATE]} skips it here"
     return "the mode is off" if desk.config.review.mode == "off" and not strict else ""

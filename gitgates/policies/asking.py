@@ -25,6 +25,10 @@ NO_DECISION = "no-decision"
 STALE = "stale"
 OPEN_ISSUES = "issues"
 
+# Why one may stop whose change is significant and has no marker.
+NOT_ACTED = "not-acted"
+IN_TRANSCRIPT = "transcript"
+
 
 class Standing(Record):
     """A marker, and whether it still holds for what is there now."""
@@ -67,7 +71,7 @@ class Ruling(Record):
     """What becomes of it."""
 
     outcome: str  # passed, blocked, breaker
-    why: str = ""  # of a block: what is missing
+    why: str = ""  # of a block: what is missing; of a pass: one of the reasons above
     how: str = ""  # of an agent that is let go: why
     resets: bool = False  # the strict form that a prompt has asked for is over
 
@@ -79,8 +83,10 @@ def judge(facts: Facts) -> Ruling:
         return Ruling(PASSED, resets=facts.strict)
     if not facts.wanted:
         return Ruling(PASSED)
-    if facts.was_asked or not (facts.acted or facts.strict):
+    if facts.was_asked:
         return Ruling(PASSED)
+    if not (facts.acted or facts.strict):
+        return Ruling(PASSED, why=NOT_ACTED)
     how = _let_go(facts)
     if how:
         return Ruling(BREAKER, why=_missing(facts), how=how)

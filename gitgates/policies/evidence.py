@@ -4,7 +4,7 @@ Facts (`what`), beside those of policies/session.py:
 
 - `snapshot`: tree, head, note. The first one with a tree is where the session began, or what stands
   in for it: then the note says so.
-- `prompt`: text. What the person asked for, word for word.
+- `prompt`: text, transcript. What the person asked for, word for word; the host's transcript.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
 - `token`: agent, digest. What the reviewer proves with that it is the reviewer.
@@ -56,6 +56,7 @@ def fold(facts: Iterable[Fact]) -> Evidence:
         "settings": "",
         "rest": None,
         "event": "",
+        "transcript_abs": "",
     }
     for fact in facts:
         try:
@@ -96,6 +97,7 @@ def _prompt(state: Fact, fact: Fact) -> None:
         return  # delivered twice
     state["prompt_ids"].append(prompt_id)
     state["requests"].append(str(fact.get("text", "")))
+    state["transcript_abs"] = str(fact.get("transcript", ""))
 
 
 def _turned(state: Fact, fact: Fact) -> None:

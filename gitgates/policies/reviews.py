@@ -81,6 +81,7 @@ class Evidence(Record):
     acted: bool = False  # a tool was used that may have written
     settings: str = ""
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
+    transcript_abs: str = ""  # of the host, as the last prompt named it
 
     def joined(self, other: Evidence) -> Evidence:
         """Return this evidence with the reviews that were told of in another worktree.
@@ -89,7 +90,8 @@ class Evidence(Record):
         """
         markers = sorted((*self.markers, *other.markers), key=lambda one: one.point.stamp)
         decisions = sorted((*self.decisions, *other.decisions), key=lambda one: one.point.stamp)
-        return self._replace(markers=tuple(markers), decisions=tuple(decisions))
+        acted = self.acted or other.acted
+        return self._replace(markers=tuple(markers), decisions=tuple(decisions), acted=acted)
 
 
 def is_strict(review: Review, worktrees: Iterable[Evidence]) -> bool:

@@ -176,6 +176,11 @@ def _at_a_stop(status: Status) -> str:
 
 
 def _why_it_may(status: Status) -> str:
+    match status.ruling.why:
+        case why if why == asking.NOT_ACTED:
+            return "it has used no tool that may have changed anything"
+        case why if why == asking.IN_TRANSCRIPT:
+            return "the host's transcript tells of a review"
     wanted = status.change.counts if status.strict else status.change.significant
     if not wanted:
         return "nothing that counts has changed" if status.strict else "no review is needed"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from gitgates.errors import GitError
-from gitgates.policies.asking import Standing
+from gitgates.policies.asking import IN_TRANSCRIPT, Facts, Ruling, Standing, judge
+from gitgates.policies.retry import BLOCKED, PASSED
 from gitgates.policies.review import Significance, weigh
 from gitgates.record import Record
 from gitgates.review.kinds import kinds_of
+from gitgates.review.transcript import find_review, may_have_acted
 from gitgates.system.own_change import Span, changes, patch_id
 from gitgates.system.threeway import begin, take_over
 
@@ -47,6 +49,27 @@ class Scene(Record):
         return Span(self.roots, self.git, start, self.now, self.also, times)
 
 
+class StopRequest(Record):
+    """Who wants to stop, and how often that was refused."""
+
+    strict: bool
+    session: str
+    prompt: str
+    blocks: tuple[int, int]  # by all gates: in this prompt, and in the session
+    limits: tuple[int, int]
+    transcript_abs: str
+    agent: str = ""  # the sub-agent's id; empty: the main thread
+
+
+class Decided(Record):
+    """Whether an agent may stop, and what that was decided by."""
+
+    found: Assessment
+    facts: Facts
+    ruling: Ruling
+    told: tuple[str, str] | None = None  # how a review came about that only the transcript shows
+
+
 class Assessment(Record):
     """What a session has changed, and what is known of reviews of it."""
 
@@ -76,6 +99,38 @@ def assess(scene: Scene, evidence: Evidence, *, strict: bool) -> Assessment:
         return Assessment(change, standings)
     last = decided[-1]
     return Assessment(change, standings, last, compare.holds(last.point, last.patch)[0])
+
+
+def decide(scene: Scene, evidence: Evidence, request: StopRequest) -> Decided:
+    """Return whether an agent may stop, as far as reviews go; nothing is written.
+
+    Raises: GitError where git cannot compare.
+    """
+    strict, path_abs = request.strict, request.transcript_abs
+    found = assess(scene, evidence, strict=strict)
+    wanted = found.change.counts if strict else found.change.significant
+    facts = Facts(
+        strict=strict,
+        wanted=wanted,
+        standings=found.standings,
+        decision=found.decision,
+        decision_holds=found.decision_holds,
+        evidence=evidence,
+        prompt=request.prompt,
+        blocks=request.blocks,
+        limits=request.limits,
+        acted=evidence.acted or (wanted and may_have_acted(path_abs)),
+        tree=scene.now.tree,
+    )
+    ruling = judge(facts)
+    if ruling.outcome != BLOCKED or strict or request.agent:
+        return Decided(found, facts, ruling)
+    # A review before the newest marker is none that is not known, nor is one before the session.
+    since = max([scene.base.stamp, *(one.point.stamp for one in evidence.markers)])
+    told = find_review(path_abs, scene.review, since, request.session)
+    if told is None:
+        return Decided(found, facts, ruling)
+    return Decided(found, facts, Ruling(PASSED, why=IN_TRANSCRIPT), told)
 
 
 def still_holds(scene: Scene, point: Point, patch: str, *, strict: bool) -> tuple[bool, str]:
