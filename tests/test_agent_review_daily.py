@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 from review_support import document
@@ -157,6 +158,22 @@ def test_a_review_in_a_worktree_holds_where_the_commits_come_to(repo: Repo, tmp_
     agent.post("Skill", cwd=str(linked.path), tool_input={"skill": "code-review"})
     repo.git("merge", "-q", "work")
     assert agent.stop() == {}
+
+
+@pytest.mark.slow
+def test_a_worktree_that_only_the_shell_has_seen_is_asked_for_when_it_is_merged(
+    repo: Repo, tmp_path: Path
+) -> None:
+    agent = begin(repo, REVIEW)
+    agent.pre("Bash", tool_input={"command": "git worktree add ../side; cd ../side; …"})
+    repo.git("worktree", "add", "-q", "-b", "side", "../side")
+    side = Repo(tmp_path / "side")
+    side.write("a.py", LINES)
+    side.commit_all("work")
+    repo.git("merge", "-q", "side")
+    repo.git("worktree", "remove", "../side")
+    repo.git("branch", "-qd", "side")
+    assert "`a.py` +60" in reason(agent.stop())
 
 
 def test_instructions_run_where_the_change_is(repo: Repo, tmp_path: Path) -> None:

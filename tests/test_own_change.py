@@ -387,14 +387,34 @@ def test_the_second_in_which_the_session_began_is_looked_at_closely(repo: Repo) 
     assert watched.lines() == {"other.py": (500, 0)}
 
 
-def test_a_worktree_of_the_same_session_is_its_own(watched: Watched, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["--ff-only", "--no-ff"])
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_is_merged_from_a_worktree_made_since_is_own(
+    watched: Watched, tmp_path: Path, how: str, *, gone: bool
+) -> None:
     repo = watched.repo
     repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     work(Repo(tmp_path / "side"))
-    repo.git("merge", "-q", "--no-ff", "--no-edit", "side")
+    assert watched.lines() == {}  # it counts when it comes
+    repo.git("merge", "-q", how, "--no-edit", "side")
+    if gone:
+        repo.git("worktree", "remove", str(tmp_path / "side"))
+        repo.git("branch", "-qD", "side")
+    assert watched.lines() == OWN
+
+
+def test_what_is_merged_from_a_worktree_that_was_there_is_others(
+    filled: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_ago(monkeypatch)
+    filled.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    right_now(monkeypatch)
+    watched = Watched(filled)
+    work(Repo(tmp_path / "side"))
+    filled.git("merge", "-q", "--no-ff", "--no-edit", "side")
     span = watched.span()
     assert changes(span) == ()
-    found = changes(span._replace(also=(f"{repo.path}/.git/worktrees/side",)))
+    found = changes(span._replace(also=(f"{filled.path}/.git/worktrees/side",)))
     assert [(one.path, one.added) for one in found] == [("own.py", 20)]
 
 

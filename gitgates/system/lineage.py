@@ -19,6 +19,7 @@ from gitgates.system import reflog, threeway
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import TypeAlias
 
     from gitgates.system.git import Git
@@ -42,7 +43,7 @@ class Span(Record):
     start: Point
     now: Point
     # The git folders of other worktrees that the same session has worked in: commits of theirs
-    # are its own. Of any other worktree they are somebody else's.
+    # are its own. Of any other worktree that was there at the start they are somebody else's.
     also: tuple[str, ...] = ()
     # When the session had nothing to do, from and until. What others did then is in `start`, file
     # by file; so is what they committed then, where it is not the session's own work.
@@ -177,19 +178,50 @@ def _history(git: Git, tips: tuple[str, ...], after: str) -> History:
 
 
 def _own(past: _Past, history: History) -> frozenset[str]:
-    """Return the commits that the session has made: where no log tells, by the name and time."""
-    if past.is_told:
-        return past.own
-    asked = past.work.git.ask("var", "GIT_COMMITTER_IDENT")
-    if asked.exit_status or not history:
-        return past.own.union(history)
+    """Return the commits that the session has made.
+
+    The log of its HEAD tells. What has come over from elsewhere is its own, too, where it was
+    committed since the start, as in a worktree that it made by a shell command; not what comes from
+    a remote, nor from a worktree that was there before. Where no log tells, the committer must.
+    """
+    unknown = history.keys() - past.own
+    made = _committed_since(past, unknown) if unknown else frozenset[str]()
+    if made and past.is_told:
+        names = "".join(f"{one}\n" for one in made).encode()
+        local = past.work.git.out("rev-list", "--not", "--remotes", "--not", "--stdin", stdin=names)
+        made = made.intersection(local.decode().split()) - _made_beside(past.span)
+    return past.own | made
+
+
+def _committed_since(past: _Past, commits: Collection[str]) -> frozenset[str]:
+    """Return those of some commits that were committed since the start.
+
+    Where no log tells what was made here, under the user's name alone.
+    """
+    git, start = past.work.git, past.span.start
+    asked = git.ask("var", "GIT_COMMITTER_IDENT")
+    if asked.exit_status and not past.is_told:
+        return frozenset(commits)
     us = os.fsdecode(asked.stdout).rpartition("<")[2].partition(">")[0]
-    names = "".join(f"{one}\n" for one in history).encode()
+    names = "".join(f"{one}\n" for one in commits).encode()
     shown = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct %ce")
-    listed = os.fsdecode(past.work.git.out("rev-list", *shown, stdin=names)).splitlines()
-    since = int(past.span.start.stamp) - 1
+    listed = os.fsdecode(git.out("rev-list", *shown, stdin=names)).splitlines()
     told = [line.split(" ", 2) for line in listed]
-    return past.own.union(one for one, stamp, who in told if who == us and int(stamp) >= since)
+    entries = [
+        reflog.Entry(new=one, stamp=int(stamp), message="commit")
+        for one, stamp, who in told
+        if int(stamp) >= int(start.stamp) - 1 and (past.is_told or who == us)
+    ]
+    return reflog.made_in(tuple(entries), f"{past.span.roots.common_dir_abs}/objects", start)
+
+
+def _made_beside(span: Span) -> frozenset[str]:
+    """Return the commits made in other worktrees that were there when the session began."""
+    roots = span.roots
+    folders = {os.path.dirname(state_abs) for state_abs in roots.states_abs[1:]}
+    logs = [reflog.read(folder) for folder in folders.difference(span.also)]
+    older = [log for log in logs if log and log[0].stamp < int(span.start.stamp)]
+    return frozenset(entry.new for log in older for entry in reflog.since(log, span.start))
 
 
 def _with_others(work: Work, anchor: Point, known: tuple[History, frozenset[str]]) -> str:

@@ -124,6 +124,18 @@ def test_commits_and_rebases_hide_nothing_and_void_nothing(tmp_path: Path) -> No
     assert (scene.at("theirs.txt")).exists()
 
 
+def test_a_worktree_made_filled_and_merged_by_the_shell_is_asked_for(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    work = bash(
+        "git worktree add -q -b side ../side && cd ../side && seq 60 > a.py && git add a.py && "
+        "git -c user.name=a -c user.email=a@b.c commit -qm work && cd - && git merge -q side && "
+        "git worktree remove ../side && git branch -qd side"
+    )
+    run = scene.run(work, "1", bash(DONE), "2")
+    assert "`a.py` +60" in run.told(2)
+    assert (blocks(run), run.results[-1]["result"]) == (1, "2")
+
+
 def test_no_review_needed(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     skip = bash("cd . && gitgates review skip --reason 'made by a tool'")
