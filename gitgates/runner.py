@@ -21,7 +21,7 @@ from gitgates.system.index import CommittedIndex, named_index
 from gitgates.system.proc import Child, Group
 from gitgates.system.signals import SignalPipe
 from gitgates.system.spawn import argument_limit, find_runner
-from gitgates.types import STOP, Command, Config, Decision, Ending, Gate, GateResult, Plan
+from gitgates.types import ALLOW, STOP, Command, Config, Decision, Ending, Gate, GateResult, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ class _Job:
         self.shell = commands[0].shell
 
 
+class InterruptedRun(Interrupted):
+    """A signal ended the run; `decision` holds how gates ended until then, and decides nothing."""
+
+    def __init__(self, message: str, plan: Plan, decision: Decision) -> None:
+        super().__init__(message)
+        self.plan = plan
+        self.decision = decision
+
+
 def run_plan(
     plan: Plan, config: Config, world: World, as_committed: Planner | None = None
 ) -> Decision:
@@ -59,7 +68,7 @@ def run_plan(
     `as_committed` makes the plan anew where the configuration itself was among what is hidden: what
     is committed is checked as it says itself, not as an edit that is not part of it says.
 
-    Raises: Interrupted after a signal, when every process that was started is gone.
+    Raises: InterruptedRun after a signal, when every process that was started is gone.
     """
     hides = choose_view(plan.event, plan.hook) == "hide"
     locks = not (world.is_nested or world.in_checkout)
@@ -68,7 +77,8 @@ def run_plan(
         def look() -> None:
             signals.drain()
             if signals.received:
-                raise Interrupted(f"interrupted by signal {signals.received[0]} while waiting")
+                text = f"interrupted by signal {signals.received[0]} while waiting"
+                raise InterruptedRun(text, plan, Decision(verdict=ALLOW, not_run=plan.listed))
             if world.deadline and not world.deadline.left_s():
                 raise LockError("the working tree was in use by another run for too long")
 
@@ -117,7 +127,8 @@ class _Run:
     def loop(self, group: Group) -> Decision:
         while True:
             if group.interrupted_by and not self.jobs:
-                raise Interrupted(_say_interrupted(group.interrupted_by, self.results))
+                text = _say_interrupted(group.interrupted_by, self.results)
+                raise InterruptedRun(text, self.plan, self._so_far())
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
                 results = tuple(self.results.items())
@@ -129,6 +140,12 @@ class _Run:
                     self._start(due, group)
             if child := group.wait():
                 self._ended(child, group)
+
+    def _so_far(self) -> Decision:
+        walk = advance(self.plan, self.results)
+        met = {visit.result.gate for visit in walk.visits}
+        rest = tuple(name for name in self.plan.listed if name not in met)
+        return Decision(verdict=walk.verdict, visits=walk.visits, not_run=rest)
 
     def close(self) -> None:
         if self.index:

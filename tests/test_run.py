@@ -424,6 +424,60 @@ def test_a_signal_ends_the_gates_and_decides_nothing(
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
+def interrupted(repo: Repo, tmp_path: Path, *args: str) -> tuple[bytes, int]:
+    """Run three gates and interrupt the second; return what was said, and the exit status."""
+    repo.config(
+        "[gates.first]\ncommand = 'true'\n[gates.last]\ncommand = 'true'\n"
+        f"[gates.slow]\ncommand = 'mkdir {tmp_path}/began; sleep 60'\n"
+        "[hooks.manual]\ngates = ['first', 'slow', 'last']\n"
+    )
+    command = [sys.executable, "-m", "gitgates", "run", *args]
+    process = subprocess.Popen(
+        command, cwd=repo.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not (tmp_path / "began").exists():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=30)
+    return said, process.returncode
+
+
+ENDED = [("first", "passed"), ("slow", "killed")]
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_tells_what_is_known_as_json_and_junit(
+    repo: Repo, tmp_path: Path
+) -> None:
+    junit = tmp_path / "junit.xml"
+    said, status = interrupted(repo, tmp_path, "--format", "json", "--junit", str(junit))
+    document = json.loads(said)
+    assert [(gate["name"], gate["status"]) for gate in document["gates"]] == ENDED
+    assert document["not_run"] == ["last"]
+    assert (status, document["exit_status"], document["verdict"]) == (130, 130, None)
+    assert document["error"]["message"].startswith("interrupted by signal 15 while `slow` ran")
+    cases = ET.parse(junit).getroot().iter("testcase")
+    found = [(case.get("name"), [(end.tag, end.get("message")) for end in case]) for case in cases]
+    assert [name for name, _ends in found] == ["first", "slow", "last"]
+    assert [ends[0][0] if ends else "" for _name, ends in found] == ["", "error", "skipped"]
+    assert found[2][1] == [("skipped", "the run was interrupted")]
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on_counting_its_lines(repo: Repo, tmp_path: Path) -> None:
+    said, status = interrupted(repo, tmp_path, "--format", "jsonl")
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    last = lines[-1]
+    assert (status, last["event"], last["verdict"], last["not_run"]) == (
+        130,
+        "run-failed",
+        None,
+        ["last"],
+    )
+    assert [(gate["name"], gate["status"]) for gate in last["gates"]] == ENDED
+
+
 def test_run_inside_its_own_gate_does_not_loop(repo: Repo) -> None:
     repo.config(
         f"[gates.again]\ncommand = '{sys.executable} -m gitgates run'\n"

@@ -22,10 +22,10 @@ from gitgates.lifecycle import HOOK_POINTS
 from gitgates.pipeline import Handled, handle, inside, is_running_here, record_skips
 from gitgates.record import Record
 from gitgates.report.console import Console
-from gitgates.report.document import error_document, run_document
+from gitgates.report.document import error_document, interrupted_document, run_document
 from gitgates.report.jsonl import JsonLines
 from gitgates.report.text import Style
-from gitgates.runner import run_plan
+from gitgates.runner import InterruptedRun, run_plan
 from gitgates.types import Config, Decision, Hook, Plan
 from gitgates.world import Silent, World
 
@@ -79,28 +79,36 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
         verbose=bool(options.pop("verbose")),
     )
     wish = Wish(**options, style=style)
-    if wish.fmt == "text":
-        return _run(wish, selection, terminal)
+    listener = _listener(wish, terminal)
     try:
-        return _run(wish, selection, terminal)
+        return _run(wish, selection, listener, terminal)
     except errors.GitgatesError as error:
         document = error_document(error.message, error.hint, error.exit_status)
-        if wish.fmt == "jsonl":
-            JsonLines(terminal).write("run-failed", document)
-        else:
-            terminal.write(json.dumps(document, indent=2).encode() + b"\n")
+        if isinstance(error, InterruptedRun):
+            document = interrupted_document(document, error.decision, error.plan)
+        match listener:
+            case Console():
+                pass
+            case JsonLines():
+                listener.failed(document)
+            case _:
+                terminal.write(json.dumps(document, indent=2).encode() + b"\n")
         raise
 
 
-def _run(wish: Wish, selection: Selection, terminal: Terminal) -> int:
+def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Terminal) -> int:
     heal("run")
     roots, git = here()
-    listener = _listener(wish, terminal)
     live = terminal.live and wish.fmt == "text"
     world = World(roots, git, git.env, listener, wants_ticks=live)
     began_s = time.time()
     handle_wish = _handle_staged if selection.staged else _handle
-    handled = handle_wish(wish, selection, world)
+    try:
+        handled = handle_wish(wish, selection, world)
+    except InterruptedRun as error:
+        if wish.junit:
+            _write_junit(wish.junit, error.decision, error.plan)
+        raise
     if handled.plan is None or handled.decision is None:
         click.echo(f"gitgates: {handled.note}", err=True)
         return errors.OK

@@ -30,6 +30,11 @@ def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
     }
 
 
+def interrupted_document(error: dict[str, Any], decision: Decision, plan: Plan) -> dict[str, Any]:
+    """Return a run that a signal ended: its `error_document`, and how gates ended until then."""
+    return {**run_document(decision, plan), **error}
+
+
 def error_document(message: str, hint: str, exit_status: int) -> dict[str, Any]:
     """Return a run that came to no decision."""
     error = {"message": _text(message), "hint": _text(hint)}

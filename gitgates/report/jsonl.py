@@ -43,12 +43,20 @@ class JsonLines:
 
     def closing(self, decision: Decision, plan: Plan) -> None:
         """Write what was decided."""
-        document = run_document(decision, plan)
-        document["gates"] = [
-            {key: gate[key] for key in ("name", "status", "verdict", "action")}
-            for gate in document["gates"]
-        ]
-        self.write("run-ended", document)
+        self._end("run-ended", run_document(decision, plan))
+
+    def failed(self, document: dict[str, Any]) -> None:
+        """Write why nothing was decided."""
+        self._end("run-failed", document)
+
+    def _end(self, event: str, document: dict[str, Any]) -> None:
+        """Write the last line; what else there is to say of each gate, its own line has said."""
+        if "gates" in document:
+            document["gates"] = [
+                {key: gate[key] for key in ("name", "status", "verdict", "action")}
+                for gate in document["gates"]
+            ]
+        self.write(event, document)
 
     def write(self, event: str, fields: dict[str, Any]) -> None:
         """Write one line."""

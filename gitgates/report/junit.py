@@ -45,7 +45,8 @@ def _case(visit: Visit, plan: Plan) -> ET.Element:
 
 def _not_run(name: str, decision: Decision, plan: Plan) -> ET.Element:
     case = _element(name, plan, 0.0)
-    ET.SubElement(case, "skipped", message=f"the run ended at {decision.asked}")
+    end = f"ended at {decision.asked}" if decision.asked else "was interrupted"
+    ET.SubElement(case, "skipped", message=f"the run {end}")
     return case
 
 
