@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 COLD = (
     *("cli/", "install/", "discover", "convert", "doctor", "system/objects.py"),
     *("config/edit.py", "config/insert.py", "config/render.py"),  # write settings, with tomlkit
+    "policies/weakening/yaml.py",  # who reviews
 )
 
 # what is held back → the places that may use it

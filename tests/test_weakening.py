@@ -17,7 +17,6 @@ from gitgates.config.load import checked
 from gitgates.policies.weakening.agents import find_in_agent_settings
 from gitgates.policies.weakening.find import Finding, Pair, find
 from gitgates.policies.weakening.gates import compare_gates
-from gitgates.policies.weakening.yaml import parse
 from gitgates.review.weakening import weakened
 from gitgates.system.git import Git
 from gitgates.system.own_change import Span
@@ -192,29 +191,6 @@ def test_the_reviewers_orders() -> None:
 
     assert told("reviewer") == ["the reviewer's orders: changed"]
     assert told("worker") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("a: 1\nb:\n  c: x # y\n", {"a": "1", "b": {"c": "x"}}),
-        ("a:\n- 1\n- 'b # c'\nd: [x, \"y\"]\n", {"a": ["1", "b # c"], "d": ["x", "y"]}),
-        (
-            "a:\n  - b: 1\n    c:\n      - d\n  - b: 2\n",
-            {"a": [{"b": "1", "c": ["d"]}, {"b": "2"}]},
-        ),
-        ("run: |\n  one\n  two\nnext: >-\n  x\n", {"run": "one\ntwo", "next": "x"}),
-        (
-            "---\n# c\n\nA/B:\n  On: {x: 1, y: 2}\n...\nrest: 1\n",
-            {"A/B": {"On": {"x": "1", "y": "2"}}},
-        ),
-        ("", ""),
-        ("- - a\n  - b\n- c\n", [["a", "b"], "c"]),
-        ("a: b\n   odd\nc: d\n", {"a": "b"}),
-    ],
-)
-def test_reads_yaml_as_settings_use_it(text: str, wanted: object) -> None:
-    assert parse(text) == wanted
 
 
 @pytest.fixture

@@ -417,6 +417,68 @@ WEAKER: tuple[Case, ...] = (
         ((".pre-commit-config.yaml", F.SETTING, "hooks[].id: - ruff-format"),),
     ),
     (
+        "a list in brackets, over several lines",
+        (
+            (
+                ".golangci.yml",
+                "linters:\n  enable: [\n    errcheck,\n    govet,\n  ]\n",
+                "linters:\n  enable: [\n    errcheck,\n  ]\n",
+            ),
+        ),
+        ((".golangci.yml", F.SETTING, "linters.enable: - govet"),),
+    ),
+    (
+        "what follows a text over two lines",
+        (
+            (
+                ".rubocop.yml",
+                "A:\n  Description: one\n    two\nB:\n  'Max': &max 10\nC: {Max: *max}\n",
+                "A:\n  Description: one\n    two\nB:\n  'Max': &max 99\nC: {Max: *max}\n",
+            ),
+        ),
+        (
+            (".rubocop.yml", F.SETTING, "B.Max: 10 → 99"),
+            (".rubocop.yml", F.SETTING, "C.Max: 10 → 99"),
+        ),
+    ),
+    (
+        "hooks that run by hand only, over several lines",
+        (
+            (
+                ".pre-commit-config.yaml",
+                HOOKS,
+                but(
+                    HOOKS,
+                    ("id: mypy\n", "id: mypy\n        stages: [\n          manual,\n        ]\n"),
+                ),
+            ),
+        ),
+        ((".pre-commit-config.yaml", F.SETTING, "mypy: runs by hand only"),),
+    ),
+    (
+        "settings that are no YAML any more",
+        ((".rubocop.yml", "A: {Max: 1}\n", "A: {Max: 1\n"),),
+        (
+            (
+                ".rubocop.yml",
+                F.SETTING,
+                "cannot be read as YAML any more, and was not compared: while",
+            ),
+        ),
+    ),
+    (
+        "settings that stand for billions",
+        (
+            (
+                ".rubocop.yml",
+                "A: 1\n",
+                "a0: &a0 [x, x]\n"
+                + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
+            ),
+        ),
+        ((".rubocop.yml", F.SETTING, "any more, and was not compared: more than 100000 values"),),
+    ),
+    (
         "jest's threshold",
         (
             (
@@ -471,6 +533,22 @@ WEAKER: tuple[Case, ...] = (
         "CI no longer on pull requests",
         ((".github/workflows/ci.yml", CI, but(CI, ("  pull_request:\n", ""))),),
         ((".github/workflows/ci.yml", F.CI, "does not run on `pull_request`"),),
+    ),
+    (
+        "CI no longer on pull requests, in brackets",
+        (
+            (
+                ".github/workflows/ci.yml",
+                "on: [push,\n  pull_request]\njobs: {}\n",
+                "on: [push]\njobs: {}\n",
+            ),
+        ),
+        ((".github/workflows/ci.yml", F.CI, "does not run on `pull_request`"),),
+    ),
+    (
+        "a workflow that is no YAML",
+        ((".github/workflows/ci.yml", "on: push\n", "on: [push\n"),),
+        ((".github/workflows/ci.yml", F.CI, "cannot be read as YAML, and was not compared"),),
     ),
     (
         "a workflow deleted",

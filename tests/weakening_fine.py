@@ -280,6 +280,38 @@ FINE: tuple[tuple[str, Files], ...] = (
         ),
     ),
     (
+        "a list written in another way",
+        (
+            (
+                ".golangci.yml",
+                "linters:\n  enable: [a,\n    b]\n",
+                "linters:\n  enable:\n  - b\n  - a\n",
+            ),
+        ),
+    ),
+    (
+        "a text wrapped",
+        ((".rubocop.yml", "A:\n  Reason: one two\n", "A:\n  Reason: one\n    two\n"),),
+    ),
+    (
+        "a value quoted",
+        ((".rubocop.yml", "A: {Max: 10}\n", "A:\n  'Max': \"10\"\n"),),
+    ),
+    (
+        "a value named once",
+        ((".rubocop.yml", "A: {Max: 10}\nB: {Max: 10}\n", "A: {Max: &m 10}\nB: {Max: *m}\n"),),
+    ),
+    (
+        "events of a workflow written in another way",
+        (
+            (
+                ".github/workflows/ci.yml",
+                "on:\n  push:\n  pull_request:\n",
+                "on: [push,\n  pull_request]\n",
+            ),
+        ),
+    ),
+    (
         "a linter more",
         ((".golangci.yml", "linters:\n  enable:\n  - a\n", "linters:\n  enable: [a, b] # both\n"),),
     ),

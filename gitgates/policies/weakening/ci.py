@@ -9,6 +9,7 @@ from collections import Counter
 from gitgates.policies.weakening.finding import BYPASSED, CI, HIDDEN, Finding
 from gitgates.policies.weakening.languages import is_test_name
 from gitgates.policies.weakening.source import read_side
+from gitgates.policies.weakening.yaml import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ _COMMAND = re.compile(
     r"^(?:-\s+)?(?:(?:run|uses|script|command|entry|sh)\s*:\s*[|>]?[+-]?\s*)?(.*)$"
 )
 _KEY = re.compile(r"^(?:-\s+)?(?!run|uses|script|command|entry)[\w.-]+\s*:")
-_TRIGGER = re.compile(
-    r"^\s{1,4}(pull_request|push|merge_group|schedule):|^on:\s*\[?([\w, ]+)", re.MULTILINE
-)
+_YAML = re.compile(r"\.ya?ml$")
 _LONGEST = 2000  # characters of a line; what is longer is no command that a person wrote
 _ATTRIBUTE = re.compile(r"\s(?:linguist-(?:generated|vendored)(?!=false)|-diff|binary)(?:\s|=|$)")
 _SCRIPT = re.compile(
@@ -132,16 +131,29 @@ def _commands(content: bytes | None) -> Iterable[str]:
 
 def _triggers(pair: Pair) -> Iterable[Finding]:
     """Yield events that a workflow hears of no more."""
-    if pair.before is None or pair.after is None:
+    if pair.before is None or pair.after is None or not _YAML.search(pair.path):
         return
-    for event in sorted(_events(pair.before) - _events(pair.after)):
+    if pair.before == pair.after:
+        return
+    try:
+        before = _events(pair.before)
+    except ValueError:
+        before = None
+    try:
+        after = _events(pair.after)
+    except ValueError as error:
+        yield Finding(pair.path, CI, f"cannot be read as YAML, and was not compared: {error}")
+        return
+    if before is None:
+        yield Finding(pair.path, CI, "could not be read as YAML before, and was not compared")
+        return
+    for event in sorted(before - after):
         yield Finding(pair.path, CI, f"does not run on `{event}` any more")
 
 
 def _events(content: bytes) -> set[str]:
-    text = read_side(content.decode("utf-8", "replace"), "hash").text
-    head = text.partition("\njobs:")[0]
-    found: set[str] = set()
-    for match in _TRIGGER.finditer(head):
-        found |= {match[1]} if match[1] else set(re.findall(r"\w+", match[2]))
-    return found
+    table = parse(content.decode("utf-8", "replace"))
+    events = table.get("on", "") if isinstance(table, dict) else ""
+    if isinstance(events, str):
+        return {events} - {""}
+    return {one for one in events if isinstance(one, str)}

@@ -29,7 +29,10 @@ def find_manual(pair: Pair) -> list[Finding]:
 
 def _stages(content: bytes) -> dict[str, tuple[str, ...]]:
     """Return the stages of each hook, by its id; empty where it runs at all of them."""
-    table = parse(content.decode("utf-8", "replace"))
+    try:
+        table = parse(content.decode("utf-8", "replace"))
+    except ValueError:
+        return {}  # settings.py says so
     if not isinstance(table, dict):
         return {}
     default = _texts(table.get("default_stages", ""))

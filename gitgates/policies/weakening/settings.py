@@ -69,7 +69,7 @@ class _Change(Record):
 def find_in_settings(pair: Pair) -> list[Finding]:
     """Return what has become weaker in one file that configures a tool."""
     tool = tool_of(pair.path) or tool_of(pair.old_path)
-    if tool is None:
+    if tool is None or pair.before == pair.after:
         return []
     if pair.after is None or tool_of(pair.path) is None:
         return [_finding(pair, "deleted" if pair.after is None else f"{pair.was} renamed")]
@@ -77,14 +77,21 @@ def find_in_settings(pair: Pair) -> list[Finding]:
     after = pair.after.decode("utf-8", "replace")
     if tool.kind in ("lines", "ignored"):
         return _find_in_lines(pair, tool, before, after)
+    kind, old = tool.kind.upper(), {}
     try:
         old = read_settings(before, tool) if before is not None else {}
     except (ValueError, RecursionError):
-        old = {}
+        before = None
+        unread = f"could not be read as {kind} before, and was not compared"
+    else:
+        unread = ""
     try:
         new = read_settings(after, tool)
-    except (ValueError, RecursionError):
-        return [_finding(pair, f"cannot be read as {tool.kind.upper()} any more")] if old else []
+    except (ValueError, RecursionError) as error:
+        again = " any more" if before is not None else ""
+        return [_finding(pair, f"cannot be read as {kind}{again}, and was not compared: {error}")]
+    if unread:
+        return [_finding(pair, unread)]
     return [_finding(pair, text) for text in _compare(old, new)]
 
 
