@@ -81,6 +81,9 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
 
 
 def _say(text: str) -> None:
+    from gitgates.clean import visible  # only trouble is said
+
+    text = visible(text)
     try:
         if sys.stdout:
             sys.stdout.flush()

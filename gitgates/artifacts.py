@@ -8,6 +8,7 @@ import time
 
 from gitgates.record import Record
 from gitgates.report.artifact import Attempt, add_attempt, is_sound, outcome_of, summary
+from gitgates.report.text import as_bytes, shown
 from gitgates.system import run_files, runs
 
 TYPE_CHECKING = False
@@ -99,7 +100,7 @@ def save_handled(handled: Handled, state_abs: str, began_s: float) -> bytes:
     if handled.plan is None or handled.decision is None or handled.config is None:
         return b""
     ran = Ran(handled.plan.event, handled.config, handled.decision, state_abs, began_s)
-    return b"".join(os.fsencode(f"gitgates: {note}\n") for note in save_run(ran).notes)
+    return b"".join(as_bytes(f"gitgates: {shown(note)}\n") for note in save_run(ran).notes)
 
 
 def _known(place: Place, notes: list[str]) -> dict[str, Any] | None:

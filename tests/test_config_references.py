@@ -66,7 +66,7 @@ def test_what_is_missing_is_deferred() -> None:
         "`STOP` is an action; a hook lists gates.\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `zzz` is not defined. "
         "Define it, with a command, or take the name out.\n"
-        "gitgates.toml: hooks.pre-commit.gates: gate `\\u001b` is not defined. "
+        "gitgates.toml: hooks.pre-commit.gates: gate `\\x1b` is not defined. "
         "Define it, with a command, or take the name out."
     )
 

@@ -223,7 +223,7 @@ def test_a_terminal_that_cannot_show_a_character(repo: Repo) -> None:
         (["post", "", "-m", "x"], b"", "the topic is empty"),
         (["post", b"a\xff", "-m", "x"], b"", r"`a\udcff` is no UTF-8"),
         (["post", "a", "-m", "x", "--ref", "no\x1b[2J"], b"", r"no message `no\x1b[2J` to refer"),
-        (["show", "nope\x1b[2J"], b"", "no message `nope`"),
+        (["show", "nope\x1b[2J"], b"", r"no message `nope\x1b[2J`"),
         (["read"], b"", "Missing argument 'TOPIC'"),
         (["pots"], b"", "No such command 'pots'"),
     ],

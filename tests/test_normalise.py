@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gitgates.clean import plain, plain_line
 from gitgates.engine.normalise import normalise
-from gitgates.engine.plain import plain, plain_line
 
 REMOVED = [
     ("\x1b[1;31mred\x1b[0m", "red"),
@@ -83,7 +83,7 @@ PLAIN = [
     (b"nul\x00 bell\x07 back\x08", "nul bell back"),
     ("rtl \u202eabc\u202c zero\u200bwidth tag\U000e0041".encode(), "rtl abc zerowidth tag"),
     (b"\xff not utf-8", "\ufffd not utf-8"),
-    (b"\x1b]0;a title without an end\nnext", "\nnext"),
+    (b"\x1b]0;a title without an end\nnext", "0;a title without an end\nnext"),
     (b"\x1b(B\x1b[mtext\x1b", "text"),
     ("line\u2028separator".encode(), "line\nseparator"),
     (b"\ttab stays", "\ttab stays"),

@@ -7,6 +7,7 @@ import json
 import click
 
 from gitgates import environ, errors
+from gitgates.clean import utf8, visible, visible_line
 from gitgates.cli.output import stdout
 from gitgates.doctor.examine import examine
 from gitgates.doctor.finding import Finding
@@ -62,7 +63,7 @@ def _json(findings: list[Finding], *, ok: bool) -> str:
         "version": _VERSION,
         "ok": ok,
         "findings": [
-            {key: _utf8(value) for key, value in finding._asdict().items()} for finding in findings
+            {key: utf8(value) for key, value in finding._asdict().items()} for finding in findings
         ],
     }
     return json.dumps(document, indent=2) + "\n"
@@ -74,9 +75,9 @@ def _text(findings: list[Finding], *, colour: bool) -> str:
         word = f"{finding.severity:<8}"
         if colour:
             word = f"\x1b[{_COLOURS[finding.severity]}m{word}\x1b[0m"
-        lines.append(f"{word} {finding.where}: {finding.what}")
+        lines.append(f"{word} {visible_line(finding.where)}: {visible_line(finding.what)}")
         if finding.mend:
-            lines += [f"         {line.strip()}" for line in finding.mend.splitlines()]
+            lines += [f"         {visible(line.strip())}" for line in finding.mend.split("\n")]
     return "\n".join([*lines, _summary(findings)]) + "\n"
 
 
@@ -90,8 +91,3 @@ def _summary(findings: list[Finding]) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _utf8(text: str) -> str:
-    # A name that is not UTF-8 has surrogates, which no JSON reader takes.
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -6,6 +6,7 @@ import difflib
 
 import click
 
+from gitgates.cli.output import dump
 from gitgates.config.replace import save
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def finish(root_abs: str, edit: Edit, *, dry_run: bool) -> None:
     """Write an edit and say what changed; in a dry run print the difference and nothing else."""
     if dry_run:
-        click.echo(difference(edit), nl=False)
+        dump(difference(edit))
     elif edit.before != edit.after:
         save(root_abs, edit)
         click.echo(f"{edit.file}: {summary(edit)}")

@@ -6,8 +6,7 @@ import json
 import sys
 import unicodedata
 
-from gitgates.report.artifact_summary import cleaned
-from gitgates.report.escapes import tame
+from gitgates.clean import tame, visible_line
 from gitgates.system.message_stamps import when
 from gitgates.system.message_words import places
 
@@ -22,21 +21,18 @@ _SNIPPET = 160
 _BEFORE = 60  # of that, what stands before the first word that was searched
 _NEAR = 30
 _SHORT_COMMIT = 12
-# Overrides and isolates of the direction of writing: they move what stands beside them.
-_TURNS = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def write(parts: Iterable[str]) -> None:
-    """Write texts to standard output, with escapes where it cannot show a character."""
-    stdout = sys.stdout
+    """Write texts to standard output."""
     for part in parts:
-        stdout.buffer.write(part.encode(stdout.encoding or "utf-8", "backslashreplace"))
+        sys.stdout.write(part)
 
 
 def message_text(message: Message) -> str:
     """Return a whole message."""
     plain = tame(message.text.encode("utf-8", "replace"), colour=False).decode()
-    lines = plain.translate(_TURNS).split("\n")
+    lines = plain.split("\n")
     body = "".join(f"    {line}".rstrip() + "\n" for line in lines)
     return f"{_head(message)}  {_standing(message)}\n\n{body}\n"
 
@@ -77,7 +73,7 @@ def snippet(text: str, terms: tuple[Term, ...]) -> str:
 
 def on_one_line(text: str) -> str:
     """Return any text as one line that commands nothing."""
-    return cleaned(text.encode("utf-8", "replace").decode()).translate(_TURNS)
+    return visible_line(" ".join(text.split()))
 
 
 def _head(message: Message) -> str:

@@ -6,11 +6,15 @@ goes away (`gitgates check | head -1`) has what it wanted: that is no failure at
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
 
+import click
+
 from gitgates import environ, errors
+from gitgates.clean import tame, visible
 from gitgates.system.terminal import Terminal, open_terminal
 
 TYPE_CHECKING = False
@@ -44,6 +48,19 @@ class _Sink(io.RawIOBase):
         return len(content)
 
 
+class _Stream(io.TextIOWrapper):
+    """Text of ours, with names and messages of others in it: it commands no terminal."""
+
+    only_ascii = False
+
+    def write(self, text: str) -> int:
+        shown = visible(text)
+        if self.only_ascii:
+            shown = shown.encode("ascii", "backslashreplace").decode()
+        super().write(shown)
+        return len(text)
+
+
 def take_over() -> None:
     """Let all that is written to `sys.stdout` and `sys.stderr` come here."""
     sys.stdout = _stream(stdout(), sys.stdout)
@@ -53,6 +70,11 @@ def take_over() -> None:
 def stdout() -> Terminal:
     """Return standard output, for what writes bytes; a failure is remembered."""
     return open_terminal(1, environ.read())._replace(tell=_lost.append)
+
+
+def dump(data: bytes) -> None:
+    """Write bytes as they are; on a terminal, as what it only shows."""
+    click.echo(tame(data, colour=False) if sys.stdout.isatty() else data, nl=False)
 
 
 def settle(status: int) -> int:
@@ -70,9 +92,14 @@ def settle(status: int) -> int:
 
 def _stream(terminal: Terminal, before: TextIO | None) -> TextIO:
     # Without a file behind it, such a stream is None.
-    return io.TextIOWrapper(
+    encoding = before.encoding if before else "utf-8"
+    errors = before.errors if before and before.errors != "strict" else "backslashreplace"
+    only_ascii = codecs.lookup(encoding).name == "ascii"
+    stream = _Stream(
         io.BufferedWriter(_Sink(terminal)),
-        encoding=before.encoding if before else "utf-8",
-        errors=before.errors if before else "backslashreplace",
+        encoding="utf-8" if only_ascii else encoding,  # click would write UTF-8, and past us
+        errors=errors,
         line_buffering=True,
     )
+    stream.only_ascii = only_ascii
+    return stream

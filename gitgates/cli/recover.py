@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
 from gitgates import environ, errors
+from gitgates.cli.output import dump
 from gitgates.shelter import Site, describe, recover
 from gitgates.system.git import Git
 from gitgates.system.rescue import Rescue
@@ -54,7 +54,7 @@ def _show(roots: Roots, path: str) -> int:
     if not places:
         raise errors.UsageError(f"nothing of `{path}` is hidden or kept", "See: recover --list")
     with open(places[0], "rb") as file:
-        sys.stdout.buffer.write(file.read())
+        dump(file.read())
     return errors.OK
 
 

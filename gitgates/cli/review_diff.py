@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
-from gitgates.cli.output import stdout
+from gitgates.cli.output import dump
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import OK
-from gitgates.report.escapes import tame
 from gitgates.report.review import left_out_text
 from gitgates.review.assess import assess
 from gitgates.system.own_change import changes, diff_text
@@ -38,10 +35,7 @@ def command(
     found = desk.survey()
     paths, left_out = _choose(found.scene, everything=everything)
     diff = diff_text(found.scene.since(found.scene.base), paths) if paths else b""
-    terminal = stdout()
-    if os.isatty(terminal.fd):
-        diff = tame(diff, colour=False)
-    terminal.write(diff)
+    dump(diff)
     notes = (*found.notes, left_out) if left_out else found.notes
     for note in notes or (() if paths else ("nothing has changed",)):
         click.echo(f"gitgates: {note}", err=True)

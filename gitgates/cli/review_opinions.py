@@ -7,10 +7,10 @@ import json
 import click
 
 from gitgates import environ
+from gitgates.clean import visible_line
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.policies.reviews import Evidence
-from gitgates.report.escapes import visible
 from gitgates.review import opinions
 from gitgates.review.assess import assess
 from gitgates.system.messages import Draft, post
@@ -54,7 +54,7 @@ def command(context: click.Context, fmt: str, session: str | None, agent: str | 
     names = ", ".join(opinions.names_of(commands))
     topic = _topic(desk)
     click.echo(
-        f"gitgates: asking {visible(names)}, for at most "
+        f"gitgates: asking {names}, for at most "
         f"{desk.config.review.opinion_timeout_s:g} s\n"
         f"  Each answer is kept at once, and shown by: gitgates journal read {topic}",
         err=True,
@@ -132,10 +132,10 @@ def _text(one: Opinion, message: str = "") -> str:
     decision = f": {one.decision}" if one.decision else ""
     kept = f" (message {message})" if message else ""
     if one.answered:
-        return f"== {visible(one.name)}{decision}{kept} ==\n{one.text}\n"
+        return f"== {visible_line(one.name)}{decision}{kept} ==\n{one.text}\n"
     tail = "".join(f"  {line}\n" for line in one.text.splitlines()[-_TAIL:])
     log = f"  all of its output: {one.log_abs}\n" if one.log_abs else ""
-    return f"== {visible(one.name)}: no opinion, {one.reason}{kept} ==\n{tail}{log}"
+    return f"== {visible_line(one.name)}: no opinion, {one.reason}{kept} ==\n{tail}{log}"
 
 
 def _fields(one: Opinion) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import json
 
 import click
 
+from gitgates.clean import visible_line
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.engine.filters import names_agent
 from gitgates.errors import OK, UsageError
-from gitgates.report.escapes import visible
 from gitgates.review.weakening import weakened
 
 TYPE_CHECKING = False
@@ -68,17 +68,12 @@ def _text(findings: tuple[Finding, ...]) -> str:
     for one in findings:
         if one.path != path:
             path = one.path
-            lines.append(_line(path))
+            lines.append(visible_line(path))
         where = f"{one.line}: " if one.line else ""
-        lines.append(f"  {where}{one.what}: {_line(one.detail)}")
+        lines.append(f"  {where}{one.what}: {visible_line(one.detail)}")
     files = len({one.path for one in findings})
     lines += ["", f"{_count(len(findings), 'finding')} in {_count(files, 'file')}"]
     return "\n".join(lines) + "\n"
-
-
-def _line(text: str) -> str:
-    """Return a text as one line that a terminal only shows."""
-    return visible(text).replace("\n", "\\n").encode("utf-8", "backslashreplace").decode()
 
 
 def _count(number: int, noun: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from gitgates import environ
+from gitgates.clean import plain_line, utf8
 from gitgates.cli import ARGUMENTS
 from gitgates.cli.places import configuration, here
-from gitgates.engine.plain import plain_line
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.policies.reviews import Evidence
 from gitgates.record import Record
@@ -87,7 +87,7 @@ def checked_text(option: str, text: str) -> str:
 
     Raises: UsageError where it is empty, or too long.
     """
-    kept = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    kept = utf8(text).strip()
     size = len(kept.encode())
     if not kept:
         raise UsageError(f"{option} is empty", "Say something, in a few words.")

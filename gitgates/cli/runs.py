@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 
 import click
 
 from gitgates import environ, errors
 from gitgates.cli import runs_tables as tables
+from gitgates.cli.output import dump
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
 from gitgates.report.artifact_fields import is_sound
@@ -75,7 +75,7 @@ def show(run_id: str, fmt: str) -> int:
             f"{os.path.basename(run_abs)} has no results",
             f"All gates passed, or it was killed. Its logs are in {run_abs}/logs",
         )
-    sys.stdout.buffer.write(data)
+    dump(data)
     return errors.OK
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.report.artifact_summary import cleaned
+from gitgates.clean import plain_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def stats_text(found: list[GateStats], runs: int) -> str:
     rows: list[tuple[str, ...]] = [(*heads, "attempts", "flaps")]
     rows += [
         (
-            cleaned(gate.name),
+            plain_line(gate.name),
             str(gate.runs),
             _seconds(gate.total_seconds),
             _seconds(gate.median_seconds),
@@ -70,7 +70,9 @@ def stats_text(found: list[GateStats], runs: int) -> str:
         for gate in found
     ]
     flaps = [
-        f"flaps: {cleaned(gate.name)} on {cleaned(tree)}\n" for gate in found for tree in gate.flaps
+        f"flaps: {plain_line(gate.name)} on {plain_line(tree)}\n"
+        for gate in found
+        for tree in gate.flaps
     ]
     closing = f"of {count(runs, 'run')} with results\n"
     return _table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
@@ -94,13 +96,15 @@ def count(number: int, what: str) -> str:
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
     if run["outcome"] is None:
-        return (cleaned(run["execution_id"]), "", "", "", "", "logs only")
+        return (plain_line(run["execution_id"]), "", "", "", "", "logs only")
     failed = run["failed"][:_FAILED_SHOWN]
-    names = ", ".join(map(cleaned, failed)) + (", …" if len(run["failed"]) > len(failed) else "")
+    names = ", ".join(plain_line(name) for name in failed) + (
+        ", …" if len(run["failed"]) > len(failed) else ""
+    )
     return (
         run["execution_id"],
-        cleaned(run["host"]),
-        cleaned(run["hook"]),
+        plain_line(run["host"]),
+        plain_line(run["hook"]),
         str(run["attempts"]),
         _seconds(run["total_duration_seconds"]),
         f"{run['outcome']}: {names}" if names else run["outcome"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
+from gitgates.clean import visible_line
 from gitgates.config import overrides, references
 from gitgates.config.document import Document, Place, Settings
 from gitgates.config.schema import (
@@ -19,7 +20,7 @@ from gitgates.config.schema import (
     Key,
     hook_keys,
 )
-from gitgates.config.values import BadValue, did_you_mean, plain, show
+from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Gate, Hook, Problem, Review
 
@@ -176,7 +177,7 @@ def _check_hook_name(name: str, where: str, problems: list[Problem]) -> bool:
     hint = did_you_mean(name, tuple(HOOK_POINTS)) or (
         "Known are the hooks of githooks(5), an agent's events such as Stop, headless and manual."
     )
-    problems.append(Problem(where, f"unknown hook `{plain(name)}`", hint))
+    problems.append(Problem(where, f"unknown hook `{visible_line(name)}`", hint))
     return False
 
 

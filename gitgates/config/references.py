@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gitgates.clean import visible_line
 from gitgates.config.document import Document, Settings
 from gitgates.config.overrides import reachable
 from gitgates.config.schema import POLICY_NAMES
-from gitgates.config.values import did_you_mean, plain
+from gitgates.config.values import did_you_mean
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem
 
@@ -114,7 +115,7 @@ def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
         hint = f"`{name}` is an action; a hook lists gates."
     else:
         hint = did_you_mean(name, known) or "Define it, with a command, or take the name out."
-    return Problem(where, f"gate `{plain(name)}` is not defined", hint, deferred=True)
+    return Problem(where, f"gate `{visible_line(name)}` is not defined", hint, deferred=True)
 
 
 def _circles(gates: dict[str, Gate]) -> list[tuple[str, ...]]:

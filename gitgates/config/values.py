@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from gitgates.clean import visible_line
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,11 +41,11 @@ def show(value: object) -> str:
 def _toml(value: object) -> str:
     match value:
         case bool() | str():
-            return plain(json.dumps(value, ensure_ascii=False))
+            return visible_line(json.dumps(value, ensure_ascii=False))
         case list():
             return f"[{', '.join(_toml(item) for item in value)}]"
         case dict():
-            pairs = ", ".join(f"{plain(key)} = {_toml(item)}" for key, item in value.items())
+            pairs = ", ".join(f"{visible_line(key)} = {_toml(item)}" for key, item in value.items())
             return f"{{ {pairs} }}" if pairs else "{}"
         case _:  # numbers and times: Python says them as TOML does
             return _number(value)
@@ -54,11 +56,6 @@ def _number(value: object) -> str:
         return str(value)
     except ValueError:  # Python does not write out whole numbers of thousands of digits
         return "a number of thousands of digits"
-
-
-def plain(text: str) -> str:
-    """Return text without what would break a line or command a terminal: that is escaped."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 def duration(value: object) -> float:
@@ -174,7 +171,7 @@ def environment(value: object) -> tuple[tuple[str, str], ...]:
         if not isinstance(content, str) or "\0" in content:
             simple = isinstance(content, int | float)
             text = show(content) if simple else "value"
-            raise BadValue("texts as values", f'Try {plain(name)} = "{text}".')
+            raise BadValue("texts as values", f'Try {visible_line(name)} = "{text}".')
     return tuple(value.items())
 
 

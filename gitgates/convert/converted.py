@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.clean import plain_line
 from gitgates.config.schema import RESERVED_GATE_NAMES
 from gitgates.record import Record
 
@@ -22,7 +23,7 @@ class Converted(Record):
 
 def usable_name(name: str, taken: Iterable[str]) -> str:
     """Return a name that a gate may have, as near to `name` as can be, and not taken yet."""
-    plain = "".join(" " if c in "\0\n\r\t\x1b" else c for c in name)
+    plain = plain_line(name, 0)
     plain = "-".join(part.strip() for part in plain.split(",") if part.strip()) or "gate"
     if plain.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}:
         plain = f"{plain}-gate"

@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 
+from gitgates.clean import visible_line
 from gitgates.config.document import Document
 from gitgates.config.load import describe
 from gitgates.config.parse import parse
@@ -40,7 +41,7 @@ def read(path: str) -> Converted:
         raise UsageError(f"{name}: expected {_WANTED}, found neither")
     _refuse_problems(name, found)
     # Names of the file are shown on a terminal, whatever they hold.
-    shown = ("".join(c if c.isprintable() else "�" for c in n) for n in (*notes, *found.notes))
+    shown = map(visible_line, (*notes, *found.notes))
     return found._replace(notes=[f"{name}: {note}" for note in shown])
 
 

@@ -9,8 +9,8 @@ import re
 from hashlib import sha256
 from itertools import pairwise
 
+from gitgates.clean import plain, plain_line
 from gitgates.engine.normalise import normalise, steady
-from gitgates.engine.plain import plain, plain_line
 from gitgates.engine.presets import PRESETS, Found
 from gitgates.record import Record
 

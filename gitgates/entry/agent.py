@@ -52,7 +52,10 @@ def _read_payload() -> bytes:
 
 
 def _say(text: str) -> None:
-    _write(2, f"gitgates: {text.removeprefix('gitgates: ')}\n".encode("utf-8", "replace"))
+    from gitgates.clean import visible  # only trouble is said
+
+    text = visible(text.removeprefix("gitgates: "))
+    _write(2, f"gitgates: {text}\n".encode("utf-8", "replace"))
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -16,7 +16,7 @@ from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.pipeline import ACTIVE, handle, is_running_here
 from gitgates.report.console import Console
-from gitgates.report.text import Style
+from gitgates.report.text import Style, as_bytes, shown
 from gitgates.system.git import Git
 from gitgates.system.kept_hook import KeptHook
 from gitgates.system.roots import current_folder, find_roots
@@ -50,7 +50,7 @@ def run(args: list[str]) -> int:
     began_s = time.time()
     handled = handle(event, world)
     if handled.note:
-        terminal.write(f"gitgates {hook}: {handled.note}\n".encode())
+        terminal.write(as_bytes(f"gitgates {hook}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:
         return kept_status
     outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
@@ -71,8 +71,8 @@ def _run_kept(kept: KeptHook, terminal: Terminal) -> int:
     except OSError as error:
         status = 1
         reason = error.strerror or str(error)
-        terminal.write(os.fsencode(f"gitgates: {kept.path}: cannot be run: {reason}\n"))
+        terminal.write(as_bytes(f"gitgates: {shown(kept.path)}: cannot be run: {reason}\n"))
     if status:
         name = os.path.basename(kept.path)
-        terminal.write(os.fsencode(f"gitgates: {name} failed (exit status {status})\n"))
+        terminal.write(as_bytes(f"gitgates: {name} failed (exit status {status})\n"))
     return status

@@ -11,7 +11,7 @@ from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.pipeline import handle
 from gitgates.report.console import Console
-from gitgates.report.text import Style
+from gitgates.report.text import Style, as_bytes, shown
 from gitgates.system.git import Git
 from gitgates.system.roots import current_folder, find_roots
 from gitgates.system.scope import pushed_id
@@ -43,7 +43,7 @@ def run(args: list[str]) -> int:
     began_s = time.time()
     handled = handle(event, world)
     if handled.note:
-        terminal.write(f"gitgates {stage}: {handled.note}\n".encode())
+        terminal.write(as_bytes(f"gitgates {stage}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:
         return 0
     outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))

@@ -149,7 +149,9 @@ def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, 
 
 def _cut(text: str) -> str:
     """Return a text that the client takes whole. It counts as JavaScript does."""
-    text = text.encode("utf-8", "replace").decode()  # a file's name may be no text
+    from gitgates.clean import plain  # most events are answered with nothing
+
+    text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
     if len(text) <= _LONGEST // 2 or _length(text) <= _LONGEST:
         return text
     while _length(text) > _LONGEST - len(_CUT):

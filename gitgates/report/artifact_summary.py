@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from gitgates.clean import plain, plain_line
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -15,14 +17,6 @@ if TYPE_CHECKING:
 _SHOWN = 12_000  # characters of one output; result.json has more, and the log all
 _HEAD = 3_000  # of them, from the beginning
 
-# Colours, titles and the like (ECMA-48: CSI, strings such as OSC, and the short ones) …
-_ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
-)
-# … other control characters, and those that turn the direction of writing or have no width.
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 _MARKS = re.compile(r"([\\`*\[\]<>|&~])")
 
 _ENDS = {
@@ -60,12 +54,12 @@ def summary(document: dict[str, Any]) -> str:
     outcome, last = document["outcome"], attempts[-1]
     final = _ENDS[outcome].format(_count(len(attempts)))
     if outcome != "passed" and last["reason"]:
-        final += f": {plain(last['reason'])}"
+        final += f": {_text(last['reason'])}"
     parts = ["## Quality Gates - Iterative Fix Cycle", f"**Final Status:** {final}"]
     for attempt, after in zip(attempts, [*attempts[1:], None], strict=True):
         parts += _attempt(attempt)
         if after and after.get("agent_fixes"):
-            parts.append(f"**Agent Action:** {plain(after['agent_fixes'])}")
+            parts.append(f"**Agent Action:** {_text(after['agent_fixes'])}")
         if after:
             parts.append("---")
     allowed = f" of {cycle['max_retries'] + 1} allowed" if cycle["max_retries"] else ""
@@ -76,9 +70,9 @@ def summary(document: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def plain(text: str) -> str:
+def _text(text: str) -> str:
     """Return any text as one line in which nothing has a meaning in Markdown but `names`."""
-    line = cleaned(text)
+    line = plain_line(text, 0)
     parts = line.split("`")
     if len(parts) % 2 and "``" not in line:
         # Each sign has its partner. Between two of them only the end of a cell has a meaning.
@@ -89,24 +83,19 @@ def plain(text: str) -> str:
     return _MARKS.sub(r"\\\1", line)
 
 
-def cleaned(text: str) -> str:
-    """Return any text as one line without what has an effect on a terminal."""
-    return " ".join(_clean(text).split())
-
-
 def _attempt(attempt: dict[str, Any]) -> list[str]:
     head = _HEADS.get(attempt["verdict"], "Failed")
-    stamp = f"*Timestamp: {plain(attempt['timestamp'])}*"
+    stamp = f"*Timestamp: {_text(attempt['timestamp'])}*"
     parts = [f"### Attempt {attempt['attempt']} - {head}\n{stamp}", _table(attempt["results"])]
     shown = [r for r in attempt["results"] if not r["passed"] and r["output"].strip()]
     for result in shown:
-        whose = f" ({plain(result['name'])})" if len(shown) > 1 else ""
+        whose = f" ({_text(result['name'])})" if len(shown) > 1 else ""
         parts.append(f"**Error Output:**{whose}\n{_fenced(result)}")
     if not_run := attempt.get("not_run"):
-        parts.append(f"**Not Run:** {', '.join(map(plain, not_run))}")
+        parts.append(f"**Not Run:** {', '.join(map(_text, not_run))}")
     for gate, reason in attempt.get("cannot_fix", []):
-        parts.append(f"**Cannot Fix:** {plain(gate)}: {plain(reason)}")
-    parts += [f"**Note:** {plain(note)}" for note in attempt.get("notes", [])]
+        parts.append(f"**Cannot Fix:** {_text(gate)}: {_text(reason)}")
+    parts += [f"**Note:** {_text(note)}" for note in attempt.get("notes", [])]
     return [part for part in parts if part]
 
 
@@ -115,7 +104,12 @@ def _table(results: list[dict[str, Any]]) -> str:
         return ""
     head = ["Gate", "Status", "Duration"]
     rows = [
-        [plain(r["name"]), _status(r), f"{r['duration_seconds']:.1f}s", str(r.get("exit_code", ""))]
+        [
+            _text(r["name"]),
+            _status(r),
+            f"{r['duration_seconds']:.1f}s",
+            str(r.get("exit_code", "")),
+        ]
         for r in results
     ]
     if any(not r["passed"] and "exit_code" in r for r in results):
@@ -132,7 +126,7 @@ def _row(cells: list[str]) -> str:
 
 
 def _status(result: dict[str, Any]) -> str:
-    shown = _STATUSES.get(result["status"], plain(result["status"]))
+    shown = _STATUSES.get(result["status"], _text(result["status"]))
     details = []
     if not result["passed"] and result["verdict"] == "warn":
         shown = shown.replace("❌", "⚠️")
@@ -141,14 +135,14 @@ def _status(result: dict[str, Any]) -> str:
     if result.get("excused"):
         details.append("was there before")
     if result["verdict"] in ("block", "stop") and result["passed"]:
-        details.append(f"on_pass: {plain(result['action'])}")
+        details.append(f"on_pass: {_text(result['action'])}")
     if result.get("reason"):
-        details.append(plain(result["reason"]))
+        details.append(_text(result["reason"]))
     return f"{shown} ({', '.join(details)})" if details else shown
 
 
 def _fenced(result: dict[str, Any]) -> str:
-    text = _clean(result["output"].replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+    text = plain(result["output"]).strip("\n")
     if len(text) > _SHOWN:
         gap = f"\n[... {len(text) - _SHOWN} characters left out; see {_where(result)} ...]\n"
         text = text[:_HEAD] + gap + text[_HEAD - _SHOWN :]
@@ -158,11 +152,7 @@ def _fenced(result: dict[str, Any]) -> str:
 
 
 def _where(result: dict[str, Any]) -> str:
-    return _clean(result.get("log") or "result.json")
-
-
-def _clean(text: str) -> str:
-    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+    return plain_line(result.get("log") or "result.json")
 
 
 def _count(number: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from gitgates.engine.plain import plain_line
+from gitgates.clean import plain_line
 from gitgates.policies.asking import NO_DECISION, NOT_REVIEWED, OPEN_ISSUES, STALE
 from gitgates.record import Record
 

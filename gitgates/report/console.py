@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from gitgates.report.live import LiveLine
-from gitgates.report.text import Style, closing_text, result_text, skipped_lines
+from gitgates.report.text import (
+    Style,
+    as_bytes,
+    closing_text,
+    result_text,
+    shown,
+    skipped_lines,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ class Console:
         for line in skipped_lines(result.gate, plan, self._style):
             if line not in self._skipped:
                 self._skipped.add(line)
-                self._terminal.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+                self._terminal.write(as_bytes(f"{line}\n"))
         self._terminal.write(result_text(result, plan, self._style))
 
     def tick(self) -> None:
@@ -47,7 +54,7 @@ class Console:
         """Print it."""
         if self._live:
             self._live.clear()
-        self._terminal.write(f"gitgates: {text}\n".encode("utf-8", "surrogateescape"))
+        self._terminal.write(as_bytes(f"gitgates: {shown(text)}\n"))
 
     def closing(self, decision: Decision, plan: Plan) -> bytes:
         """Return what is to be printed when the run is over."""

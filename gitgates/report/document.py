@@ -5,6 +5,7 @@ Field names are part of the interface: `version` goes up when one changes its me
 
 from __future__ import annotations
 
+from gitgates.clean import utf8
 from gitgates.types import BLOCK, VERDICTS, Decision, GateResult, Plan, Visit
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
     return {
         "version": VERSION,
         "hook": plan.event.name,
-        "root": _text(plan.event.root_abs),
+        "root": utf8(plan.event.root_abs),
         "exit_status": 1 if decision.verdict >= BLOCK else 0,
         "verdict": VERDICTS[decision.verdict],
         "asked": decision.asked,
@@ -37,7 +38,7 @@ def interrupted_document(error: dict[str, Any], decision: Decision, plan: Plan) 
 
 def error_document(message: str, hint: str, exit_status: int) -> dict[str, Any]:
     """Return a run that came to no decision."""
-    error = {"message": _text(message), "hint": _text(hint)}
+    error = {"message": utf8(message), "hint": utf8(hint)}
     return {"version": VERSION, "exit_status": exit_status, "verdict": None, "error": error}
 
 
@@ -49,12 +50,12 @@ def result_fields(result: GateResult) -> dict[str, Any]:
         "exit_status": result.exit_status,
         "signal": result.signal,
         "duration_s": round(result.duration_s, 3),
-        "reason": _text(result.reason),
+        "reason": utf8(result.reason),
         "output": result.output.decode("utf-8", "replace"),
         "dropped_bytes": result.dropped_bytes,
-        "changed_paths": [_text(path) for path in result.changed_paths],
-        "restaged_paths": [_text(path) for path in result.restaged_paths],
-        "log": _text(result.log_abs),
+        "changed_paths": [utf8(path) for path in result.changed_paths],
+        "restaged_paths": [utf8(path) for path in result.restaged_paths],
+        "log": utf8(result.log_abs),
     }
 
 
@@ -66,10 +67,5 @@ def _visit(visit: Visit, plan: Plan) -> dict[str, Any]:
         "action": visit.action,
         "called_by": visit.called_by,
         "rescued_by": visit.rescued_by,
-        "paths": [_text(path) for path in paths],
+        "paths": [utf8(path) for path in paths],
     }
-
-
-def _text(path: str) -> str:
-    # A name that is not UTF-8 has surrogates, which no JSON reader takes.
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

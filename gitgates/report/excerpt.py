@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
+from gitgates.clean import plain
 from gitgates.engine.normalise import normalise
-from gitgates.engine.plain import plain
 
 _LONGEST_LINE = 400
 _TAIL_SHARE = 0.6  # most tools sum up at the end

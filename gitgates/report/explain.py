@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from gitgates.clean import utf8, visible_line
 from gitgates.engine.plan import takes_paths
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report.document import VERSION
@@ -30,7 +31,7 @@ def plan_text(plan: Plan, *, colour: bool = False) -> str:
     told: set[str] = set()
     for number, name in enumerate(plan.listed, 1):
         lines += ["", *_gate_lines(steps, name, (f"{number}. ", ""), told)]
-    text = "\n".join(lines) + "\n"
+    text = "".join(f"{visible_line(line)}\n" for line in lines)
     return _bold_names(text, plan) if colour else text
 
 
@@ -41,7 +42,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "hook": plan.event.name,
         "configured_as": plan.hook.name,
         "strategy": plan.hook.strategy,
-        "paths": [_utf8(path) for path in plan.event.paths or ()],
+        "paths": [utf8(path) for path in plan.event.paths or ()],
         "gates": [_step_fields(step, plan) for step in plan.steps],
         "order": list(plan.listed),
         "notes": list(plan_notes(plan)),
@@ -140,7 +141,7 @@ def command_text(gate: Gate) -> str:
         ids = " ".join(gate.pre_commit) or "all hooks"
         return f"{gate.runner} run: {ids}"
     text = gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
-    text = text if text.isprintable() else json.dumps(text, ensure_ascii=False)
+    text = text if visible_line(text) == text else json.dumps(text, ensure_ascii=False)
     return text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + "…"
 
 
@@ -158,7 +159,7 @@ def _step_fields(step: Step, plan: Plan) -> dict[str, Any]:
         "why": why(step),
         "fault": step.fault,
         "takes_paths": takes_paths(gate),
-        "paths": [_utf8(path) for path in step.paths],
+        "paths": [utf8(path) for path in step.paths],
         "description": gate.description,
         "command": list(gate.command) if isinstance(gate.command, tuple) else gate.command,
         "pre_commit": None if gate.pre_commit is None else list(gate.pre_commit),
@@ -181,7 +182,8 @@ def _first(paths: tuple[str, ...]) -> str:
 
 def _shown(path: str) -> str:
     """Return a path as it is, or escaped where it would break the line or the terminal."""
-    return path if path.isprintable() else json.dumps(_utf8(path), ensure_ascii=False)
+    is_fine = visible_line(path) == path
+    return path if is_fine else json.dumps(utf8(path), ensure_ascii=False)
 
 
 def _count(items: tuple[str, ...], what: str) -> str:
@@ -196,11 +198,6 @@ def _time(seconds: float) -> str:
     if seconds < _MINUTE_S or seconds % _MINUTE_S:
         return f"{seconds:g} s"
     return f"{seconds / _MINUTE_S:g} min"
-
-
-def _utf8(path: str) -> str:
-    # A name that is not UTF-8 has surrogates, which neither JSON nor a terminal takes.
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _bold_names(text: str, plan: Plan) -> str:

@@ -5,10 +5,12 @@ A gate that failed is a `failure`; one that timed out, was killed or could not s
 
 from __future__ import annotations
 
+import os
 from xml.etree import ElementTree as ET
 
+from gitgates.clean import tame, utf8, visible
 from gitgates.engine.decide import describe
-from gitgates.types import BLOCK, Decision, GateResult, Plan, Visit
+from gitgates.types import BLOCK, Decision, Plan, Visit
 
 _ERRORS = ("timed-out", "killed", "not-started")
 
@@ -31,15 +33,17 @@ def junit_xml(decision: Decision, plan: Plan) -> bytes:
 def _case(visit: Visit, plan: Plan) -> ET.Element:
     result = visit.result
     case = _element(result.gate, plan, result.duration_s)
-    said = _clean(describe(result))
+    said = _valid(describe(result))
     if result.status == "skipped":
-        ET.SubElement(case, "skipped", message=_clean(result.reason))
+        ET.SubElement(case, "skipped", message=_valid(result.reason))
     elif result.status in _ERRORS:
         ET.SubElement(case, "error", message=said, type=result.status)
     elif result.status != "passed" or visit.verdict >= BLOCK:
         ET.SubElement(case, "failure", message=said, type=result.status)
     if result.output:
-        ET.SubElement(case, "system-out").text = _clean(_output(result))
+        ET.SubElement(case, "system-out").text = _valid(
+            os.fsdecode(tame(result.output, colour=False))
+        )
     return case
 
 
@@ -52,16 +56,9 @@ def _not_run(name: str, decision: Decision, plan: Plan) -> ET.Element:
 
 def _element(name: str, plan: Plan, seconds: float) -> ET.Element:
     hook = f"gitgates.{plan.event.name}"
-    return ET.Element("testcase", name=_clean(name), classname=hook, time=f"{seconds:.3f}")
+    return ET.Element("testcase", name=_valid(name), classname=hook, time=f"{seconds:.3f}")
 
 
-def _output(result: GateResult) -> str:
-    return result.output.decode("utf-8", "replace")
-
-
-def _clean(text: str) -> str:
-    """Replace what XML 1.0 cannot hold: control characters and lone surrogates."""
-    return "".join(
-        char if char in "\t\n" or (char >= " " and not "\ud7ff" < char < "\ue000") else "\ufffd"
-        for char in text.replace("\r\n", "\n").replace("\ufffe", "").replace("\uffff", "")
-    )
+def _valid(text: str) -> str:
+    """Return text without what XML 1.0 cannot hold: controls, surrogates, noncharacters."""
+    return utf8(visible(text)).replace("\ufffe", "").replace("\uffff", "")

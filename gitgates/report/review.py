@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-from gitgates.engine.plain import plain_line
+from gitgates.clean import plain_line, utf8, visible
 from gitgates.policies import asking
 from gitgates.policies.retry import BLOCKED, BREAKER
 from gitgates.policies.reviews import SKIP
 from gitgates.record import Record
 from gitgates.report.asking import how_it_came
-from gitgates.report.escapes import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ def status_document(status: Status) -> dict[str, Any]:
     return {
         "version": VERSION,
         "session": status.session,
-        "root": _text(status.root_abs),
+        "root": utf8(status.root_abs),
         "mode": status.mode,
         "strict": status.strict,
         "strict_by_prompt": status.by_prompt,
@@ -213,9 +212,9 @@ def status_document(status: Status) -> dict[str, Any]:
             "files": change.file_count,
             "min_lines": change.min_lines,
             "min_files": change.min_files,
-            "why": _text(change.why),
+            "why": utf8(change.why),
             "paths": [_weighed(one) for one in change.files],
-            "of_other_sessions": [_text(path) for path in status.foreign],
+            "of_other_sessions": [utf8(path) for path in status.foreign],
         },
         "reviews": [_standing_fields(one) for one in status.standings],
         "older_reviews": status.older,
@@ -225,26 +224,26 @@ def status_document(status: Status) -> dict[str, Any]:
             "why": status.not_asked or status.ruling.why,
             "how": status.ruling.how,
         },
-        "notes": [_text(note) for note in status.notes],
+        "notes": [utf8(note) for note in status.notes],
     }
 
 
 def _weighed(one: Weighed) -> dict[str, Any]:
     fields = one._asdict()
-    return {**fields, "path": _text(one.path), "why": _text(one.why), "counts": one.counts}
+    return {**fields, "path": utf8(one.path), "why": utf8(one.why), "counts": one.counts}
 
 
 def _standing_fields(one: Standing) -> dict[str, Any]:
     marker = one.marker
     return {
         "how": marker.how,
-        "name": _text(marker.name),
+        "name": utf8(marker.name),
         "agent": marker.agent,
         "by_person": marker.by_person,
         "message": marker.message,
         **_point(marker.point),
         "holds": one.holds,
-        "why": _text(one.why),
+        "why": utf8(one.why),
     }
 
 
@@ -262,11 +261,6 @@ def _decision_fields(one: Decision, status: Status) -> dict[str, Any]:
 
 def _point(point: Point) -> dict[str, Any]:
     return {"tree": point.tree, "head": point.head, "time": point.stamp}
-
-
-def _text(text: str) -> str:
-    # What is not UTF-8 has surrogates, which no JSON reader takes.
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def requests_text(requests: tuple[str, ...]) -> str:

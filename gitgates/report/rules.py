@@ -5,6 +5,7 @@ Agents get this at the start of each session, so that it is short, whatever is c
 
 from __future__ import annotations
 
+from gitgates.clean import plain_line
 from gitgates.engine.plan import reachable
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policies.needs import REVIEW, is_review_on
@@ -91,7 +92,7 @@ def _line(hook: Hook, config: Config, lengths: tuple[int, int]) -> str:
 
 def _gate(gate: Gate, longest: int) -> str:
     text = gate.name if len(gate.name) <= 2 * LONGEST // 50 else gate.name[:40] + "…"
-    checks = " ".join(gate.description.split())
+    checks = plain_line(gate.description, 0)
     if longest and checks:
         text += f" ({checks if len(checks) <= longest else checks[: longest - 1] + '…'})"
     if gate.observe:
@@ -104,7 +105,7 @@ def _filter(hook: Hook) -> str:
     if point.host != "claude":
         return ""
     names = [*(hook.enabled_tools or ()), *(hook.enabled_agents or ())]
-    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")  # noqa: PLR2004 - as shown
+    shown = ", ".join(map(plain_line, names[:6])) + (", …" if len(names) > 6 else "")  # noqa: PLR2004 - as shown
     return f" ({shown})" if names else ""
 
 
@@ -134,4 +135,4 @@ def _review(config: Config) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+    return plain_line(name, _LONGEST_NAME + 1)

@@ -5,8 +5,6 @@ Git hooks print this, so it is written for the hot path.
 
 from __future__ import annotations
 
-import os
-
 from gitgates.engine.decide import describe
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
@@ -41,12 +39,12 @@ def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
     if fine and style.quiet:
         return b""
     line = _line(result.gate, result.status, plan, style) + f"  {_time(result.duration_s):>8}"
-    if said := _shown(_detail(result)):
+    if said := shown(_detail(result)):
         line += f"  {said}"
-    shown = b""
+    output = b""
     if not fine or style.verbose or gate.on_pass in ("BLOCK", "STOP"):
-        shown = _output(result, style)
-    return _bytes(line.rstrip() + "\n") + shown
+        output = _output(result, style)
+    return as_bytes(line.rstrip() + "\n") + output
 
 
 def skipped_lines(gate: str, plan: Plan, style: Style) -> list[str]:
@@ -67,20 +65,22 @@ def closing_text(decision: Decision, plan: Plan, style: Style, told: set[str]) -
             line = _skipped(result.gate, result.reason, plan, style)
             lines += [line] if line not in told else []
         elif visit.action == "STOP" and result.status == "not-started" and not result.duration_s:
-            lines.append(f"{_line(result.gate, 'not-started', plan, style)}  {result.reason}")
+            lines.append(
+                f"{_line(result.gate, 'not-started', plan, style)}  {shown(result.reason)}"
+            )
     for name in decision.not_run:
         if not style.quiet:
             why = f"the run ended at `{decision.asked}`"
             lines.append(f"{_line(name, 'not-run', plan, style)}  {why}")
-    lines += [f"gitgates: {_shown(note)}" for note in decision.notes]
+    lines += [f"gitgates: {shown(note)}" for note in decision.notes]
     if summary := _summary(decision, plan, style):
         lines.append(summary)
-    return _bytes("".join(f"{line}\n" for line in lines))
+    return as_bytes("".join(f"{line}\n" for line in lines))
 
 
 def _summary(decision: Decision, plan: Plan, style: Style) -> str:
     head = f"gitgates {plan.event.name}"
-    reason = _shown(decision.reason)
+    reason = shown(decision.reason)
     match decision.verdict:
         case 0:
             return "" if style.quiet else f"{head}: {_tally(decision.visits)}"
@@ -123,32 +123,32 @@ def _detail(result: GateResult) -> str:
 def _output(result: GateResult, style: Style) -> bytes:
     if not result.output:
         return b""
-    from gitgates.report.escapes import tame  # most runs show no output
+    from gitgates.clean import tame  # most runs show no output
 
     lines = tame(result.output.rstrip(b"\r\n"), colour=style.colour).split(b"\n")
-    shown = b"".join(b"  | " + line + b"\n" for line in lines)
+    output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
-        shown += b"  all of it: " + os.fsencode(result.log_abs) + b"\n"
-    return shown
+        output += as_bytes(f"  all of it: {shown(result.log_abs)}\n")
+    return output
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Return text with what could command a terminal shown: the name of a path may hold it."""
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
-    from gitgates.report.escapes import visible  # seldom needed
+    from gitgates.clean import visible  # seldom needed
 
     return visible(text)
 
 
 def _skipped(name: str, reason: str, plan: Plan, style: Style) -> str:
-    return f"{_line(name, 'skipped', plan, style)}  {reason}"
+    return f"{_line(name, 'skipped', plan, style)}  {shown(reason)}"
 
 
 def _line(name: str, status: str, plan: Plan, style: Style) -> str:
     width = max(len(step.gate.name) for step in plan.steps)
     word = _paint(f"{status.replace('-', ' '):<{_STATUS_WIDTH}}", _COLOURS[status], style)
-    return f"{name:<{width}}  {word}"
+    return f"{shown(name):<{width}}  {word}"
 
 
 def _time(seconds: float) -> str:
@@ -161,5 +161,6 @@ def _paint(text: str, code: str, style: Style) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if style.colour else text
 
 
-def _bytes(text: str) -> bytes:
+def as_bytes(text: str) -> bytes:
+    """Return text as it is written: the bytes of a path that is no UTF-8 as they are."""
     return text.encode("utf-8", "surrogateescape")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from gitgates.engine.plain import plain
+from gitgates.clean import plain
 from gitgates.engine.walk import ENDED
 from gitgates.pipeline import inside, is_running_here
 from gitgates.record import Record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.engine.plain import plain_line
+from gitgates.clean import plain_line
 from gitgates.errors import UsageError
 from gitgates.policies.evidence import fold
 from gitgates.report.review import ago

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.clean import visible_line
 from gitgates.errors import UsageError
 
 MOST_TEXT = 1024 * 1024  # bytes, as UTF-8
@@ -37,10 +38,10 @@ def check_topic(topic: str) -> None:
         raise UsageError("the topic is empty", _HINT)
     if len(topic) > MOST_TOPIC:
         raise UsageError(f"the topic has {len(topic)} characters; the most is {MOST_TOPIC}", _HINT)
-    if topic.splitlines() != [topic] or any(map(_is_control, topic)):
-        raise UsageError(f"the topic `{named}` has a control character or a second line", _HINT)
     if topic != sound(topic):
         raise UsageError(f"the topic `{named}` is no UTF-8", _HINT)
+    if topic.splitlines() != [topic] or any(map(_is_control, topic)):
+        raise UsageError(f"the topic `{named}` has a control character or a second line", _HINT)
     if any(not part or part != part.strip() for part in topic.split("/")):
         raise UsageError(f"the topic `{named}` has an empty part, or a space at an end", _HINT)
 
@@ -57,8 +58,7 @@ def sound(text: str) -> str:
 
 def shown(text: str) -> str:
     """Return the beginning of any text as a refusal names it."""
-    text = text[:_SHOWN]
-    return text if text.isprintable() else ascii(text)[1:-1]
+    return visible_line(text[:_SHOWN])
 
 
 def _is_control(char: str) -> bool:

@@ -1,0 +1,177 @@
+r"""Clean text that we did not write: names, paths, configuration, the output of gates. Pure.
+
+Such text could command a terminal (ECMA-48 and xterm's ctlseqs), turn the direction of what stands
+beside it, or tell a language model what no person sees. `visible` and `tame` show such characters
+as `\x1b` or `\u202e`, for people; `plain` takes them out, for agents and Markdown. Log files and
+JSON keep the text as it is.
+
+Without `re`: hooks of git load this where something is not plain ASCII.
+"""
+
+from __future__ import annotations
+
+_PARAMETERS = frozenset("0123456789:;<=>?")
+_OF_COLOURS = frozenset("0123456789:;")
+_INTERMEDIATES = frozenset(" !\"#$%&'()*+,-./")
+_STRINGS = frozenset("]PX^_")  # OSC, DCS, SOS, PM, APC: up to BEL or ESC \
+_8_BIT = {0x40 + ord(final): f"\x1b{final}" for final in "[]PX^_\\"}
+_RESET = "\x1b[0m"
+_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
+# Unicode's Default_Ignorable_Code_Point, line and paragraph separators, and annotations.
+_INVISIBLE = (
+    *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810)),
+    *(*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x3164),
+    *(*range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFFC)),
+    *(*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
+)
+# Behind a visible character that is not ASCII these only shape it: emoji, Persian, Indic scripts.
+_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+_MOST_JOINERS = 2
+# C0 but tab and newline, DEL, C1, and what `surrogateescape` makes of the bytes of C1: an 8-bit
+# terminal takes those as commands, too. The other bytes that are no UTF-8 stay.
+_CONTROLS = (
+    *(code for code in range(0x20) if chr(code) not in "\t\n"),
+    *(0x7F, *range(0x80, 0xA0), *range(0xDC80, 0xDCA0)),
+)
+_NO_BYTES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))  # surrogates that stand for nothing
+
+
+def _escape(code: int) -> str:
+    char = chr(code)
+    if "\udc80" <= char <= "\udcff":  # a byte
+        char = chr(code - 0xDC00)
+    return ascii(char)[1:-1]
+
+
+_SHOWN = {code: _escape(code) for code in (*_CONTROLS, *_INVISIBLE, *_NO_BYTES)}
+_TAKEN_OUT = {**dict.fromkeys(_SHOWN, ""), **dict.fromkeys(map(ord, _LINE_ENDS), "\n")}
+
+
+def visible(text: str) -> str:
+    """Return text with control characters and invisible ones shown, but for tabs and newlines."""
+    # A few invisible characters count as printable, none of them is ASCII.
+    return text if text.isascii() and text.isprintable() else _mapped(text, _SHOWN)
+
+
+def visible_line(text: str) -> str:
+    """Return text as one line: newlines, tabs and bytes that are no UTF-8 are shown as well."""
+    line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    return line.encode("utf-8", "backslashreplace").decode()
+
+
+def tame(output: bytes, *, colour: bool) -> bytes:
+    """Return output that can only write and, with `colour`, colour; each line stays one.
+
+    Other sequences are taken out: cursor movement, clearing, titles, links, the clipboard, replies.
+    What a carriage return would write over is on a line of its own.
+    """
+    text = output.decode("utf-8", "surrogateescape")
+    parts = _sequences(text)
+    coloured = False
+    for at, part in enumerate(parts):
+        if at % 2:
+            parts[at] = part if colour else ""
+            coloured = coloured or bool(parts[at])
+        else:
+            parts[at] = visible(_newlines(part).replace("\r", "\n"))
+    # An open colour, or hidden text, would go on in what others write.
+    parts += [_RESET] if coloured else []
+    return "".join(parts).encode("utf-8", "surrogateescape")
+
+
+def plain(text: str | bytes) -> str:
+    """Return lines of what a reader sees: no sequences, nothing invisible, no overwritten text."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    text = "".join(_sequences(text.translate(_8_BIT))[::2])
+    text = _newlines(text)
+    if "\r" in text:
+        # What a line of progress shows in the end.
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return text if text.isascii() and text.isprintable() else _mapped(text, _TAKEN_OUT)
+
+
+def plain_line(text: str, longest: int = 200) -> str:
+    """Return a text on one line of at most `longest` characters (0: any number of them).
+
+    Surrogates become `?`.
+    """
+    shown = plain(text.encode("utf-8", "replace"))
+    line = " ".join((shown[: 20 * longest] if longest else shown).split())
+    return line if len(line) <= longest or not longest else line[: longest - 1].rstrip() + "…"
+
+
+def utf8(text: str) -> str:
+    """Return text that JSON and XML can hold: bytes that are no UTF-8 are replaced."""
+    if text.isascii():
+        return text
+    return "".join("\ufffd" if "\ud7ff" < char < "\ue000" else char for char in text)
+
+
+def _mapped(text: str, table: dict[int, str]) -> str:
+    if not any(joiner in text for joiner in _JOINERS):
+        return text.translate(table)
+    parts = []
+    room = 0
+    for char in text:
+        if char in _JOINERS and room:
+            room -= 1
+            parts.append(char)
+            continue
+        room = _MOST_JOINERS if char > "\x7f" and ord(char) not in table else 0
+        parts.append(table.get(ord(char), char))
+    return "".join(parts)
+
+
+def _newlines(text: str) -> str:
+    while "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    return text
+
+
+def _sequences(text: str) -> list[str]:
+    """Return text and, in every second place, the sequence behind it where that only colours."""
+    first, *rest = text.split("\x1b")
+    parts = [first]
+    for number, part in enumerate(rest):
+        ends = number + 1 < len(rest) and rest[number + 1].startswith("\\")
+        kept, length = _sequence(part, ends=ends)
+        parts += [kept, part[length:]]
+    return parts
+
+
+def _sequence(part: str, *, ends: bool) -> tuple[str, int]:
+    """Read the sequence that an ESC and `part` start; return it where it colours, and its length.
+
+    `ends`: what follows `part` is the end of a string. One that does not end on its line is no
+    sequence to us: its text is shown, as nothing else could be told from what it hides.
+    """
+    kind = part[:1]
+    if kind == "[":
+        return _control(part)
+    if kind and kind in _STRINGS:
+        line, newline, _ = part.partition("\n")
+        content, bell, _ = line.partition("\x07")
+        if bell:
+            return "", len(content) + 1
+        return "", len(part) if ends and not newline else 1
+    length = _span(part, 0, _INTERMEDIATES)
+    return "", length + 1 if "0" <= part[length : length + 1] <= "~" else length
+
+
+def _control(part: str) -> tuple[str, int]:
+    parameters = _span(part, 1, _PARAMETERS)
+    end = _span(part, parameters, _INTERMEDIATES)
+    final = part[end : end + 1]
+    if not "@" <= final <= "~":
+        return "", end
+    if final == "m" and end == parameters and _OF_COLOURS.issuperset(part[1:end]):
+        return f"\x1b{part[: end + 1]}", end + 1
+    return "", end + 1
+
+
+def _span(text: str, start: int, allowed: frozenset[str]) -> int:
+    """Return the end of the run of allowed characters from `start` on."""
+    while start < len(text) and text[start] in allowed:
+        start += 1
+    return start
