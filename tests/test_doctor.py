@@ -168,7 +168,7 @@ def test_another_version(repo: Repo) -> None:
 
 
 def test_shim_of_an_older_version(repo: Repo) -> None:
-    edit_shim(healthy(repo), "(shim 1)", "(shim 0)")
+    edit_shim(healthy(repo), "(shim 2)", "(shim 0)")
     assert examine(repo) == the_shim("is not as this version of gitgates writes it", "note")
 
 

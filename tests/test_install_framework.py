@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from install_support import BIN, Repo, make_repo
 
 from gitgates.errors import ConfigError
-from gitgates.install import block
+from gitgates.install import block, via
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK = """\
-# gitgates: this block is written by `gitgates install-hooks --pre-commit`
+# gitgates: this block is written by `gitgates install-hooks --via pre-commit`
 - repo: local
   hooks:
   - id: gitgates-pre-commit
@@ -55,7 +55,7 @@ def test_the_block_goes_behind_the_last_repository(shape: str) -> None:
     assert yaml.safe_load(after)["repos"][:-1] == yaml.safe_load(before)["repos"]
     # Other stages: the same place.
     more = block.put(after, ("pre-commit", "post-commit"))
-    assert block.stages_in(more) == ("pre-commit", "post-commit")
+    assert via.hooks_in(more) == ("pre-commit", "post-commit")
     assert block.without(more) == before
 
 
@@ -72,7 +72,7 @@ def test_other_line_ends_and_no_line_end(shape: str) -> None:
 
 def test_a_file_of_our_own() -> None:
     text = block.put(None, STAGES)
-    assert text == f"# made by `gitgates install-hooks --pre-commit`\nrepos:\n{BLOCK}"
+    assert text == f"# made by `gitgates install-hooks --via pre-commit`\nrepos:\n{BLOCK}"
     assert block.put(text, STAGES) == text
     assert block.without(text) is None
     longer = f"{text}fail_fast: true\n"
@@ -173,7 +173,7 @@ def test_a_new_configuration(repo: Repo) -> None:
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks", "--pre-commit") == (
         0,
-        ".pre-commit-config.yaml: no hooks of ours\n",
+        "gitgates: no hooks of ours in the files of pre-commit\n",
         "",
     )
 

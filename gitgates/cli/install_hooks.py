@@ -12,6 +12,8 @@ from gitgates.errors import UsageError
 from gitgates.install import githooks, selection
 from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import hooks_folder, remarks, require_usable
+from gitgates.install.via import NAMES as MANAGERS
+from gitgates.install.via import present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +38,11 @@ if TYPE_CHECKING:
     "is in the way.",
 )
 @click.option(
-    "--pre-commit",
-    is_flag=True,
-    help="Let the pre-commit framework run them: add our hooks to .pre-commit-config.yaml, and run "
-    "pre-commit install.",
+    "--via",
+    type=click.Choice(MANAGERS),
+    help="Let this hook manager run them: add our hooks to its own file.",
 )
+@click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
 @click.option(
     "--agent",
     type=click.Choice(["claude"]),
@@ -62,6 +64,7 @@ def command(  # noqa: PLR0913 - one for each option
     hook_types: tuple[str, ...],
     *,
     force: bool,
+    via: str | None,
     pre_commit: bool,
     agent: str | None,
     scope: str | None,
@@ -73,6 +76,9 @@ def command(  # noqa: PLR0913 - one for each option
     A hook that is there already is kept as HOOK.before-gitgates and runs first. With pre-commit,
     pre-merge-commit is installed, too. Done again, it brings the hooks up to date.
 
+    Where another hook manager writes these hooks, it may write them anew without ours. With --via,
+    its own file gets an entry that runs the gates; every other byte of it stays as it is.
+
     For an agent, its settings get the events that the configuration needs; all else in them stays
     as it is, byte for byte. Where it lists the gate `review`, a sub-agent that reviews and the
     command `/gitgates:review` are written beside them, and never over a file that is not ours.
@@ -81,8 +87,9 @@ def command(  # noqa: PLR0913 - one for each option
     way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
     that is to be changed, has problems, or no hook is named.
     """
+    via = via or ("pre-commit" if pre_commit else None)
     require_fit(
-        {"--hook-type": hook_types, "--force": force, "--pre-commit": pre_commit},
+        {"--hook-type": hook_types, "--force": force, "--via": via},
         {"--scope": scope, "--print": print_only, "--claude-md": claude_md},
         agent,
     )
@@ -93,10 +100,10 @@ def command(  # noqa: PLR0913 - one for each option
         asked = agent_hooks.Asked(scope or SCOPES[0], print_only, claude_md)
         agent_hooks.install(roots, asked)
         return errors.OK
-    if pre_commit:
-        from gitgates.cli import framework_hooks  # loads yaml
+    if via:
+        from gitgates.cli import via_hooks  # loads yaml
 
-        framework_hooks.install(roots, git, hook_types)
+        via_hooks.install(via, roots, git, hook_types)
         return errors.OK
     install(roots, git, hook_types, force=force)
     return errors.OK
@@ -119,10 +126,16 @@ def install(roots: Roots, git: Git, hook_types: tuple[str, ...], *, force: bool)
     )
     folder = hooks_folder(git, roots)
     require_usable(folder, force=force)
+    found = present(roots.root_abs, folder, wanted.hooks)
     done = githooks.install(folder.path_abs, wanted.hooks, force=force)
     show(done, roots)
     for remark in (*remarks(folder, roots), *wanted.left_out):
         click.echo(f"gitgates: {remark}")
+    for manager, file in found.items():
+        click.echo(
+            f"gitgates: {manager} is used here ({file}), and may write its hooks over ours\n"
+            f"  Let it run the gates instead: gitgates install-hooks --via {manager}"
+        )
 
 
 def show(done: list[Done], roots: Roots) -> None:

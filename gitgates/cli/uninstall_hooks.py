@@ -7,11 +7,13 @@ import os
 import click
 
 from gitgates import errors
+from gitgates.cli import via_hooks
 from gitgates.cli.install_hooks import require_fit, show
 from gitgates.cli.places import here
 from gitgates.install import githooks
 from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
+from gitgates.install.via import NAMES as MANAGERS
 from gitgates.lifecycle import GIT_HOOKS
 
 TYPE_CHECKING = False
@@ -28,10 +30,11 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     "--force", is_flag=True, help="Also from a hooks folder that other repositories share."
 )
 @click.option(
-    "--pre-commit",
-    is_flag=True,
-    help="Take our hooks out of .pre-commit-config.yaml instead, and nothing else.",
+    "--via",
+    type=click.Choice(MANAGERS),
+    help="Take our hooks out of this hook manager's file, and nothing else.",
 )
+@click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
 @click.option(
     "--agent",
     type=click.Choice(["claude"]),
@@ -43,25 +46,28 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     type=click.Choice(SCOPES),
     help="With --agent: whose settings, as for install-hooks. Default: project.",
 )
-def command(*, force: bool, pre_commit: bool, agent: str | None, scope: str | None) -> int:
+def command(
+    *, force: bool, via: str | None, pre_commit: bool, agent: str | None, scope: str | None
+) -> int:
     """Take out the hooks that install-hooks put there, and give back those that were before.
 
-    Hooks that are not ours stay as they are. No configuration is needed.
+    So with the entries that --via added to the files of hook managers. Hooks that are not ours stay
+    as they are. No configuration is needed.
 
     Exit status 0: none of ours is left here. 64: options that do not go together. 73: a hook cannot
     be written. 78: settings that hold our hooks have problems, and were left alone.
     """
-    require_fit({"--force": force, "--pre-commit": pre_commit}, {"--scope": scope}, agent)
+    via = via or ("pre-commit" if pre_commit else None)
+    require_fit({"--force": force, "--via": via}, {"--scope": scope}, agent)
     roots, git = here()
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
 
         agent_hooks.uninstall(roots, agent_hooks.Asked(scope or SCOPES[0]))
         return errors.OK
-    if pre_commit:
-        from gitgates.cli import framework_hooks  # loads yaml
-
-        framework_hooks.uninstall(roots, git)
+    if via:
+        if not via_hooks.uninstall((via,), roots, git):
+            click.echo(f"gitgates: no hooks of ours in the files of {via}")
         return errors.OK
     uninstall(roots, git, force=force)
     return errors.OK
@@ -79,6 +85,7 @@ def uninstall(roots: Roots, git: Git, *, force: bool) -> None:
         done = githooks.uninstall(folder.path_abs, _ALL)
         found |= bool(done)
         show(done, roots)
+    found |= via_hooks.uninstall(MANAGERS, roots, git)
     if not found:
         click.echo(f"gitgates: no hooks of ours in {current.path_abs}")
 

@@ -12,7 +12,7 @@ from gitgates.doctor.settings import check_gates, check_settings
 from gitgates.doctor.stages import check_stages
 from gitgates.doctor.state import check_environment, check_git, check_gone, check_left_over
 from gitgates.errors import ConfigError
-from gitgates.install import selection
+from gitgates.install import selection, via
 from gitgates.system.git import Git
 
 TYPE_CHECKING = False
@@ -71,8 +71,9 @@ def _hooks(
         if place.folder.path_abs in seen:
             continue
         framework = read_framework(place.roots.root_abs)
+        joined = via.joined(place.roots.root_abs, place.folder)
         seen.add(place.folder.path_abs)
         for hook in wanted:
             file = look_at(place.folder.path_abs, hook)
-            found += check_hook(Look(hook, file, place, framework, here_abs, env))
+            found += check_hook(Look(hook, file, place, framework, joined, here_abs, env))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from gitgates.doctor.managers import Manager, recognise
+from gitgates.install.managers import Manager, recognise
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
 from gitgates.system.kept_hook import SUFFIX

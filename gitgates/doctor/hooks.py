@@ -9,7 +9,9 @@ from gitgates.doctor.alive import check_shim
 from gitgates.doctor.finding import Finding, in_folder
 from gitgates.doctor.framework import FILE
 from gitgates.doctor.hookfile import HookFile, kept_by_manager, kept_by_us, look
-from gitgates.doctor.managers import FRAMEWORK
+from gitgates.install.managers import FRAMEWORK
+from gitgates.install.own_file import content
+from gitgates.install.via import NAMES, next_command
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from gitgates.doctor.place import Place
 
 _INSTALL = "gitgates install-hooks"
-_INSTALL_IN_FRAMEWORK = "gitgates install-hooks --pre-commit"
+_COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said
 _NOT_EXECUTABLE = "is not executable, so that git does not run it"
 
 
@@ -31,6 +33,7 @@ class Look(Record):
     file: HookFile
     place: Place  # the worktree, or the first of those that share the folder
     framework: Framework  # of that worktree
+    joined: Mapping[str, tuple[str, str]]  # hook: the manager that runs our gates, and its file
     here_abs: str  # the root that commands are called from
     env: Mapping[str, str]
 
@@ -43,10 +46,12 @@ class Look(Record):
     def finding(self, what: str, mend: str = "") -> Finding:
         """Return a problem with this hook; what mends it, if nothing else, is to install it.
 
-        Where the framework runs our gates, that is done through it: a shim of ours beside it would
-        run them twice.
+        Where a manager runs our gates, that is done through it: a shim of ours beside it would run
+        them twice.
         """
-        install = _INSTALL_IN_FRAMEWORK if self.framework.our_stages else _INSTALL
+        names = [manager for manager, _file in self.joined.values()]
+        names = ["pre-commit"] if self.framework.our_stages else names
+        install = f"{_INSTALL} --via {names[0]}" if names else _INSTALL
         mend = in_folder(self.place.roots.root_abs, mend or install, self.here_abs)
         return Finding(severity="problem", check="hook", where=self.where, what=what, mend=mend)
 
@@ -59,7 +64,10 @@ def check_hook(look_: Look) -> list[Finding]:
     """Return what is found of one hook: at least one finding."""
     match look_.file.kind:
         case "none":
-            return [look_.finding(f"{look_.hook} is not installed: git runs none of its gates")]
+            what = f"{look_.hook} is not installed: git runs none of its gates"
+            manager, _file = look_.joined.get(look_.hook, ("", ""))
+            wants = manager and manager not in FRAMEWORK
+            return [look_.finding(what, next_command(manager, (look_.hook,)) if wants else "")]
         case "shim":
             alive = check_shim(look_.file, look_.where, look_.env)
             if alive.mend.startswith("gitgates"):
@@ -80,26 +88,33 @@ def _manager(look_: Look) -> list[Finding]:
     file, manager = look_.file, look_.file.manager
     if manager is None:
         return []
-    serves = manager.name in FRAMEWORK and look_.hook in look_.framework.our_stages
+    by, settings = look_.joined.get(look_.hook, ("", FILE))
+    served = manager.name in FRAMEWORK and look_.hook in look_.framework.our_stages
+    serves = served or manager.name == by
     beside = kept_by_manager(file)
     if serves and not file.executable:
         return [look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(file.path_abs)}")]
     if beside.kind == "shim" and manager.runs_kept:
         alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env)
-        told = look_.note(f"is {manager.name}'s, which runs our {look_.hook}{manager.kept} first")
+        what = f"is {manager.name}'s, installed over ours: it runs {look_.hook}{manager.kept} first"
+        join = look_.finding("", f"{_INSTALL} --via {manager.name}").mend
+        told = look_.note(what, "" if serves else join)
         return [told, alive, *(_double(look_, manager.name) if serves else [])]
+    if serves and by in _COPIES and b"gitgates" not in content(file.path_abs):
+        what = f"{settings} lets {by} run the gates, but this hook is older"
+        return [look_.finding(what, next_command(by, ()))]
     if serves:
-        what = f"{manager.name} runs the gates, as {FILE} says"
+        what = f"{manager.name} runs the gates, as {settings} says"
         return [look_.note(what)._replace(severity="ok")]
     if manager.name not in FRAMEWORK and _names_us(look_, manager.settings):
         return [look_.note(f"is {manager.name}'s, whose settings speak of gitgates")]
-    lost = " instead of ours" if beside.kind == "shim" else ""
-    how = (
-        ""
-        if look_.framework.our_stages
-        else " (installing ours keeps that hook, and runs it first)"
-    )
-    return [look_.finding(f"is {manager.name}'s{lost}: git runs none of the gates{how}")]
+    was_ours = beside.kind == "shim" or kept_by_us(file).kind != "none"
+    lost = " instead of ours" if was_ours else ""
+    what = f"is {manager.name}'s{lost}: git runs none of the gates"
+    if manager.name in NAMES:
+        name = "pre-commit" if look_.framework.our_stages else manager.name
+        return [look_.finding(what, f"{_INSTALL} --via {name}")]
+    return [look_.finding(f"{what} (installing ours keeps that hook, and runs it first)")]
 
 
 def _twice(look_: Look, kept: HookFile) -> list[Finding]:
@@ -109,7 +124,7 @@ def _twice(look_: Look, kept: HookFile) -> list[Finding]:
     if kept.manager.name in FRAMEWORK:
         both = look_.hook in look_.framework.our_stages
     else:
-        both = _names_us(look_, kept.manager.settings)
+        both = look_.hook in look_.joined or _names_us(look_, kept.manager.settings)
     return _double(look_, kept.manager.name) if both else []
 
 

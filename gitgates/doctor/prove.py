@@ -12,10 +12,10 @@ from gitgates.doctor.finding import Finding
 from gitgates.doctor.framework import FILE, ours_alone
 from gitgates.doctor.framework import read as read_framework
 from gitgates.doctor.hooks import look_at
-from gitgates.doctor.managers import FRAMEWORK
 from gitgates.doctor.prove_agents import prove_agents
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
 from gitgates.install.hookspath import hooks_folder
+from gitgates.install.managers import FRAMEWORK
 from gitgates.system.git import Git
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.framework import FILE
-from gitgates.doctor.managers import FRAMEWORK
+from gitgates.install.managers import FRAMEWORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,12 +1,11 @@
-"""Let the pre-commit framework run the gates: edit its configuration, and call `pre-commit`."""
+"""The stages of the pre-commit framework that we can be run in; `pre-commit` itself, called."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from gitgates.errors import ConfigError, GitError, StateError, UsageError
-from gitgates.install import block
+from gitgates.errors import ConfigError, GitError, UsageError
 from gitgates.lifecycle import HOOK_POINTS, STANDS_IN_FOR
 from gitgates.system.call import call
 
@@ -38,42 +37,6 @@ def stages(config: Config | None, named: tuple[str, ...]) -> tuple[str, ...]:
             'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
         )
     return found
-
-
-def read(root_abs: str) -> str | None:
-    """Return the text of the framework's configuration; None where there is none.
-
-    Raises: ConfigError where it cannot be read.
-    """
-    try:
-        with open(os.path.join(root_abs, block.FILE), encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{block.FILE}: cannot be read: {error}") from error
-
-
-def write(root_abs: str, text: str | None) -> None:
-    """Replace the framework's configuration, its mode and a link to it kept; None: remove it.
-
-    Raises: StateError where it cannot be written.
-    """
-    path_abs = os.path.realpath(os.path.join(root_abs, block.FILE))
-    temporary = f"{path_abs}.{os.getpid()}"
-    try:
-        if text is None:
-            os.unlink(path_abs)
-            return
-        with open(temporary, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-        if os.path.exists(path_abs):
-            os.chmod(temporary, os.stat(path_abs).st_mode)
-        os.rename(temporary, path_abs)
-    except OSError as error:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise StateError(f"{path_abs}: {error.strerror}: nothing was changed") from error
 
 
 def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) -> str:

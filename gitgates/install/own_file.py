@@ -41,11 +41,16 @@ def _at_once(path_abs: str, flags: int) -> int:
 
 def holds(path_abs: str, mark: str) -> bool:
     """Tell whether a mark of ours may be in a file; whatever else is in it does not matter."""
+    return mark.encode() in content(path_abs)
+
+
+def content(path_abs: str) -> bytes:
+    """Return the bytes of a file; none where it cannot be read."""
     try:
         with open(path_abs, "rb", opener=_at_once) as file:
-            return mark.encode() in (file.read() or b"")
+            return file.read() or b""
     except OSError:
-        return False
+        return b""
 
 
 def replace(path_abs: str, before: str | None, after: str | None) -> None:

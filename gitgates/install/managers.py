@@ -1,7 +1,7 @@
 """Other hook managers: how their hooks look, and what they do with a hook that was there. Pure.
 
-Source: the hooks that pre-commit 4.7, prek 0.5, lefthook 2.2, husky 9.1, hk 1.56 and overcommit
-0.72 install, read or installed.
+Source: the hooks that pre-commit 4.7, prek 0.5, lefthook 2.2, husky 9.1, simple-git-hooks 2.14,
+hk 1.56 and overcommit 0.72 install, read or installed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,22 @@ MANAGERS = (
         ),
         ".old",
     ),
-    Manager("husky", (b'. "$(dirname "$0")/h"', b"/_/husky.sh", b"husky"), (".husky/{hook}",)),
+    Manager(
+        "simple-git-hooks",
+        (b"SKIP_SIMPLE_GIT_HOOKS",),
+        (
+            ".simple-git-hooks.cjs",
+            ".simple-git-hooks.js",
+            ".simple-git-hooks.mjs",
+            "simple-git-hooks.cjs",
+            "simple-git-hooks.js",
+            "simple-git-hooks.mjs",
+            ".simple-git-hooks.json",
+            "simple-git-hooks.json",
+            "package.json",
+        ),
+    ),
+    Manager("husky", (b'. "$(dirname "$0")/h"', b"/_/husky.sh", b"\n# husky"), (".husky/{hook}",)),
     Manager("overcommit", (b"Overcommit hook", b"overcommit"), (".overcommit.yml",)),
     Manager(
         "hk",
