@@ -51,6 +51,7 @@ NAMES: tuple[Name, ...] = (
     Name("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
     Name("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
     Name("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
+    Name("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
     Name("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
     Name("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
     Name("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),

@@ -51,13 +51,49 @@ def outcomes(agent: Agent) -> list[str]:
 
 def test_a_change_of_sixty_lines_is_blocked(repo: Repo) -> None:
     agent = changed(repo)
-    said = reason(agent.stop())
-    assert "60 weighted lines of 40" in said
-    assert "`a.py` +60" in said
-    assert "gitgates review done --summary" in said
-    assert "gitgates review skip --reason" in said
-    assert "`code-review`" in said
-    assert "`code-reviewer`" in said
+    assert reason(agent.stop()) == REMINDER.format("", YOURSELF)
+    again = "\nThis is asked for the {} time."
+    second = reason(agent.stop(again=True, last_assistant_message="2"))
+    assert second == REMINDER.format("", YOURSELF) + again.format("second")
+    third = reason(agent.stop(again=True, last_assistant_message="3"))
+    last = " After it, you are let go, and the person is told why."
+    assert third == REMINDER.format("", YOURSELF) + again.format("third") + last
+
+
+def test_only_what_is_there_is_named(repo: Repo, tmp_path: Path) -> None:
+    agent = changed(repo)
+    plugin = tmp_path / "plugin"
+    for name in ("agents/reviewer.md", "skills/review/SKILL.md"):
+        (plugin / name).parent.mkdir(parents=True)
+        (plugin / name).write_text("x")
+    agent.env |= {"CLAUDE_PLUGIN_ROOT": str(plugin), "CLAUDE_CONFIG_DIR": str(tmp_path / "home")}
+    in_home = tmp_path / "home" / "agents" / "code-reviewer.md"
+    in_home.parent.mkdir(parents=True)
+    in_home.write_text("x")
+    ways = (
+        "- start a sub-agent of the type `gitgates:reviewer` or `code-reviewer`, and wait for it\n"
+        "- use the skill `gitgates:review`\n"
+    )
+    assert reason(agent.stop()) == REMINDER.format(", in one of these ways", ways + YOURSELF)
+
+
+YOURSELF = (
+    "- review it yourself: read the whole of `gitgates review diff` as somebody else's work, then "
+    '`gitgates review done --summary "what you looked at, and what you found"`'
+)
+REMINDER = """\
+This session has changed enough for a review, and nothing shows that this change was reviewed: \
+60 weighted lines (threshold 40), 1 weighted file (threshold 5).
+
+- `a.py` +60 −0 (code)
+
+## What to do now
+Have the change reviewed{}, then end your turn again:
+{}
+Fix what the review finds. What you change afterwards asks for another review only where it is \
+significant again.
+If this change needs no review, say why instead; it is recorded, and the person is told: \
+`gitgates review skip --reason "…"`"""
 
 
 def test_a_small_change_is_not(repo: Repo) -> None:
@@ -96,7 +132,7 @@ def test_sub_agents_are_not_asked_unless_that_is_wanted(repo: Repo) -> None:
     assert agent.sub_stop() == {}
     wanted = REVIEW + '[hooks.SubagentStop]\ngates = ["review"]\n'
     repo.config(wanted)
-    assert "weighted lines of 40" in reason(agent.sub_stop(stop_hook_active=True))
+    assert "weighted lines (threshold 40)" in reason(agent.sub_stop(stop_hook_active=True))
 
 
 def test_a_sub_agent_that_reviews_is_never_asked(repo: Repo) -> None:

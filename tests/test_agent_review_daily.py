@@ -210,6 +210,9 @@ def test_what_is_let_go_without_a_review_is_said_so(repo: Repo) -> None:
 
 def test_the_first_ways_are_those_that_we_bring(repo: Repo) -> None:
     config = '[review]\nskills = ["*-review", "review"]\nagents = ["*"]\n' + REVIEW
+    repo.write(".claude/agents/reviewer.md", "x")
+    repo.write(".claude/commands/gitgates/review.md", "x")
+    repo.write(".claude/skills/review/SKILL.md", "x")
     said = reason(changed(repo, config).stop())
     assert "start a sub-agent of the type `reviewer`, and wait" in said
     assert "use the skill `gitgates:review` or `review`" in said

@@ -158,7 +158,7 @@ def test_what_the_person_commits_of_it_stays_the_agents(repo: Repo) -> None:
     agent.prompt("go on")
     act(agent)
     agent.write("b.py", MORE)
-    assert "70 weighted lines of 40" in reason(agent.stop())
+    assert "70 weighted lines (threshold 40)" in reason(agent.stop())
 
 
 def test_what_is_asked_for_is_reviewed_though_the_person_has_committed_it(repo: Repo) -> None:
@@ -168,7 +168,7 @@ def test_what_is_asked_for_is_reviewed_though_the_person_has_committed_it(repo: 
     repo.commit_all("all of it")
     _wait_for_the_next_second()
     agent.prompt("#review what you did")
-    assert "60 weighted lines of 40" in reason(agent.stop())
+    assert "60 weighted lines (threshold 40)" in reason(agent.stop())
 
 
 def test_what_the_person_commits_and_rewrites_is_not_the_agents(repo: Repo) -> None:

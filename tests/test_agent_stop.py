@@ -293,6 +293,13 @@ def test_what_cannot_run_blocks_once_and_never_passes(repo: Repo, gate: str) -> 
     assert agent.outcomes() == ["blocked", "could-not-run"]
 
 
+def test_a_gates_own_limit_is_named_as_such(repo: Repo) -> None:
+    slow = '[gates.slow]\ncommand = "sleep 30"\ntimeout = 0.3\n'
+    agent = begin(repo, slow + '[hooks.Stop]\ngates = ["slow"]\n')
+    agent.write("a.py", "x\n")
+    assert "## `slow` timed out (limit 0.3 s)\n" in agent.stop()["reason"]
+
+
 def test_the_limit_of_all_gates(repo: Repo) -> None:
     agent = begin(
         repo,
@@ -407,8 +414,15 @@ def test_broken_settings_block_until_they_are_mended(agent: Agent) -> None:
     good = (agent.repo.path / "pyproject.toml").read_text()
     agent.write("pyproject.toml", good + "\n[tool.gitgates.hooks.Stop\n")
     reason = agent.stop()["reason"]
-    assert "pyproject.toml" in reason
-    assert "attempt 1 of 3" in reason
+    assert reason.startswith(
+        "The quality gates could not be read, so that nothing was checked (attempt 1 of 3).\n\n"
+        "pyproject.toml"
+    )
+    assert reason.endswith(
+        "\n\nMend that place of the file, and check it with: gitgates check\nIf somebody else is "
+        "editing it at this moment, leave the file as it is, and end your turn again: after the "
+        "last attempt you are let go, and the person is told."
+    )
     assert agent.pre("Edit", "pyproject.toml") == {}
     assert agent.stop(again=True)["decision"] == "block"
     agent.write("pyproject.toml", good)

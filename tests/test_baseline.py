@@ -107,7 +107,10 @@ def test_where_it_is_not_known_everything_counts(repo: Repo, there: str, why: st
     agent.write("new.py", "good\n")
     reason = agent.stop()["reason"]
     assert why in reason
-    assert "everything counts" in reason
+    assert (
+        "so that everything counts. Fix what you have caused; of the rest, say with cannot-fix "
+        "that it is not yours.\n"
+    ) in reason
 
 
 def test_paths_that_were_not_there_cannot_have_failed(repo: Repo) -> None:

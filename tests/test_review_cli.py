@@ -71,7 +71,7 @@ def test_status_of_a_review_that_holds_no_more(agent: Agent) -> None:
     told = said(agent.repo)
     assert (
         "  `gitgates review done`, by a person, just now: holds no more: what has changed since is "
-        "significant: 64 weighted lines of 40, 1 weighted files of 5\n"
+        "significant: 64 weighted lines (threshold 40), 1 weighted file (threshold 5)\n"
     ) in told
     assert f"{KEPT}nothing shows" in told
 

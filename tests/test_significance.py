@@ -25,7 +25,11 @@ DOCS = "documentation, weight 0.1"
 
 
 def sums(lines: str, files: str) -> str:
-    return f"{lines} weighted lines of 40, {files} weighted files of 5"
+    counted = (("line", lines, 40), ("file", files, 5))
+    return ", ".join(
+        f"{number} weighted {noun}{'' if number == '1' else 's'} (threshold {most})"
+        for noun, number, most in counted
+    )
 
 
 def do(script: str) -> Callable[[Repo], None]:
@@ -512,7 +516,7 @@ ROWS = (
         "at a threshold of nothing",
         do("echo >> src/app.py; echo x >> src/util.py"),
         True,
-        "1 weighted lines of 0, 1 weighted files of 5",
+        "1 weighted line (threshold 0), 1 weighted file (threshold 5)",
         {"src/util.py": CODE, "src/app.py": SPACE},
         Review(min_lines=0.0),
     ),

@@ -33,7 +33,7 @@ def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
 def test_many_critical_files_are_not_all_named() -> None:
     changes = tuple(Changed(f"{n}.py", "M", added=1) for n in range(5))
     found = weigh(changes, {one.path: Kind("code", critical=True) for one in changes}, Review())
-    sums = "5 weighted lines of 40, 5 weighted files of 5"
+    sums = "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
     assert found.why == f"`0.py`, `1.py`, `2.py` and 2 more are critical; {sums}"
 
 
@@ -42,7 +42,7 @@ def test_tenths_add_up() -> None:
     kinds = {one.path: Kind("documentation") for one in changes}
     found = weigh(changes, kinds, Review())
     assert found.significant
-    assert found.why == "5 weighted lines of 40, 5 weighted files of 5"
+    assert found.why == "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ def _compare(
     gate = step.gate
     if before.why_not:
         why = f"Whether it failed before this session is not known ({before.why_not}), so that "
-        return Known(note=f"{why}everything counts.")
+        do = "Fix what you have caused; of the rest, say with cannot-fix that it is not yours."
+        return Known(note=f"{why}everything counts. {do}")
     was = dict(before.failures)
     now = failures_of(gate, result, place.roots.root_abs)
     old = tuple(one for one in now if one.fingerprint in was)

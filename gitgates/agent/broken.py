@@ -66,7 +66,9 @@ def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
         text = (
             "The quality gates could not be read, so that nothing was checked "
             f"(attempt {ruling.attempt} of {ruling.attempts}).\n\n{message}\n\n"
-            "Mend that place of the file, and check it with: gitgates check"
+            "Mend that place of the file, and check it with: gitgates check\n"
+            "If somebody else is editing it at this moment, leave the file as it is, and end your "
+            "turn again: after the last attempt you are let go, and the person is told."
         )
         answer = Answer(BLOCK, to_agent=text)
     else:

@@ -8,7 +8,7 @@ import time
 from gitgates.agent.place import is_elsewhere
 from gitgates.engine.decide import describe, observed
 from gitgates.engine.failures import Failure, split
-from gitgates.engine.limits import gates_limit_s
+from gitgates.engine.limits import GATES_OWN_TIME, gates_limit_s
 from gitgates.engine.plan import make_plan
 from gitgates.environ import skipped_gates
 from gitgates.pipeline import inside, record_skips
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gitgates.types import Config, Decision, Gate, GateResult, Hook, Plan, Visit
 
 _NO_PASS = ("failed", "timed-out", "killed", "not-started", "not-run")
+_OWN_FIRST_S = 2.0
 _MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
@@ -80,7 +81,9 @@ def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Ch
         return None
     limit_s = gates_limit_s(config, hook)
     run_abs = new_run(place.roots.state_abs)
-    deadline = Deadline(time.monotonic() + limit_s, limit_s)
+    # Where it is what the gates' own limits come to, those are to be met first, and named.
+    is_sum = hook.name in GATES_OWN_TIME and not hook.timeout_s
+    deadline = Deadline(time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0), limit_s)
     return Check(plan, config, hook, run_abs, f"{run_abs}/logs", deadline, time.time())
 
 

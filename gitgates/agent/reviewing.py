@@ -7,12 +7,15 @@ from gitgates.agent.marking import marker
 from gitgates.agent.place import is_elsewhere, note
 from gitgates.agent.review_report import message_of, passed_text, record, settings_text
 from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
+from gitgates.engine.filters import names_agent
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError
+from gitgates.policies.asking import MOST_BLOCKS
 from gitgates.policies.retry import BREAKER, PASSED
 from gitgates.policies.reviews import GATE
 from gitgates.report.asking import Asked, let_go, reminder, strict
 from gitgates.review.assess import StopRequest, decide
+from gitgates.review.installed import installed
 from gitgates.types import ALLOW, BLOCK, WARN, Answer, Point
 
 TYPE_CHECKING = False
@@ -84,7 +87,7 @@ class Look:
         return Answer(WARN if text else ALLOW, to_person=text)
 
     def _refuse(self, found: Assessment, ruling: Ruling, prompt: str) -> tuple[Answer, Fact]:
-        asked = self._asked(found, ruling)
+        asked = self._asked(found, ruling, prompt)
         payload = self._place.payload
         fact = {
             "hook": payload.event,
@@ -103,10 +106,11 @@ class Look:
         text = strict(asked) if self._strict else reminder(asked)
         return Answer(BLOCK, to_agent=text), fact
 
-    def _asked(self, found: Assessment, ruling: Ruling) -> Asked:
-        decision = found.decision
+    def _asked(self, found: Assessment, ruling: Ruling, prompt: str) -> Asked:
+        decision, review = found.decision, self._config.review
+        agents, skills = installed(review, self._place.roots.root_abs, self._place.env)
         return Asked(
-            review=self._config.review,
+            review=review,
             change=found.change,
             why=ruling.why,
             by_prompt=self._config.review.mode != "require",
@@ -115,6 +119,11 @@ class Look:
             message=message_of(self._place, decision.message) if decision else "",
             root_abs=self._place.roots.root_abs if is_elsewhere(self._place) else "",
             notes=self._notes,
+            agents=agents,
+            skills=skills,
+            reviewer=next((one for one in agents if names_agent((review.reviewer,), one)), ""),
+            number=dict(self._evidence.blocks).get(prompt, 0) + 1,
+            most=MOST_BLOCKS,
         )
 
     def settings_text(self) -> str:

@@ -168,8 +168,8 @@ def _of_nothing(change: Changed) -> str:
 def _arithmetic(found: Significance) -> str:
     if not found.counts:
         return "nothing that counts has changed"
-    lines = f"{show(found.lines)} weighted lines of {show(found.min_lines)}"
-    files = f"{show(found.file_count)} weighted files of {show(found.min_files)}"
+    lines = _counted(found.lines, "line", found.min_lines)
+    files = _counted(found.file_count, "file", found.min_files)
     critical = [f"`{one.path}`" for one in found.files if one.critical]
     if not critical:
         return f"{lines}, {files}"
@@ -177,6 +177,12 @@ def _arithmetic(found: Significance) -> str:
     more = len(critical) - _MOST_NAMED
     named += f" and {more} more" if more > 0 else ""
     return f"{named} {'is' if len(critical) == 1 else 'are'} critical; {lines}, {files}"
+
+
+def _counted(amount: float, noun: str, threshold: float) -> str:
+    shown = show(amount)
+    plural = "" if shown == "1" else "s"
+    return f"{shown} weighted {noun}{plural} (threshold {show(threshold)})"
 
 
 def show(amount: float) -> str:

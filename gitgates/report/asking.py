@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 6
 _LONGEST_MESSAGE = 6000
-_BARE, _OUR_SKILL = "review", "gitgates:review"
+_ORDINALS = {2: "second", 3: "third"}
 _HEADING = "## What to do now"
 _HOW = {
     "skill": "the skill `{}`",
@@ -45,6 +45,12 @@ class Asked(Record):
     message: str = ""  # what it had to say
     root_abs: str = ""  # where the change is, if the agent is elsewhere
     notes: tuple[str, ...] = ()
+    # Those of the configuration that are known to be there, as the client calls them.
+    agents: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    reviewer: str = ""
+    number: int = 1  # how often this is asked, this time included
+    most: int = 3
 
 
 def how_it_came(how: str, name: str) -> str:
@@ -66,35 +72,35 @@ def reminder(asked: Asked) -> str:
         "If this change needs no review, say why instead; it is recorded, and the person is told: "
         f'`{_there(asked)}gitgates review skip --reason "…"`'
     )
-    ways = (
-        f"Have the change reviewed{_where(asked)}, in one of these ways, then end your turn again:"
-    )
+    ways = _ways(asked)
+    how = ", in one of these ways" if len(ways) > 1 else ""
+    have = f"Have the change reviewed{_where(asked)}{how}, then end your turn again:"
     change = [*_change(asked), *_outlived(asked.standings)]
-    return "\n".join([head, *change, "", _HEADING, ways, *_ways(asked), afterwards, skip])
+    return "\n".join([head, *change, "", _HEADING, have, *ways, afterwards, skip, *_count(asked)])
+
+
+def _count(asked: Asked) -> list[str]:
+    """Return how often this is asked, where it is not the first time."""
+    if asked.number < 2:  # noqa: PLR2004 - the second time
+        return []
+    end = " After it, you are let go, and the person is told why."
+    last = end if asked.number >= asked.most else ""
+    return [f"This is asked for the {_ORDINALS.get(asked.number, f'{asked.number}th')} time.{last}"]
 
 
 def _ways(asked: Asked) -> list[str]:
     """Return how this can be satisfied, first by what we bring ourselves."""
-    review, there = asked.review, _there(asked)
-    agents = _named((review.reviewer, *review.agents))
-    # What we install is a command of this name, and in our plugin a skill.
-    skills = _named((*(_OUR_SKILL for name in review.skills if name == _BARE), *review.skills))
-    ways = []
-    if agents:
-        ways.append(f"- start a sub-agent of the type {_either(agents)}, and wait for it")
-    if skills:
-        ways.append(f"- use the skill {_either(skills)}")
+    there, ways = _there(asked), []
+    if asked.agents:
+        ways.append(f"- start a sub-agent of the type {_either(asked.agents)}, and wait for it")
+    if asked.skills:
+        ways.append(f"- use the skill {_either(asked.skills)}")
     yourself = (
         f"- review it yourself: read the whole of `{there}gitgates review diff` as somebody else's "
         f'work, then `{there}gitgates review done --summary "what you looked at, and what you '
         'found"`'
     )
     return [*ways, yourself]
-
-
-def _named(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names that can be used as they stand, each once; patterns cannot."""
-    return tuple(dict.fromkeys(name for name in names if not any(one in name for one in "*?|")))
 
 
 def _there(asked: Asked) -> str:
@@ -114,17 +120,24 @@ def strict(asked: Asked) -> str:
         lines += [*_change(asked), *(_said(asked) if asked.decision == "ISSUES" else ())]
         lines += ["", _HEADING]
     start = (
-        f"Start the sub-agent {_reviewer(asked.review)} and wait for it (with the Agent tool, "
-        f"run_in_background: false). Ask it to review this session's change{_where(asked)}. Give "
-        "it no verdict of yours: it reads the person's words and the change itself. It posts its "
-        "decision itself; one that you post does not count."
+        f"Start the sub-agent {_reviewer(asked.review, asked.reviewer)} and wait for it (with the "
+        "Agent tool, run_in_background: false). Ask it to review this session's change"
+        f"{_where(asked)}. Give it no verdict of yours: it reads the person's words and the "
+        "change itself. It posts its decision itself; one that you post does not count."
     )
+    if not asked.reviewer:
+        start += (
+            " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent "
+            "claude` writes it."
+        )
     then = "When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."
-    return "\n".join([*lines, start, then])
+    return "\n".join([*lines, start, then, *_count(asked)])
 
 
-def _reviewer(review: Review) -> str:
+def _reviewer(review: Review, there: str = "") -> str:
     """Return how the reviewer is called; what a plugin brings has its name in front."""
+    if there:
+        return f"`{there}`"
     name = review.reviewer
     return f"`{name}`" if ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
 

@@ -183,7 +183,7 @@ def _section(finding: Finding, situation: Situation, level: int) -> str:
     if finding.cannot_fix:
         lines.append(f"You have said that it cannot be fixed: {_quoted(finding.cannot_fix)}.")
     if finding.note:
-        lines.append(plain_line(finding.note, longest))
+        lines.append(plain_line(finding.note, 2 * longest))
     lines += _failures(finding, most, longest)
     if finding.result.log_abs and (finding.was_reported or level < _TIGHT):
         lines.append(f"Full log: {_below(finding.result.log_abs, situation)}")

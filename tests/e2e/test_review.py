@@ -33,7 +33,7 @@ def test_a_change_of_sixty_lines_is_blocked_once_and_done_lets_go(tmp_path: Path
     run = scene.run(write(scene.at("a.py"), LINES), "finished", bash(DONE), "end")
     told = run.told(2)
     assert ASKS in told
-    assert "60 weighted lines of 40" in told
+    assert "60 weighted lines (threshold 40)" in told
     assert "a.py" in told
     assert (blocks(run), run.ends, run.turns) == (1, ["completed"], 4)
 
