@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from install_support import FOREIGN, Repo, make_repo
+from install_support import FOREIGN, STATE, Repo, make_repo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,14 +70,14 @@ def test_uninstalls_without_a_configuration(repo: Repo) -> None:
         (
             ".git/hooks/pre-commit: taken out\n"
             ".git/hooks/pre-merge-commit: taken out\n"
-            ".git/hooks/pre-push: taken out\n"
+            ".git/hooks/pre-push: taken out\n" + STATE.format(".git/gitgates")
         ),
         "",
     )
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks") == (
         0,
-        f"gitgates: no hooks of ours in {repo.path}/.git/hooks\n",
+        f"gitgates: no hooks of ours in {repo.path}/.git/hooks\n" + STATE.format(".git/gitgates"),
         "",
     )
 

@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from install_support import Repo, make_repo
+from install_support import STATE, Repo, make_repo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,11 @@ def test_a_local_folder_is_used_and_said(repo: Repo) -> None:
     )
     assert repo.hooks(".my hooks") == ["pre-push"]
     assert repo.hooks() == []
-    assert repo.gitgates("uninstall-hooks") == (0, ".my hooks/pre-push: taken out\n", "")
+    assert repo.gitgates("uninstall-hooks") == (
+        0,
+        ".my hooks/pre-push: taken out\n" + STATE.format(".git/gitgates"),
+        "",
+    )
 
 
 def test_a_local_folder_outside_of_the_working_tree(repo: Repo, tmp_path: Path) -> None:
@@ -69,7 +73,7 @@ def test_what_was_installed_before_the_setting_is_taken_out_too(repo: Repo) -> N
     repo.git("config", "core.hooksPath", "h")
     repo.gitgates("install-hooks")
     assert repo.gitgates("uninstall-hooks")[1] == (
-        "h/pre-push: taken out\n.git/hooks/pre-push: taken out\n"
+        "h/pre-push: taken out\n.git/hooks/pre-push: taken out\n" + STATE.format(".git/gitgates")
     )
 
 
@@ -132,13 +136,14 @@ def test_a_global_folder_is_refused_unless_forced(repo: Repo, tmp_path: Path) ->
         (
             f"gitgates: {where}: other repositories run pre-push there, too\n"
             "  Take them out all the same: gitgates uninstall-hooks --force\n"
+            + STATE.format(".git/gitgates")
         ),
         "",
     )
     assert (hooks / "pre-push").exists()
     assert repo.gitgates("uninstall-hooks", "--force")[:2] == (
         0,
-        f"{hooks}/pre-push: taken out\n",
+        f"{hooks}/pre-push: taken out\n" + STATE.format(".git/gitgates"),
     )
 
 
@@ -201,7 +206,9 @@ def test_worktrees_share_their_hooks(repo: Repo, tmp_path: Path) -> None:
         f"{repo.path}/.git/hooks/pre-push: installed\n",
         "",
     )
-    assert repo.gitgates("uninstall-hooks")[1] == ".git/hooks/pre-push: taken out\n"
+    assert repo.gitgates("uninstall-hooks")[1] == (
+        ".git/hooks/pre-push: taken out\n" + STATE.format(".git/worktrees/linked/gitgates")
+    )
 
 
 def test_a_worktrees_own_setting(repo: Repo, tmp_path: Path) -> None:
@@ -261,4 +268,5 @@ def test_a_bare_repository_with_a_working_tree_elsewhere(repo: Repo, tmp_path: P
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks", **env)[1] == (
         f"{tmp_path}/dot.git/hooks/pre-push: taken out\n"
+        + STATE.format(tmp_path / "dot.git/gitgates")
     )

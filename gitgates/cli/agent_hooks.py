@@ -84,7 +84,7 @@ def uninstall(roots: Roots, asked: Asked) -> None:
         removed = "removed; only our hooks were in it"
         click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
     others = [scope for scope in agents.SCOPES if scope != asked.scope]
-    left = [scope for scope in others if _has_ours(scope, roots, env)]
+    left = [scope for scope in others if has_ours(scope, roots, env)]
     folder_abs = os.path.dirname(path_abs)
     if not any(_folder(scope, roots, env) == folder_abs for scope in left):  # they need them, too
         agent_files.take_out(folder_abs, partial(_shown, roots=roots))
@@ -102,7 +102,8 @@ def _folder(scope: str, roots: Roots, env: Mapping[str, str]) -> str:
     return os.path.dirname(agents.settings_file(scope, roots.root_abs, env))
 
 
-def _has_ours(scope: str, roots: Roots, env: Mapping[str, str]) -> bool:
+def has_ours(scope: str, roots: Roots, env: Mapping[str, str]) -> bool:
+    """Tell whether the settings of a scope hold hooks of ours."""
     try:
         path_abs = agents.settings_file(scope, roots.root_abs, env)
         text = own_file.read(path_abs)

@@ -141,6 +141,10 @@ def install(roots: Roots, git: Git, hook_types: tuple[str, ...], *, force: bool)
 def show(done: list[Done], roots: Roots) -> None:
     """Print what was done, each hook's path as short as it can be."""
     for one in done:
-        path = os.path.relpath(one.shim_abs, roots.root_abs)
-        shown = one.shim_abs if path.startswith("..") else path
-        click.echo(f"{shown}: {one.what}")
+        click.echo(f"{shown(one.shim_abs, roots)}: {one.what}")
+
+
+def shown(path_abs: str, roots: Roots) -> str:
+    """Return a path as short as it can be."""
+    path = os.path.relpath(path_abs, roots.root_abs)
+    return path_abs if path.startswith("..") else path

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import click
 
 from gitgates import errors
-from gitgates.cli import via_hooks
-from gitgates.cli.install_hooks import require_fit, show
+from gitgates.cli import agent_hooks, via_hooks
+from gitgates.cli.install_hooks import require_fit, show, shown
 from gitgates.cli.places import here
+from gitgates.doctor import framework
+from gitgates.doctor.finding import in_folder
+from gitgates.doctor.hookfile import look
+from gitgates.doctor.place import places
+from gitgates.errors import StateError
 from gitgates.install import githooks
-from gitgates.install.agents import SCOPES
+from gitgates.install import via as via_files
+from gitgates.install.agents import SCOPES, settings_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.install.via import NAMES as MANAGERS
 from gitgates.lifecycle import GIT_HOOKS
+from gitgates.system.locks import Lock, Wait
+from gitgates.system.rescue import Rescue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,34 +51,56 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     "CLAUDE.md.",
 )
 @click.option(
+    "--purge",
+    is_flag=True,
+    help="Also remove what gitgates has stored in the git folder: runs, journals of sessions, the "
+    "message log. Not while work lies there that was not put back.",
+)
+@click.option(
     "--scope",
     type=click.Choice(SCOPES),
     help="With --agent: whose settings, as for install-hooks. Default: project.",
 )
 def command(
-    *, force: bool, via: str | None, pre_commit: bool, agent: str | None, scope: str | None
+    *,
+    force: bool,
+    via: str | None,
+    pre_commit: bool,
+    agent: str | None,
+    purge: bool,
+    scope: str | None,
 ) -> int:
     """Take out the hooks that install-hooks put there, and give back those that were before.
 
     So with the entries that --via added to the files of hook managers. Hooks that are not ours stay
-    as they are. No configuration is needed.
+    as they are. What is left that still runs gates is told, with what takes it out. No
+    configuration is needed.
 
-    Exit status 0: none of ours is left here. 64: options that do not go together. 73: a hook cannot
-    be written. 78: settings that hold our hooks have problems, and were left alone.
+    Exit status 0: done. 64: options that do not go together. 73: a hook cannot be written, or there
+    is work that was not put back. 75: a run is using what is to be removed. 78: settings that hold
+    our hooks have problems, and were left alone.
     """
     via = via or ("pre-commit" if pre_commit else None)
-    require_fit({"--force": force, "--via": via}, {"--scope": scope}, agent)
+    require_fit({"--force": force, "--via": via, "--purge": purge}, {"--scope": scope}, agent)
     roots, git = here()
+    if purge:
+        _require_nothing_unrecovered(roots)
     if agent:
-        from gitgates.cli import agent_hooks  # what git's hooks have no use for
-
         agent_hooks.uninstall(roots, agent_hooks.Asked(scope or SCOPES[0]))
         return errors.OK
     if via:
         if not via_hooks.uninstall((via,), roots, git):
             click.echo(f"gitgates: no hooks of ours in the files of {via}")
-        return errors.OK
-    uninstall(roots, git, force=force)
+    else:
+        uninstall(roots, git, force=force)
+        _say_what_runs_gates(roots, git)
+    if purge:
+        _purge(roots)
+    elif states := _states(roots):
+        click.echo(
+            f"gitgates: what runs have left stays in {', '.join(shown(p, roots) for p in states)}\n"
+            "  Remove it: gitgates uninstall-hooks --purge"
+        )
     return errors.OK
 
 
@@ -100,3 +131,84 @@ def _say_shared(folder: HooksFolder) -> bool:
             "  Take them out all the same: gitgates uninstall-hooks --force"
         )
     return bool(ours)
+
+
+def _say_what_runs_gates(roots: Roots, git: Git) -> None:
+    """Tell of whatever still runs gates, and how to take it out."""
+    folder = hooks_folder(git, roots)
+    files = {file: hooks for file, hooks in _by_file(roots, folder).items() if hooks}
+    for file, hooks in files.items():
+        _say_left(f"{file} still runs the gates of {', '.join(hooks)}", "Take that out by hand.")
+    for hook in _ALL:
+        path_abs = os.path.join(folder.path_abs, hook)
+        if look(path_abs).kind == "custom":
+            _say_left(
+                f"{shown(path_abs, roots)} speaks of gitgates",
+                "It is a hook of your own: look at it.",
+            )
+    places_, _gone = places(roots, git.env)
+    seen = {folder.path_abs, default_folder(roots).path_abs}
+    for place in places_:
+        path_abs, root_abs = place.folder.path_abs, place.roots.root_abs
+        if path_abs not in seen and any(githooks.look(path_abs, h).holder == "us" for h in _ALL):
+            mend = in_folder(root_abs, "gitgates uninstall-hooks", roots.root_abs)
+            _say_left(f"our hooks stay in {path_abs}, which the worktree {root_abs} uses", mend)
+        seen.add(path_abs)
+    for scope in SCOPES:
+        if agent_hooks.has_ours(scope, roots, git.env):
+            path_abs = settings_file(scope, roots.root_abs, git.env)
+            command_ = f"gitgates uninstall-hooks --agent claude --scope {scope}"
+            _say_left(f"Claude Code runs the gates, as {shown(path_abs, roots)} says", command_)
+
+
+def _by_file(roots: Roots, folder: HooksFolder) -> dict[str, tuple[str, ...]]:
+    """Return the files of managers that run gates, each with the hooks."""
+    found: dict[str, tuple[str, ...]] = {framework.FILE: framework.read(roots.root_abs).our_stages}
+    for _manager, file, hook in via_files.entries(roots.root_abs, folder):
+        found[file] = tuple(dict.fromkeys((*found.get(file, ()), hook)))
+    return found
+
+
+def _say_left(what: str, mend: str) -> None:
+    click.echo(f"gitgates: {what}\n  {mend}")
+
+
+def _states(roots: Roots) -> list[str]:
+    """Return the state folders of all worktrees that are there."""
+    return [path_abs for path_abs in roots.states_abs if os.path.isdir(path_abs)]
+
+
+def _require_nothing_unrecovered(roots: Roots) -> None:
+    """Refuse to remove state while it holds work of the person's.
+
+    Raises: StateError that names it.
+    """
+    found: list[str] = []
+    for state_abs in _states(roots):
+        rescue = Rescue(f"{state_abs}/rescue")
+        if rescue.is_in_use():
+            found += rescue.texts() or [rescue.folder_abs]
+        for folder_abs, _folders, files in os.walk(f"{state_abs}/kept"):
+            found += [os.path.join(folder_abs, name) for name in files]
+    if found:
+        names = "\n".join(f"  {path_abs}" for path_abs in found)
+        raise StateError(
+            f"there is work that was hidden or kept aside; nothing was removed:\n{names}",
+            "See it with: gitgates recover --list, in the worktree that it is from. Take out what "
+            "you need, and remove the rest.",
+        )
+
+
+def _purge(roots: Roots) -> None:
+    """Remove the state of all worktrees. Raises: LockError where a run is using it."""
+    for state_abs in _states(roots):
+        lock = Lock(state_abs)
+        if not lock.acquire(Wait(0.0, click.echo), alone=True):
+            raise lock.busy_error()
+        try:
+            shutil.rmtree(state_abs)
+        except OSError as error:
+            raise StateError(f"{state_abs}: cannot be removed: {error.strerror}") from error
+        finally:
+            lock.release()
+        click.echo(f"{shown(state_abs, roots)}: removed")

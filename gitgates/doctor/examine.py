@@ -71,7 +71,8 @@ def _hooks(
         if place.folder.path_abs in seen:
             continue
         framework = read_framework(place.roots.root_abs)
-        joined = via.joined(place.roots.root_abs, place.folder)
+        entries = via.entries(place.roots.root_abs, place.folder)
+        joined = {hook: (manager, name) for manager, name, hook in reversed(entries)}
         seen.add(place.folder.path_abs)
         for hook in wanted:
             file = look_at(place.folder.path_abs, hook)

@@ -10,6 +10,8 @@ import os
 import re
 
 from gitgates.errors import StateError
+from gitgates.install.managers import recognise
+from gitgates.install.own_file import content
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
 from gitgates.system.kept_hook import OPENS_ITSELF, SUFFIX
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     Holder: TypeAlias = Literal["nobody", "us", "another"]
 
 _MODE = 0o755
-_LONGEST_READ = 1 << 20
 _SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
 _OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)
 _SHELL_NAME = re.compile(rb"basename[^;|\n]*[$]\{?(0|BASH_SOURCE)|[$]\{(0|BASH_SOURCE[^}]*)##")
@@ -130,10 +131,10 @@ def _refuse_hooks_that_need_their_name(places: list[Found]) -> None:
 
 
 def _install_one(place: Found) -> Done:
-    content = render(place.hook)
+    shim = render(place.hook)
     what = "installed"
     match place.holder:
-        case "us" if _is_current(place.shim_abs, content):
+        case "us" if _is_current(place.shim_abs, shim):
             return Done(place.hook, place.shim_abs, "already installed")
         case "us":
             what = "updated"
@@ -143,13 +144,12 @@ def _install_one(place: Found) -> Done:
             what += f"; {os.path.basename(place.kept_abs)} runs first"
         case _:
             pass
-    _write(place.shim_abs, content)
+    _write(place.shim_abs, shim)
     return Done(place.hook, place.shim_abs, what)
 
 
-def _is_current(shim_abs: str, content: bytes) -> bool:
-    with open(shim_abs, "rb") as file:
-        return file.read() == content and os.access(shim_abs, os.X_OK)
+def _is_current(shim_abs: str, shim: bytes) -> bool:
+    return content(shim_abs) == shim and os.access(shim_abs, os.X_OK)
 
 
 def _set_aside(place: Found) -> str:
@@ -171,17 +171,13 @@ def _needs_its_name(path_abs: str) -> bool:
 
     Scripts of sh and bash can be (`system/kept_hook.py`), unless they open their own file as well.
     """
-    try:
-        with open(path_abs, "rb") as file:
-            content = file.read(_LONGEST_READ)
-    except OSError:
-        return False  # a folder, or a link to nowhere: git does not run it
-    first = content.partition(b"\n")[0]
+    text = content(path_abs)
+    first = text.partition(b"\n")[0]
     if not first.startswith(b"#!"):
-        return b"\0" not in content and bool(_SHELL_NAME.search(content))
+        return b"\0" not in text and bool(_SHELL_NAME.search(text))
     if _SHELL.search(first):
-        return bool(_SHELL_NAME.search(content) and _OPENS_ITSELF.search(content))
-    return bool(_OTHER_NAME.search(content))
+        return bool(_SHELL_NAME.search(text) and _OPENS_ITSELF.search(text))
+    return bool(_OTHER_NAME.search(text))
 
 
 def _free_name(path_abs: str) -> str:
@@ -191,7 +187,7 @@ def _free_name(path_abs: str) -> str:
     return f"{path_abs}.{number}"
 
 
-def _write(path_abs: str, content: bytes) -> None:
+def _write(path_abs: str, shim: bytes) -> None:
     """Put a file in place at once: git never finds half a hook."""
     folder, name = os.path.split(path_abs)
     temporary = os.path.join(folder, f".{name}.gitgates-{os.getpid()}")
@@ -199,7 +195,7 @@ def _write(path_abs: str, content: bytes) -> None:
     try:
         with os.fdopen(fd, "wb") as file:
             os.fchmod(fd, _MODE)
-            file.write(content)
+            file.write(shim)
         os.rename(temporary, path_abs)
     except OSError:
         os.unlink(temporary)
@@ -209,10 +205,8 @@ def _write(path_abs: str, content: bytes) -> None:
 def _uninstall_one(place: Found) -> Done:
     kept_name = os.path.basename(place.kept_abs)
     match place.holder:
-        case "another" if place.kept:
-            what = f"not ours, left as it is; so is {kept_name} beside it"
         case "another":
-            what = ""
+            what = _uninstall_aside(place)
         case "us":
             what = "taken out"
             if not place.kept or os.path.isdir(place.kept_abs):
@@ -225,6 +219,32 @@ def _uninstall_one(place: Found) -> Done:
     if what and os.path.lexists(f"{place.kept_abs}.1"):
         what += f"; {kept_name}.1 is yours to look at"
     return Done(place.hook, place.shim_abs, what)
+
+
+def _uninstall_aside(place: Found) -> str:
+    """Take our shim out from where a manager has put it; return what to say.
+
+    The hook from before ours goes there, unless it is an older one of the same manager.
+    """
+    kept_name = os.path.basename(place.kept_abs)
+    manager, kept = recognise(content(place.shim_abs)), recognise(content(place.kept_abs))
+    aside_abs = place.shim_abs + (manager.kept if manager else "")
+    said = []
+    if manager and manager.kept and is_ours(aside_abs):
+        name = os.path.basename(aside_abs)
+        said.append(f"{manager.name}'s is left as it is; ours was taken out ({name})")
+        os.unlink(aside_abs)
+        if place.kept and kept != manager:
+            os.rename(place.kept_abs, aside_abs)
+            return f"{said[0]}; the hook that was there before is {name} again"
+    if not place.kept:
+        return "".join(said)
+    if manager and content(place.kept_abs) == content(place.shim_abs):
+        os.unlink(place.kept_abs)
+        return "; ".join(
+            said or [f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"]
+        )
+    return "; ".join([*(said or ["not ours, left as it is"]), f"so is {kept_name} beside it"])
 
 
 def _cannot_write(folder_abs: str, error: OSError) -> StateError:

@@ -130,13 +130,14 @@ def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[
     return found
 
 
-def joined(root_abs: str, folder: HooksFolder) -> dict[str, tuple[str, str]]:
-    """Return each hook that a manager has an entry of ours for: the manager, and its file."""
-    found: dict[str, tuple[str, str]] = {}
-    for manager in reversed(NAMES):
-        for file in _files((manager,), root_abs, folder):
+def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
+    """Return manager, file and hook of each entry of ours, also of those that a person wrote."""
+    found: list[tuple[str, str, str]] = []
+    for manager in NAMES:
+        files = _files((manager,), root_abs, folder)
+        for file in (file for file in files if not any(file == other for _, other, _ in found)):
             text = os.fsdecode(own_file.content(os.path.join(root_abs, file)))
-            found |= dict.fromkeys(hooks_in(text), (manager, file))
+            found += [(manager, file, hook) for hook in hooks_in(text)]
     return found
 
 
