@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 
 from gitgates.discover import just, make, mise, nox, npm, task_tables, taskfile, tox
-from gitgates.discover.choose import choose, place
 from gitgates.discover.project import read_project
-from gitgates.discover.sources import find_languages, find_tasks
+from gitgates.discover.sources import find_tasks
 from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.tools import find_languages
 
 
 def project(texts: dict[str, str], *names: str) -> Project:
@@ -22,12 +22,6 @@ def project(texts: dict[str, str], *names: str) -> Project:
 def commands(source: ModuleType, name: str, text: str, *names: str) -> dict[str, str]:
     tasks: list[Task] = source.find(name, project({name: text}, *names))
     return {task.name: task.command for task in tasks}
-
-
-def gates(texts: dict[str, str], *names: str) -> dict[str, str]:
-    tasks, troubles = find_tasks(project(texts, *names))
-    assert troubles == []
-    return {proposal.name: proposal.task.command for proposal in choose(tasks)[0]}
 
 
 def test_make() -> None:
@@ -87,15 +81,22 @@ check:
   true
 [no-cd]
 build: lint && test
+watched: (needy "x y" z)
 """
-    assert commands(just, "justfile", text) == {
-        "lint": "just lint",
-        "test": "just test",
-        "build": "just build",
+    tasks = {task.name: task for task in just.find("justfile", project({"justfile": text}))}
+    assert {name: task.is_private for name, task in tasks.items()} == {
+        "lint": False,
+        "test": False,
+        "needy": True,
+        "_hidden": True,
+        "check": True,
+        "build": False,
+        "watched": False,
     }
-    lint, _, build = just.find("justfile", project({"justfile": text}))
-    assert (lint.body, lint.needs) == ("ruff check {{args}} && mypy", ("deps",))
-    assert build.needs == ("lint", "test")
+    assert tasks["lint"].command == "just lint"
+    assert (tasks["lint"].body, tasks["lint"].needs) == ("ruff check {{args}}\nmypy", ("deps",))
+    assert tasks["build"].needs == ("lint", "test")
+    assert tasks["watched"].needs == ("needy",)
 
 
 def test_mise() -> None:
@@ -120,8 +121,10 @@ run = "x"
         "test": "mise run test",
         "test:unit": "mise run test:unit",
         "check": "mise run check",
+        "build": "mise run build",
     }
-    assert tasks["test"].body == "pytest && echo done"
+    assert tasks["build"].is_private
+    assert tasks["test"].body == "pytest\necho done"
     assert (tasks["check"].needs, tasks["check"].description) == (("lint", "test"), "All of it")
 
 
@@ -240,12 +243,16 @@ tasks:
   empty:
 """
     tasks = {t.name: t for t in taskfile.find("Taskfile.yml", project({"Taskfile.yml": text}))}
-    assert list(tasks) == ["lint", "test", "empty"]
+    private = [name for name, task in tasks.items() if task.is_private]
+    assert (list(tasks), private) == (
+        ["lint", "test", "hidden", "needy", "empty"],
+        ["hidden", "needy"],
+    )
     assert tasks["test"] == Task(
         name="test",
         command="task test",
         source="Taskfile.yml: task test",
-        body="go test ./... && echo",
+        body="go test ./...\necho",
         needs=("build", "gen", "lint"),
         description="Unit tests",
     )
@@ -276,7 +283,7 @@ def test_a_package_without_scripts(text: str) -> None:
 
 
 def test_a_broken_file_does_not_hide_the_others() -> None:
-    tasks, troubles = find_tasks(project({"package.json": "{,}", "Makefile": "test:\n\tx\n"}))
+    tasks, _, troubles = find_tasks(project({"package.json": "{,}", "Makefile": "test:\n\tx\n"}))
     assert [task.command for task in tasks] == ["make test"]
     assert len(troubles) == 1
     assert troubles[0].startswith("package.json: is no valid JSON: ")
@@ -294,158 +301,6 @@ def test_unreadable_files_are_said(tmp_path: Path) -> None:
         "justfile: cannot be read: it is longer than 1024 KiB; nothing of it is used",
     ]
     assert read_project(os.path.join(tmp_path, "gone"))[0].names == frozenset()
-
-
-def test_the_projects_word_wins_over_the_languages() -> None:
-    texts = {"Makefile": "lint:\n\t./lint.sh\n", "pyproject.toml": "[tool.ruff]\n[tool.mypy]\n"}
-    assert gates(texts) == {"lint": "make lint", "typecheck": "mypy ."}
-
-
-def test_an_outer_runner_wins_over_an_inner_one() -> None:
-    texts = {
-        "package.json": '{"scripts": {"test": "jest", "build": "vite"}}',
-        "justfile": "test:\n  npm test\n",
-    }
-    assert gates(texts) == {"test": "just test", "build": "npm run build"}
-
-
-def test_two_languages_with_one_word() -> None:
-    assert gates(
-        {"pyproject.toml": "[tool.pytest.ini_options]\n", "package.json": '{"jest": {}}'}, "go.mod"
-    ) == {
-        "format": 'unformatted=$(gofmt -l "$@") && echo "$unformatted" && test -z "$unformatted"',
-        "lint": "go vet ./...",
-        "test-python": "pytest",
-        "test-go": "go test ./...",
-        "test-javascript": "npx --no-install jest",
-        "build": "go build ./...",
-    }
-
-
-def test_the_spelling_that_only_looks_is_preferred() -> None:
-    texts = {"Makefile": "fmt:\n\tblack .\nfmt-check:\n\tblack --check .\ntests:\n\tx\n"}
-    assert gates(texts) == {"format": "make fmt-check", "test": "make tests"}
-
-
-@pytest.mark.parametrize(
-    ("makefile", "writes"),
-    [
-        ("format:\n\tblack .\n", True),
-        ("fmt:\n\tcargo fmt\n", True),
-        ("format:\n\tblack --check .\n", False),
-        ("format-check:\n\t./x\n", False),
-        ("lint:\n\truff check --fix\n", True),
-        ("lint:\n\truff check\n", False),
-    ],
-)
-def test_which_gates_write(makefile: str, *, writes: bool) -> None:
-    tasks, _ = find_tasks(project({"Makefile": makefile}))
-    assert [proposal.writes for proposal in choose(tasks)[0]] == [writes]
-
-
-def test_what_another_gate_does_already_is_left_out() -> None:
-    texts = {
-        "Makefile": "lint:\n\truff check .\ncheck: lint test\ntest:\n\tpytest tests\n",
-        "pyproject.toml": "[tool.ruff]\n[tool.ruff.format]\n",
-    }
-    proposals, left_out = choose(find_tasks(project(texts))[0])
-    assert [(p.name, p.task.command) for p in proposals] == [
-        ("format", "ruff format --check --force-exclude"),
-        ("lint", "make lint"),
-        ("test", "make test"),
-    ]
-    assert left_out == ["make check: does nothing but lint, test"]
-
-
-@pytest.mark.parametrize(
-    ("makefile", "hook"),
-    [
-        ("check:\n\truff check src tests\n", "pre-commit"),
-        ("check:\n\truff check && pytest\n", "pre-push"),
-        ("check:\n\tgo test ./...\n", "pre-push"),
-        ("check: other test\n\tx\n", "pre-push"),
-        ("build:\n\tx\n", "pre-push"),
-    ],
-)
-def test_slow_gates_wait_for_the_push(makefile: str, hook: str) -> None:
-    proposals, _ = choose(find_tasks(project({"Makefile": makefile}))[0])
-    names = [proposal.name for proposal in proposals]
-    assert place(proposals) == {hook: names, "manual": names}
-
-
-@pytest.mark.parametrize(
-    ("texts", "names", "expected"),
-    [
-        ({"pyproject.toml": "[project]\ndependencies = ['requests']\n"}, (), {}),
-        (
-            {"pyproject.toml": "[dependency-groups]\ndev = ['pytest>=8', {include-group = 'x'}]"},
-            ("uv.lock",),
-            {"test": "uv run pytest"},
-        ),
-        (
-            {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\nmypy = '*'\nblack = '*'"},
-            ("poetry.lock",),
-            {"format": "poetry run black --check .", "typecheck": "poetry run mypy ."},
-        ),
-        ({"pyproject.toml": "[tool.mypy]\nfiles = ['a']"}, (), {"typecheck": "mypy"}),
-        (
-            {"setup.cfg": "[flake8]\n[mypy]\nfiles = x\n"},
-            (),
-            {"lint": "flake8", "typecheck": "mypy"},
-        ),
-        ({"requirements-dev.txt": "-r x.txt\n# pytest\n  ruff==1\n"}, (), {"lint": "ruff check"}),
-        ({}, ("pytest.ini", "pyrightconfig.json"), {"typecheck": "pyright", "test": "pytest"}),
-    ],
-)
-def test_python_tools_in_use(
-    texts: dict[str, str], names: tuple[str, ...], expected: dict[str, str]
-) -> None:
-    found = gates(texts, *names)
-    assert {name: c.removesuffix(" --force-exclude") for name, c in found.items()} == expected
-
-
-@pytest.mark.parametrize(
-    ("texts", "names", "expected"),
-    [
-        ({"package.json": "{}"}, (), {}),
-        (
-            {"package.json": "{}", "tsconfig.json": "{} // c"},
-            ("eslint.config.mjs", ".prettierrc.json", "vitest.config.ts"),
-            {
-                "format": "npx --no-install prettier --check --ignore-unknown",
-                "lint": "npx --no-install eslint .",
-                "typecheck": "npx --no-install tsc --noEmit",
-                "test": "npx --no-install vitest run",
-            },
-        ),
-        (
-            {"package.json": '{"eslintConfig": {}}', "tsconfig.json": '{"references": []}'},
-            ("yarn.lock",),
-            {"lint": "yarn run eslint ."},
-        ),
-        ({}, ("biome.json", "pnpm-lock.yaml"), {"lint": "pnpm exec biome check"}),
-    ],
-)
-def test_javascript_tools_in_use(
-    texts: dict[str, str], names: tuple[str, ...], expected: dict[str, str]
-) -> None:
-    assert gates(texts, *names) == expected
-
-
-def test_go_with_a_linter() -> None:
-    assert gates({}, "go.mod", ".golangci.yml")["lint"] == "golangci-lint run"
-
-
-@pytest.mark.parametrize(
-    ("cargo", "expected"),
-    [
-        ("[package]\n", {"check": "cargo check --all-targets"}),
-        ("[lints.clippy]\n", {"lint": "cargo clippy --all-targets"}),
-    ],
-)
-def test_rust(cargo: str, expected: dict[str, str]) -> None:
-    always = {"format": "cargo fmt --all --check", "test": "cargo test"}
-    assert gates({"Cargo.toml": cargo}) == always | expected
 
 
 @pytest.mark.parametrize("source", [make, just])

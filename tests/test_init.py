@@ -81,7 +81,7 @@ timeout = "10m"
 gates = ["format", "lint"]
 
 [tool.gitgates.hooks.pre-push]
-gates = ["test"]
+gates = ["lint", "test"]
 
 [tool.gitgates.hooks.manual]
 gates = ["format", "lint", "test"]
@@ -163,13 +163,13 @@ gates = [
 
 [tool.other]
 """
-    project.write("Makefile", MAKEFILE + "build:\n\tcc\n")
+    project.write("Makefile", MAKEFILE + "mypy:\n\tmypy src\n")
     project.write("pyproject.toml", old)
     status, said, trouble = project.init()
     assert (status, trouble) == (0, "")
     assert said.endswith(
-        "pyproject.toml: added 2 gates: format, build; added 1 hook: pre-commit; "
-        "added to pre-push: build\n"
+        "pyproject.toml: added 2 gates: format, typecheck; added 1 hook: pre-commit; "
+        "added to pre-push: typecheck\n"
         "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
     )
     new = """\
@@ -186,20 +186,20 @@ command = "make format"
 timeout = "1m"
 writes = true
 
-[tool.gitgates.gates.build]
-description = "Build"
-command = "make build"
-timeout = "10m"
+[tool.gitgates.gates.typecheck]
+description = "Types"
+command = "make mypy"
+timeout = "3m"
 
 [tool.gitgates.hooks.pre-push]
 gates = [
     "style", # first
     "test",  # then
-    "build"
+    "typecheck"
 ]
 
 [tool.gitgates.hooks.pre-commit]
-gates = ["format"]
+gates = ["format", "typecheck"]
 
 [tool.other]
 """
@@ -211,12 +211,13 @@ def test_gates_without_hooks_get_their_hooks(project: Project) -> None:
     project.write("Makefile", "lint:\n\tx\n")
     project.write("gitgates.toml", '[gates.lint]\ncommand = "mine"\n')
     assert project.init()[1].endswith(
-        "gitgates.toml: added 2 hooks: pre-commit, manual\n"
+        "gitgates.toml: added 3 hooks: pre-commit, pre-push, manual\n"
         "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
     )
     assert project.files()["gitgates.toml"].decode() == (
         '[gates.lint]\ncommand = "mine"\n\n'
-        '[hooks.pre-commit]\ngates = ["lint"]\n\n[hooks.manual]\ngates = ["lint"]\n'
+        '[hooks.pre-commit]\ngates = ["lint"]\n\n[hooks.pre-push]\ngates = ["lint"]\n\n'
+        '[hooks.manual]\ngates = ["lint"]\n'
     )
 
 
@@ -238,7 +239,9 @@ def test_a_broken_file_is_said_and_the_others_count(project: Project) -> None:
     project.write("justfile", "lint:\n  x\n")
     status, said, trouble = project.init()
     assert status == 0
-    assert "gitgates.toml: added 1 gate: lint; added 2 hooks: pre-commit, manual\n" in said
+    assert (
+        "gitgates.toml: added 1 gate: lint; added 3 hooks: pre-commit, pre-push, manual\n" in said
+    )
     assert trouble.splitlines() == [
         "Makefile: cannot be read: byte 8 is not UTF-8; nothing of it is used",
         (
@@ -299,4 +302,84 @@ def test_a_file_that_cannot_be_written(project: Project) -> None:
             "gitgates: gitgates.toml: is a link to a file that is not there\n"
             f"  Mend the link, or remove it: {project.root}/gitgates.toml\n"
         ),
+    )
+
+
+@pytest.mark.slow
+def test_a_try_leaves_out_what_cannot_pass_here(project: Project) -> None:
+    project.write("Makefile", "format:\n\tblack .\nlint:\n\ttrue\ntest:\n\texit 3\n")
+    status, said, trouble = project.init("--try", "--yes")
+    assert (status, trouble) == (0, "")
+    assert "\nformat: not tried, because it may rewrite files\nlint  passed " in said
+    assert "\n  left out: test: make test: failed (exit status 2)\ngitgates.toml: added " in said
+    written = project.files()["gitgates.toml"].decode()
+    assert written.startswith(
+        "# left out by gitgates init --try: test: make test: failed (exit status 2)\n"
+        "[gates.format]\n"
+    )
+    assert written.endswith(
+        '[hooks.pre-commit]\ngates = ["format", "lint"]\n\n[hooks.pre-push]\ngates = ["lint"]\n\n'
+        '[hooks.manual]\ngates = ["format", "lint"]\n'
+    )
+
+
+@pytest.mark.slow
+def test_nothing_is_tried_where_nobody_can_be_asked(project: Project) -> None:
+    project.write("Makefile", "test:\n\ttouch tried\n")
+    assert project.init("--try") == (
+        64,
+        "",
+        (
+            "gitgates: --try runs the proposed commands and asks first, but standard input is no "
+            "terminal; nothing was run or written\n"
+            "  To run them without being asked: gitgates init --try --yes\n"
+        ),
+    )
+    assert list(project.files()) == ["Makefile"]
+
+
+STOP = '[hooks.Stop]\ngates = ["lint", "test", "review"]\nstrategy = "collect"\n'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "args", "expected"),
+    [
+        ({"Makefile": MAKEFILE}, ("--agent", "claude"), STOP),
+        ({"Makefile": MAKEFILE, ".claude/x": ""}, (), STOP),
+        ({"CLAUDE.md": ""}, (), STOP.replace('"lint", "test", ', "")),
+        (
+            {"ruff.toml": "", ".venv/bin/ruff": ""},
+            ("--agent", "claude"),
+            STOP.replace('"test", ', "")
+            + '\n[hooks.PostToolUse]\nenabled_tools = ["Edit", "Write"]\ngates = ["lint"]\n',
+        ),
+    ],
+)
+def test_hooks_of_an_agent(
+    project: Project, files: dict[str, str], args: tuple[str, ...], expected: str
+) -> None:
+    for name, content in files.items():
+        project.write(name, content)
+        (project.root / name).chmod(0o755)
+    assert project.init(*args)[::2] == (0, "")
+    written = project.files()["gitgates.toml"].decode()
+    assert written[written.index("[hooks.Stop]") :] == expected
+    assert project.init(*args)[::2] == (0, "")
+    assert project.files()["gitgates.toml"].decode() == written
+
+
+@pytest.mark.slow
+def test_an_agents_hooks_are_not_forced_on_who_has_hooks(project: Project) -> None:
+    project.write("CLAUDE.md", "")
+    project.write(
+        "gitgates.toml", '[gates.lint]\ncommand = "x"\n[hooks.pre-push]\ngates = ["lint"]\n'
+    )
+    project.init()
+    assert "Stop" not in project.files()["gitgates.toml"].decode()
+    project.init("--agent", "claude")
+    assert (
+        project.files()["gitgates.toml"]
+        .decode()
+        .endswith('[hooks.Stop]\ngates = ["lint", "review"]\nstrategy = "collect"\n')
     )

@@ -287,7 +287,32 @@ def test_nothing_is_needed(repo: Repo) -> None:
     repo.config('[gates.g]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["g"]\n')
     said = ask(repo, "install", status=78)
     assert "the configuration names no hook of an agent" in said
+    assert '+gates = ["g", "review"]\n' in said
+    assert "install-hooks --agent claude --yes" in said
     assert not (repo.path / ".claude").exists()
+
+
+@pytest.mark.slow
+def test_from_nothing_to_a_blocked_stop_in_one_command(repo: Repo) -> None:
+    repo.write("Makefile", "lint:\n\tfalse\n")
+    repo.commit_all("first")
+    assert "Stop" in ask(repo, "install", "--yes")
+    assert (
+        (repo.path / "gitgates.toml")
+        .read_text()
+        .endswith('[hooks.Stop]\ngates = ["lint", "review"]\nstrategy = "collect"\n')
+    )
+    base = {"session_id": "s", "cwd": str(repo.path), "transcript_path": "", "prompt_id": "1"}
+
+    def fire(event: str) -> dict[str, object]:
+        payload = json.dumps({**base, "hook_event_name": event, "source": "startup"}).encode()
+        done = repo.gitgates("agent-hook", "claude", stdin=payload)
+        answer: dict[str, object] = json.loads(done.stdout or b"{}")
+        return answer
+
+    fire("SessionStart")
+    repo.write("changed.py", "x = 1\n")
+    assert fire("Stop")["decision"] == "block"
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 
 import click
 
 from gitgates import environ
-from gitgates.cli import agent_files
+from gitgates.cli import agent_files, edits, init
 from gitgates.cli.places import configuration
+from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
 from gitgates.install import agents, claude, claude_md, own_file
 from gitgates.policies.needs import is_review_on
 from gitgates.record import Record
+from gitgates.types import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,19 +31,19 @@ class Asked(Record):
     scope: str
     print_only: bool = False
     claude_md: bool = False
+    yes: bool = False
 
 
 def install(roots: Roots, asked: Asked) -> None:
     """Write our hooks into the settings of a scope, and a review's files; say what was done."""
-    config = configuration(roots)
+    config = load(roots.root_abs) or Config()
     env = environ.read()
     wanted = claude.entries(config)
     start = agents.start(asked.scope, env)
     if not wanted:
-        raise ConfigError(
-            "the configuration names no hook of an agent",
-            'Add one, such as: [tool.gitgates.hooks.Stop] with gates = ["..."]',
-        )
+        _add_hooks(roots, asked)
+        config = configuration(roots)
+        wanted = claude.entries(config)
     path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
     shown = _shown(path_abs, roots)
     show = partial(_shown, roots=roots)
@@ -68,6 +71,27 @@ def install(roots: Roots, asked: Asked) -> None:
             "gitgates: where Claude Code asks before it runs a command, allow these in its "
             "permissions: Bash(gitgates review:*)"
         )
+
+
+def _add_hooks(roots: Roots, asked: Asked) -> None:
+    """Configure what `gitgates init --agent claude` proposes, if the person wants that.
+
+    Raises: ConfigError where nobody can be asked, or does not want it.
+    """
+    edit = init.propose_agent(roots.root_abs)
+    proposal = edits.difference(edit).decode("utf-8", "surrogateescape")
+    is_asked = sys.stdin.isatty() and not (asked.yes or asked.print_only)
+    if is_asked:
+        click.echo(f"The configuration names no hook of an agent. Proposed is:\n\n{proposal}")
+    if asked.yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
+        edits.finish(roots.root_abs, edit, dry_run=False)
+        return
+    what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
+    raise ConfigError(
+        f"the configuration names no hook of an agent{what}",
+        "Write that: gitgates init --agent claude\n"
+        "  Write that, and install it: gitgates install-hooks --agent claude --yes",
+    )
 
 
 def uninstall(roots: Roots, asked: Asked) -> None:

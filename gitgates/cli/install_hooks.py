@@ -60,6 +60,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --agent: keep the rules of the gates in a block of CLAUDE.md, too.",
 )
+@click.option(
+    "--yes",
+    "-y",
+    is_flag=True,
+    help="With --agent: configure what is proposed where no hook of an agent is, without asking.",
+)
 def command(  # noqa: PLR0913 - one for each option
     hook_types: tuple[str, ...],
     *,
@@ -70,6 +76,7 @@ def command(  # noqa: PLR0913 - one for each option
     scope: str | None,
     print_only: bool,
     claude_md: bool,
+    yes: bool,
 ) -> int:
     """Install the configured hooks into the folder that git takes hooks from.
 
@@ -80,7 +87,8 @@ def command(  # noqa: PLR0913 - one for each option
     its own file gets an entry that runs the gates; every other byte of it stays as it is.
 
     For an agent, its settings get the events that the configuration needs; all else in them stays
-    as it is, byte for byte. Where it lists the gate `review`, a sub-agent that reviews and the
+    as it is, byte for byte. Where it has no hook of an agent, those that gitgates init --agent
+    proposes are offered. Where it lists the gate `review`, a sub-agent that reviews and the
     command `/gitgates:review` are written beside them, and never over a file that is not ours.
 
     Exit status 0: done. 64: no such hook, or options that do not go together. 73: a hook is in the
@@ -90,14 +98,14 @@ def command(  # noqa: PLR0913 - one for each option
     via = via or ("pre-commit" if pre_commit else None)
     require_fit(
         {"--hook-type": hook_types, "--force": force, "--via": via},
-        {"--scope": scope, "--print": print_only, "--claude-md": claude_md},
+        {"--scope": scope, "--print": print_only, "--claude-md": claude_md, "--yes": yes},
         agent,
     )
     roots, git = here()
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
 
-        asked = agent_hooks.Asked(scope or SCOPES[0], print_only, claude_md)
+        asked = agent_hooks.Asked(scope or SCOPES[0], print_only, claude_md, yes)
         agent_hooks.install(roots, asked)
         return errors.OK
     if via:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from gitgates.config import load
 from gitgates.config.document import Document
-from gitgates.config.insert import NoPlace, extend_array, insert_key, insert_table
+from gitgates.config.insert import (
+    NoPlace,
+    extend_array,
+    insert_key,
+    insert_table,
+    line_end_of,
+)
 from gitgates.config.parse import parse
 from gitgates.config.render import render_table
-from gitgates.config.sections import loads
+from gitgates.config.sections import loads, split
 from gitgates.errors import ConfigError
 from gitgates.record import Record
 from gitgates.types import Config, Hook
@@ -35,6 +41,7 @@ class Addition(Record):
 
     gates: Tables
     hooks: Tables
+    comments: tuple[str, ...] = ()  # lines above the first table that is added
 
 
 class Edit(Record):
@@ -139,7 +146,20 @@ def _write(edit: Edit, addition: Addition) -> bytes:
             text = _extend(text, (*prefix, "hooks", hook, "gates"), missing)
     except NoPlace:
         raise ConfigError(*_no_place(edit, addition)) from None
-    return text.encode("utf-8")
+    return _commented(text, edit, addition).encode("utf-8")
+
+
+def _commented(text: str, edit: Edit, addition: Addition) -> str:
+    """Return a text with the comments above the first table that was added, else at the end."""
+    names = [("gates", name) for name in edit.gates] + [("hooks", name) for name in edit.hooks]
+    if not names or not addition.comments:
+        return text
+    line_end = line_end_of(text)
+    lines = "".join(f"# {comment}{line_end}" for comment in addition.comments)
+    added = {(*_PREFIXES[edit.file], *name) for name in names}
+    starts = [section.start for section in split(text) if section.path in added]
+    position = min(starts, default=len(text))
+    return text[:position] + lines + text[position:]
 
 
 def _extend(text: str, path: tuple[str, ...], missing: tuple[str, ...]) -> str:

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 from gitgates.discover.task import Task
-from gitgates.discover.words import WORDS, Word, find_word, is_writing, runs_tests
+from gitgates.discover.words import (
+    IMPLIES,
+    WORDS,
+    Word,
+    find_word,
+    is_check_mode,
+    is_endless,
+    is_fixing,
+    kind_of,
+    language_of,
+    lines_of,
+    program_of,
+    spell,
+)
 from gitgates.record import Record
+
+USUAL = ("pre-commit", "pre-push", "manual")
+_OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 
 class Proposal(Record):
@@ -17,59 +34,225 @@ class Proposal(Record):
     word: Word
     writes: bool
     fast: bool
+    programs: frozenset[str]
 
     def table(self) -> dict[str, object]:
         """Return its keys as the configuration writes them."""
         task = self.task
-        found: dict[str, object] = {
-            "description": task.description.strip() or self.word.description,
-            "command": task.command,
-            "timeout": self.word.timeout,
-        }
-        found |= {"files": list(task.files)} if task.files else {}
-        found |= {"exclude": list(task.exclude)} if task.exclude else {}
-        found |= {"pass_files": True} if task.pass_files else {}
+        found: dict[str, object] = {}
+        if description := task.description.strip() or self.word.description:
+            found["description"] = description
+        found |= {"command": task.command} if task.command else {}
+        found |= {"timeout": self.word.timeout, **task.keys}
         found |= {"writes": True} if self.writes else {}
         return found
 
 
-# `npm run lint`, `make lint`: calls of another task of the project
-_CALL = re.compile(
-    r"(?:npm|pnpm|yarn|bun)(?: run)? ([\w:.-]+)|(?:\$\(MAKE\)|make|just|task|mise run) ([\w:.-]+)"
+class Tasks:
+    """All tasks of a project, and which of them call which."""
+
+    def __init__(self, tasks: list[Task]) -> None:
+        self.all = tasks
+        self._by_call = {_call(task.command): task for task in reversed(tasks)}
+
+    def known(self, command: str) -> Task | None:
+        """Return the task that a command calls."""
+        words = _call(command).split()
+        calls = (" ".join(words[:count]) for count in (3, 2, 1))
+        return next((self._by_call[call] for call in calls if call in self._by_call), None)
+
+    def called(self, task: Task) -> list[Task]:
+        """Return the tasks that a task calls, or needs."""
+        runner = task.command.partition(" ")[0]
+        own = [other for other in self.all if other.command.partition(" ")[0] == runner]
+        found = [other for need in task.needs for other in own if fnmatchcase(other.name, need)]
+        for line in lines_of(task.body):
+            if many := _MANY.match(line):
+                names = many[1].replace('"', "").replace("'", "").split()
+                found += [o for name in names for o in own if fnmatchcase(o.name, name)]
+            elif (other := self.known(line)) and not other.is_default:
+                found.append(other)
+        return [other for other in found if other is not task]
+
+    def lines(self, task: Task) -> list[str]:
+        """Return the commands that a task runs in the end."""
+        found: list[str] = []
+        seen: list[Task] = []
+        todo = [task]
+        while todo:
+            one = todo.pop(0)
+            if one in seen:
+                continue
+            seen.append(one)
+            called = self.called(one)
+            todo += called
+            calls = {_call(other.command) for other in called}
+            lines = lines_of(one.body)
+            found += [line for line in lines if not _MANY.match(line) and not _starts(line, calls)]
+            if not lines and not called:
+                found.append(one.command)  # nothing is known of what it runs
+        return found
+
+
+# `run-s lint test:*`
+_MANY = re.compile(r"(?:run-s|run-p|npm-run-all)\s+(?:-\S+\s+)*(.*)")
+_PACKAGE = re.compile(r"(?:npm|pnpm|yarn|bun)(?: run| run-script)?(?: -\S+)* (?=[\w\"'])")
+_LEAD = re.compile(
+    r"[@+-]+(?=\w)|(?:\w+=\S* )+|(?:uv|poetry) run |cross-env |(?:ba|z)?sh (?=[\w.])|\./"
 )
-_GLUE = re.compile(r"&&|;|\s")
 
 
-def choose(tasks: list[Task]) -> tuple[list[Proposal], list[str]]:
-    """Return at most one gate for each word and language, and why a task was left out.
+def _call(command: str) -> str:
+    """Return a command in the form in which calls of the same task are equal."""
+    command = command.replace("$(MAKE)", "make").replace("${MAKE}", "make")
+    while found := _LEAD.match(command):
+        command = command[found.end() :]
+    return _PACKAGE.sub("npm run ", command, count=1)
 
-    The project's own word wins over a language's default, and a runner of the whole project over
-    one of a language.
+
+def _starts(line: str, calls: set[str]) -> bool:
+    words = _call(line).split()
+    return any(" ".join(words[:count]) in calls for count in (3, 2, 1))
+
+
+def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
+    """Return the gates, at most one for each word and language, and why a task was left out.
+
+    The project's own word wins over a tool's default, and a runner of the whole project over one of
+    a language. What a hook manager runs already comes on top, in the hooks where it runs.
     """
-    best = {word.name: _best(word, tasks) for word in WORDS}
-    notes = _doubles([task for found in best.values() for task in found])
-    proposals = []
+    tasks = Tasks([task for task in found if not task.hooks])
+    proposals = [_by_manager(task, tasks) for task in found if task.hooks]
+    run = {program for proposal in proposals for program in proposal.programs}
+    done = {(kind_of(program), language_of(program)) for program in run}
+    tasks.all = [one for one in tasks.all if not (one.is_default and (one.name, one.scope) in done)]
+    notes: list[str] = []
+    usable = []
+    for task in tasks.all:
+        end = next((line for line in tasks.lines(task) if is_endless(line)), "")
+        if end and find_word(task.name) and not task.is_private:
+            notes.append(f"{task.command}: it does not end by itself ({end})")
+        if not (end or task.missing or task.is_private):
+            usable.append(task)
+    names: set[str] = set()
     for word in WORDS:
-        found = [task for task in best[word.name] if task not in notes]
-        for task in found:
-            name = word.name if len(found) == 1 else f"{word.name}-{task.scope}"
-            proposals.append(_propose(name, word, task))
-    return proposals, list(notes.values())
+        if word.name == "build" and names & {"check", "test"}:
+            continue  # they build what they test
+        best = _best(word, usable)
+        if word.name == "check" and "lint" in names:
+            best = [task for task in best if not task.is_default]
+        if word.name == "format":
+            best = [_checking(task, usable, tasks) for task in best]
+        for task in best:
+            name = word.name if len(best) == 1 else f"{word.name}-{task.scope}"
+            proposals.append(_by_word(name, word, task, tasks))
+        names |= {word.name} if best else set()
+    return _unique(proposals), notes + _missing(tasks.all, proposals)
 
 
-def place(proposals: list[Proposal]) -> dict[str, list[str]]:
-    """Return hook → its gates: the fast ones before a commit, the others before a push."""
-    hooks = {
-        "pre-commit": [proposal.name for proposal in proposals if proposal.fast],
-        "pre-push": [proposal.name for proposal in proposals if not proposal.fast],
-        "manual": [proposal.name for proposal in proposals],
-    }
-    return {hook: gates for hook, gates in hooks.items() if gates}
+def _checking(task: Task, usable: list[Task], tasks: Tasks) -> Task:
+    """Return, instead of a task that rewrites, the command by which CI looks at the same."""
+    lines = tasks.lines(task)
+    if not any(map(is_fixing, lines)):
+        return task
+    runs = set(map(program_of, lines))
+    same = (one for one in usable if one.is_ci and program_of(one.body) in runs)
+    return next(same, task)
+
+
+def _missing(tasks: list[Task], proposals: list[Proposal]) -> list[str]:
+    """Say which kind of gate is missing because a program is."""
+    run = frozenset[str]().union(*(proposal.programs for proposal in proposals))
+    notes: dict[str, str] = {}
+    for task in tasks:
+        program = program_of(task.body)
+        has_word = {(task.name, ""), (task.name, task.scope)} & {
+            (p.word.name, p.task.scope) for p in proposals
+        }
+        if task.missing and program not in run and not has_word:
+            notes.setdefault(program, f"{task.body} ({task.source}): {task.missing}")
+    return list(notes.values())
+
+
+def _by_word(name: str, word: Word, task: Task, tasks: Tasks) -> Proposal:
+    lines = tasks.lines(task)
+    programs = _programs(lines)
+    kinds = {kind_of(program) for program in programs}
+    writes = any(map(is_fixing, lines))
+    if word.name == "format" and "format" not in kinds:  # who knows what it runs
+        writes = not is_check_mode(f"{spell(task.name)} {task.body}")
+    has_environment = task.command.startswith(("tox ", "nox ", "hatch run "))
+    is_slow = "test" in kinds or (has_environment and "typecheck" in (word.name, *kinds))
+    return Proposal(
+        name=name,
+        task=task,
+        word=word,
+        writes=writes and not task.is_default,
+        fast=word.fast and not is_slow,
+        programs=programs,
+    )
+
+
+def _programs(lines: list[str]) -> frozenset[str]:
+    found = frozenset(map(program_of, lines))
+    return found | {IMPLIES[program] for program in found if program in IMPLIES}
+
+
+def _by_manager(task: Task, tasks: Tasks) -> Proposal:
+    """Return a gate for what a hook manager runs; a task of the project keeps its own name."""
+    known = tasks.known(task.command) if task.command else None
+    name = task.name
+    if known and not known.keys:
+        word = find_word(known.name)
+        name = word[0].name if word else known.name
+    lines = tasks.lines(task)
+    return Proposal(
+        name=re.sub(r"[^\w-]+", "-", name).strip("-"),
+        task=task,
+        word=_OTHER,
+        writes=False,  # its keys say so
+        fast="pre-commit" in task.hooks,
+        programs=_programs(lines),
+    )
+
+
+def _unique(proposals: list[Proposal]) -> list[Proposal]:
+    """Join a word with the same command of a hook manager, and number what shares a name."""
+    found: dict[str, Proposal] = {}
+    for proposal in proposals:
+        task = proposal.task
+        same = [one for one in found.values() if _is_same(one, proposal)]
+        if not same:
+            name, count = proposal.name, 1
+            while name in found:
+                count += 1
+                name = f"{proposal.name}-{count}"
+            found[name] = proposal._replace(name=name)
+            continue
+        one = same[0]
+        hooks = (*one.task.hooks, *task.hooks)
+        if proposal.word.name and not one.task.keys.get("writes"):
+            hooks = (*hooks, *USUAL[1:])
+        one = one._replace(task=one.task._replace(hooks=tuple(dict.fromkeys(hooks))))
+        found[one.name] = one._replace(word=proposal.word if proposal.word.name else one.word)
+    return list(found.values())
+
+
+def _is_same(one: Proposal, other: Proposal) -> bool:
+    """Tell whether two gates run the same."""
+    if not other.task.command or one.task.keys.get("pass_files"):
+        return False
+    is_about_all = not one.task.keys.get("files") and bool(one.task.hooks)
+    return one.task.command == other.task.command or (
+        is_about_all and one.programs == other.programs
+    )
 
 
 def _best(word: Word, tasks: list[Task]) -> list[Task]:
     """Return the best task of each language, or the one that is for all of them."""
-    found = _best_by_scope([task for task in tasks if _word_of(task.name) is word])
+    spelled = [task for task in tasks if _word_of(task.name) is word]
+    # What CI runs for no language that is known counts where nothing else does.
+    found = _best_by_scope([one for one in spelled if one.scope or not one.is_ci] or spelled)
     return [found[""]] if "" in found else list(found.values())
 
 
@@ -83,7 +266,9 @@ def _best_by_scope(tasks: list[Task]) -> dict[str, Task]:
     found: dict[str, Task] = {}
     for task in tasks:
         other = found.setdefault(task.scope, task)
-        same_runner = _runner(task) == _runner(other) and not task.tool and not other.tool
+        same_runner = (
+            _runner(task) == _runner(other) and not task.is_default and not other.is_default
+        )
         if same_runner and _spelling(task) < _spelling(other):
             found[task.scope] = task
     return found
@@ -98,42 +283,50 @@ def _spelling(task: Task) -> int:
     return found[1] if found else len(WORDS)
 
 
-def _propose(name: str, word: Word, task: Task) -> Proposal:
-    is_slow = word.name == "check" and (
-        runs_tests(task.body) or any(_is_slow(need) for need in _needs(task))
+def place(proposals: list[Proposal]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return hook → its gates, and why a gate is in none.
+
+    What the project runs before a commit already is what runs there; else the gates that are fast.
+    Before a push and by hand runs all that only looks, for what a rebase brings and for CI.
+    """
+    known = any("pre-commit" in proposal.task.hooks for proposal in proposals)
+    hooks: dict[str, list[Proposal]] = {}
+    for proposal in proposals:
+        wanted = proposal.task.hooks
+        if not wanted and proposal.writes and proposal.fast:
+            wanted = () if known else ("pre-commit", "manual")
+        elif not wanted:
+            wanted = USUAL if proposal.fast and not known else USUAL[1:]
+        for hook in wanted:
+            hooks.setdefault(hook, []).append(proposal)
+    placed = {hook: _without_doubles(gates) for hook, gates in hooks.items()}
+    order = [*USUAL[:1], *(hook for hook in placed if hook not in USUAL), *USUAL[1:]]
+    names = {hook: [p.name for p in placed[hook]] for hook in order if placed.get(hook)}
+    used = {name for gates in names.values() for name in gates}
+    unused = [proposal for proposal in proposals if proposal.name not in used]
+    why = (
+        "what it runs is in the other gates",
+        "it rewrites files; other gates run before a commit",
     )
-    return Proposal(
-        name=name,
-        task=task,
-        word=word,
-        writes=not task.tool and is_writing(word, task.name, task.command, task.body),
-        fast=word.fast and not is_slow,
-    )
+    return names, [f"{one.task.command}: {why[one.writes]}" for one in unused]
 
 
-def _is_slow(name: str) -> bool:
-    word = _word_of(name)
-    return word is not None and not word.fast
+def _without_doubles(gates: list[Proposal]) -> list[Proposal]:
+    """Leave out a gate whose programs the others run, and a fixer beside a check of its tool.
 
-
-def _needs(task: Task) -> set[str]:
-    return {*task.needs, *(name for match in _CALL.findall(task.body) for name in match if name)}
-
-
-def _doubles(tasks: list[Task]) -> dict[Task, str]:
-    """Return the tasks that the others do already, and who does."""
-    notes: dict[Task, str] = {}
-    own = [task for task in tasks if not task.tool]
-    names = {task.name for task in tasks}
-    for task in tasks:
-        caller = next((other for other in own if task.tool and task.tool in other.body), None)
-        needs = _needs(task)
-        if caller:
-            notes[task] = f"{task.command}: `{caller.command}` runs {task.tool} already"
-        elif needs and needs <= names - {task.name} and not _own_work(task):
-            notes[task] = f"{task.command}: does nothing but {', '.join(sorted(needs))}"
-    return notes
-
-
-def _own_work(task: Task) -> str:
-    return _GLUE.sub("", _CALL.sub("", task.body))
+    What a hook manager runs stays: it may be about other files.
+    """
+    kept = list(gates)
+    # The largest first, and of two equal ones the fixer, then the later.
+    rank = {one.name: (-len(one.programs), not one.writes, -i) for i, one in enumerate(gates)}
+    for gate in sorted(gates, key=lambda one: rank[one.name]):
+        others = [other for other in kept if other is not gate]
+        run = frozenset[str]().union(*(other.programs for other in others))
+        looks = [other.programs for other in others if not other.writes]
+        formatters = {program for program in gate.programs if kind_of(program) == "format"}
+        is_done = gate.programs <= run or (
+            gate.writes and formatters & frozenset[str]().union(*looks)
+        )
+        if is_done and not gate.task.hooks:
+            kept = others
+    return kept

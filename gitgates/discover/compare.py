@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from gitgates.config.edit import Addition
 from gitgates.config.overrides import reachable
-from gitgates.discover.choose import Proposal, place
+from gitgates.discover.choose import USUAL, Proposal
+from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.types import Config
 
 
-def find_missing(proposals: list[Proposal], config: Config) -> Addition:
+def find_missing(
+    proposals: list[Proposal], placed: dict[str, list[str]], config: Config
+) -> Addition:
     """Return the gates that the configuration lacks, and their places in its hooks.
 
     A gate that has a place in some hook already keeps to it: whoever wrote it chose.
     """
     there = {gate.name: gate for gate in config.gates}
-    commands = {gate.command for gate in config.gates}
-    new = [p for p in proposals if p.name not in there and p.task.command not in commands]
-    placed = {name for hook in config.hooks for name in reachable(hook.gates, there)}
-    waiting = {p.name for p in new} | (there.keys() - placed)
+    commands = {gate.command for gate in config.gates if gate.command}
+    used = {name for gates in placed.values() for name in gates}
+    new = [
+        p
+        for p in proposals
+        if p.name in used and p.name not in there and p.task.command not in commands
+    ]
+    chosen = {name for hook in config.hooks for name in reachable(hook.gates, there)}
+    waiting = {p.name for p in new} | (there.keys() - chosen)
     hooks = {
         hook: [name for name in gates if name in waiting]
-        for hook, gates in place(proposals).items()
+        for hook, gates in placed.items()
         # A project that has hooks and none of this name does without it.
         if hook != "manual" or not config.hooks or hook in {known.name for known in config.hooks}
     }
@@ -31,3 +39,42 @@ def find_missing(proposals: list[Proposal], config: Config) -> Addition:
         gates={proposal.name: proposal.table() for proposal in new},
         hooks={hook: {"gates": gates} for hook, gates in hooks.items() if gates},
     )
+
+
+def with_agent(addition: Addition, config: Config) -> Addition:
+    """Return an addition with the hooks of an agent, where the configuration has none.
+
+    Before it may stop: all that looks, and a review. After an edit: what is given that file.
+    """
+    if has_agent(config):
+        return addition
+    there = {gate.name: gate for gate in config.gates}
+    listed = [*((hook.name, hook.gates) for hook in config.hooks), *_listed(addition)]
+    names = dict.fromkeys(name for hook, gates in listed if hook in USUAL[1:] for name in gates)
+    names = names or dict.fromkeys(
+        name for hook, gates in listed if hook in USUAL for name in gates
+    )
+    looks, quick = [], []
+    for name in names:
+        new = addition.gates.get(name, {})
+        gate = there.get(name)
+        if gate.writes if gate else new.get("writes"):
+            continue
+        looks.append(name)
+        if gate.pass_files if gate else new.get("pass_files"):
+            quick.append(name)
+    hooks: dict[str, dict[str, object]] = {
+        "Stop": {"gates": [*looks, "review"], "strategy": "collect"}
+    }
+    if quick:
+        hooks["PostToolUse"] = {"enabled_tools": ["Edit", "Write"], "gates": quick}
+    return addition._replace(hooks={**addition.hooks, **hooks})
+
+
+def has_agent(config: Config) -> bool:
+    """Tell whether a configuration has a hook of an agent with gates in it."""
+    return any(hook.gates and HOOK_POINTS[hook.name].host == "claude" for hook in config.hooks)
+
+
+def _listed(addition: Addition) -> list[tuple[str, list[str]]]:
+    return [(hook, list(table["gates"])) for hook, table in addition.hooks.items()]  # type: ignore[call-overload]

@@ -54,6 +54,13 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str))
 
 
+def command_lines(value: object) -> str:
+    """Return the commands of a list, each a text or a list of words, a line each."""
+    items = value if isinstance(value, list) else [value]
+    lines = [" ".join(texts(item)) for item in items]
+    return "\n".join(line for line in lines if line)
+
+
 def _mapping(found: object, kind: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadFile(f"is no {kind}")

@@ -41,7 +41,7 @@ def find(name: str, project: Project) -> list[Task]:
             name=target,
             command=f"make {target}",
             source=f"{name}: target {target}",
-            body=" && ".join(body),
+            body="\n".join(body),
             needs=tuple(needs[target]),
         )
         for target, body in bodies.items()

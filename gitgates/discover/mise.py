@@ -16,22 +16,42 @@ FOLDERS = ("mise-tasks", ".mise-tasks", "mise/tasks", ".mise/tasks", ".config/mi
 
 
 def find(name: str, project: Project) -> list[Task]:
-    """Return the tasks of one file."""
-    found = []
-    for task, value in table(read_toml(project.texts[name]), "tasks").items():
-        options = value if isinstance(value, dict) else {"run": value}
-        if not options.get("hide"):
-            found.append(_task(task, f"{name}: task {task}", options))
+    """Return the tasks of one file, and those of what it includes."""
+    settings = read_toml(project.texts[name])
+    found = _tasks(name, table(settings, "tasks"))
+    for included in includes(name, project):
+        if included in project.texts:
+            found += _tasks(included, read_toml(project.texts[included]))
+        found += _programs(included, project)
     return found
 
 
+def includes(name: str, project: Project) -> tuple[str, ...]:
+    """Return the files and folders that a file takes tasks from, instead of the usual folders."""
+    return texts(table(read_toml(project.texts[name]), "task_config").get("includes"))
+
+
 def find_files(project: Project) -> list[Task]:
-    """Return the tasks that are files of their own."""
+    """Return the tasks that are files of their own, in the usual folders."""
+    return [task for folder in FOLDERS for task in _programs(folder, project)]
+
+
+def _programs(folder: str, project: Project) -> list[Task]:
+    """Return the tasks of a folder: `lint/js.sh` is `lint:js`."""
+    start = f"{folder}/"
     return [
-        _task(name.rpartition("/")[2].partition(".")[0], name, {})
+        _task(name.removeprefix(start).partition(".")[0].replace("/", ":"), name, {})
         for name in sorted(project.names)
-        if name.rpartition("/")[0] in FOLDERS
+        if name.startswith(start)
     ]
+
+
+def _tasks(name: str, tables: dict[str, object]) -> list[Task]:
+    found = []
+    for task, value in tables.items():
+        options = value if isinstance(value, dict) else {"run": value}
+        found.append(_task(task, f"{name}: task {task}", options))
+    return found
 
 
 def _task(name: str, source: str, options: dict[str, object]) -> Task:
@@ -40,7 +60,8 @@ def _task(name: str, source: str, options: dict[str, object]) -> Task:
         name=name,
         command=f"mise run {shlex.quote(name)}",
         source=source,
-        body=" && ".join(texts(options.get("run"))),
+        body="\n".join(texts(options.get("run"))),
         needs=texts(options.get("depends")),
+        is_private=bool(options.get("hide")),
         description=description if isinstance(description, str) else "",
     )

@@ -7,9 +7,9 @@ import shlex
 import warnings
 
 from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.words import PYTHON
 
 FILES = ("noxfile.py",)
-SCOPE = "python"
 
 
 def find(name: str, project: Project) -> list[Task]:
@@ -29,12 +29,23 @@ def find(name: str, project: Project) -> list[Task]:
             name=session,
             command=f"nox -s {shlex.quote(session)}",
             source=f"{name}: session {session}",
-            scope=SCOPE,
-            body=ast.get_source_segment(text, function) or "",
+            scope=PYTHON,
+            body=_commands(function),
         )
         for function in functions
         if (session := _session_name(function))
     ]
+
+
+def _commands(function: ast.AST) -> str:
+    """Return what a session runs, a line each, as far as it is written down as text."""
+    lines = []
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "run":
+            continue
+        words = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        lines.append(" ".join(str(word) for word in words))
+    return "\n".join(lines)
 
 
 def _session_name(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

@@ -6,9 +6,9 @@ import shlex
 
 from gitgates.discover.formats import read_json, table
 from gitgates.discover.task import Project, Task
+from gitgates.discover.words import JAVASCRIPT
 
 FILES = ("package.json",)
-SCOPE = "javascript"
 
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -31,7 +31,7 @@ def find(name: str, project: Project) -> list[Task]:
             name=script,
             command=_command(manager, script),
             source=f"{name}: script {script}",
-            scope=SCOPE,
+            scope=JAVASCRIPT,
             body=body,
         )
         for script, body in table(package, "scripts").items()

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 from gitgates.discover import (
-    go_tools,
-    javascript_tools,
+    ci,
     just,
     make,
+    managers,
     mise,
     nox,
     npm,
-    python_tools,
-    rust_tools,
+    scripts,
     task_tables,
     taskfile,
+    tools,
     tox,
 )
 from gitgates.discover.task import BadFile, Project, Task
 
 # Where two runners know the same word, the earlier one is asked: the outer ones call the inner.
 RUNNERS = (mise, just, make, taskfile, npm, nox, task_tables, tox)
-LANGUAGES = (python_tools, go_tools, javascript_tools, rust_tools)
-
-READS: tuple[str, ...] = tuple(
-    dict.fromkeys(
-        name
-        for names in (*(runner.FILES for runner in RUNNERS), *(tools.READS for tools in LANGUAGES))
-        for name in names
-    )
+# Folders of programs, and how deep they are looked into.
+PROGRAMS = (
+    *((folder, 2) for folder in mise.FOLDERS),
+    *((folder, 1) for folder in (*scripts.FOLDERS, ".venv/bin", "node_modules/.bin")),
 )
-FOLDERS = mise.FOLDERS
+FOLDERS = (ci.FOLDER, managers.HUSKY)  # of other files
+_READS = (*(name for runner in RUNNERS for name in runner.FILES), *tools.READS, *managers.READS)
 
 
-def find_tasks(project: Project) -> tuple[list[Task], list[str]]:
-    """Return every task of a project, better sources first, and what is wrong with its files."""
+def reads(project: Project) -> tuple[str, ...]:
+    """Return the files that are to be read, as far as the names in the root tell."""
+    husky = (f"{managers.HUSKY}/{hook}" for hook in managers.HOOKS)
+    found = (*_READS, *ci.names(project), *scripts.includes(project), *husky)
+    return tuple(dict.fromkeys(found))
+
+
+def includes(project: Project) -> tuple[str, ...]:
+    """Return the files and folders that task files include."""
+    found: list[str] = []
+    for runner in (mise, just):
+        for name in (name for name in runner.FILES if name in project.texts):
+            try:
+                found += runner.includes(name, project)
+            except BadFile:
+                continue  # said when its tasks are looked for
+    return tuple(found)
+
+
+def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
+    """Return all tasks, better sources first; what only a person can take over; what is broken."""
     tasks = mise.find_files(project)
     troubles: dict[str, str] = {}
     for runner in RUNNERS:
@@ -44,11 +60,9 @@ def find_tasks(project: Project) -> tuple[list[Task], list[str]]:
                 troubles[name] = f"{name}: {error}; nothing of it is used"
             if getattr(runner, "FIRST_ONLY", False):
                 break
-    for tools in LANGUAGES:
-        tasks += tools.find_defaults(project)
-    return tasks, list(troubles.values())
-
-
-def find_languages(project: Project) -> tuple[str, ...]:
-    """Return the languages that the files in the root show."""
-    return tuple(tools.LANGUAGE for tools in LANGUAGES if project.names & set(tools.MARKERS))
+    tasks += scripts.find_files(project)
+    for name in ci.names(project):
+        if name in project.texts:
+            tasks += ci.find(name, project)
+    managed, notes = managers.find(project)
+    return [*tasks, *tools.find_defaults(project), *managed], notes, list(troubles.values())

@@ -6,10 +6,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    # name, command, tool, the paths that it is about, whether it is given them
-    Default = tuple[str, str, str, tuple[str, ...], bool]
+    from collections.abc import Mapping
 
 
 class BadFile(Exception):
@@ -30,32 +27,12 @@ class Task(Record):
     command: str
     source: str  # where it was found, for a person
     scope: str = ""  # the language that it is about; empty: the whole project
-    body: str = ""  # what it runs, as far as that can be seen
-    needs: tuple[str, ...] = ()  # the tasks that it runs first
+    body: str = ""  # what it runs, as far as that can be seen: lines of a shell
+    needs: tuple[str, ...] = ()  # the tasks of the same runner that it runs, too
     description: str = ""
-    tool: str = ""  # a language's default: the words that show that the tool runs already
-    files: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    pass_files: bool = False
-
-
-def defaults(
-    tools: tuple[Default, ...], signs: Mapping[str, str], scope: str, call: Callable[[str], str]
-) -> list[Task]:
-    """Return a task for each tool that has a sign of being in use.
-
-    `signs` is tool → where it shows; `call` makes of a command one that finds the project's tool.
-    """
-    return [
-        Task(
-            name=name,
-            command=call(command),
-            source=signs[tool],
-            scope=scope,
-            tool=tool,
-            files=files,
-            pass_files=passes,
-        )
-        for name, command, tool, files, passes in tools
-        if tool in signs
-    ]
+    is_private: bool = False  # not for people, or not to be called without arguments
+    missing: str = ""  # why its program cannot be run in this project
+    is_default: bool = False  # a tool's own way to be called, not one that the project wrote
+    is_ci: bool = False  # a command of CI
+    hooks: tuple[str, ...] = ()  # where the project runs it already; empty: as its word says
+    keys: Mapping[str, object] = {}  # further keys of the gate

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from gitgates.discover.formats import read_toml, table
-from gitgates.discover.python_tools import SCOPE, runner_prefix
+from gitgates.discover.formats import command_lines, read_toml, table, texts
 from gitgates.discover.task import Project, Task
+from gitgates.discover.tools import runner_prefix
+from gitgates.discover.words import PYTHON
 
 FILES = ("pyproject.toml", "hatch.toml")
 
@@ -32,9 +33,20 @@ def find(name: str, project: Project) -> list[Task]:
     return found + _hatch_tasks(f"{name}: tool.hatch", table(tool, "hatch"))
 
 
+# Environments of hatch itself: who sets one up uses its command.
+_BUILT_IN = (
+    ("hatch-static-analysis", "lint", "hatch fmt --check"),
+    ("hatch-test", "test", "hatch test"),
+)
+
+
 def _hatch_tasks(where: str, settings: dict[str, object]) -> list[Task]:
     envs = table(settings, "envs")
-    found = []
+    found = [
+        Task(name=name, command=command, source=f"{where} envs.{env}", scope=PYTHON, body=command)
+        for env, name, command in _BUILT_IN
+        if env in envs
+    ]
     for env in sorted(envs, key=lambda env: env != "default"):
         command = "hatch run " if env == "default" else f"hatch run {env}:"
         for task, value in table(envs[env], "scripts").items():
@@ -44,11 +56,20 @@ def _hatch_tasks(where: str, settings: dict[str, object]) -> list[Task]:
 
 def _task(source: str, command: str, name: str, value: object) -> Task:
     described = value.get("help", "") if isinstance(value, dict) else ""
+    is_list = isinstance(value, list)  # for poe, of other tasks
     return Task(
         name=name,
         command=f"{command}{shlex.quote(name)}",
         source=source,
-        scope=SCOPE,
-        body=value if isinstance(value, str) else str(value),
+        scope=PYTHON,
+        body=_body(value),
+        needs=texts(value) if is_list and command.endswith("poe ") else (),
         description=described if isinstance(described, str) else "",
     )
+
+
+def _body(value: object) -> str:
+    if isinstance(value, dict):
+        found = [value.get(key) for key in ("cmd", "shell", "sequence", "composite", "script")]
+        return "\n".join(command_lines(item) for item in found if item)
+    return command_lines(value)

@@ -15,12 +15,11 @@ FIRST_ONLY = True
 
 
 def find(name: str, project: Project) -> list[Task]:
-    """Return the tasks of one file that a person may call, and that ask for no variables."""
+    """Return the tasks of one file; what is internal, or asks for variables, is private."""
     found = []
     for task, value in table(read_yaml(project.texts[name]), "tasks").items():
         options = value if isinstance(value, dict) else {"cmds": value}
-        if options.get("internal") or options.get("requires"):
-            continue
+        asks = options.get("internal") or options.get("requires") or options.get("interactive")
         lines, called = _steps(options.get("cmds", options.get("cmd")))
         description = options.get("desc")
         found.append(
@@ -28,8 +27,9 @@ def find(name: str, project: Project) -> list[Task]:
                 name=task,
                 command=f"task {shlex.quote(task)}",
                 source=f"{name}: task {task}",
-                body=" && ".join(lines),
+                body="\n".join(lines),
                 needs=(*_steps(options.get("deps"))[0], *_steps(options.get("deps"))[1], *called),
+                is_private=bool(asks or options.get("watch")),
                 description=description if isinstance(description, str) else "",
             )
         )

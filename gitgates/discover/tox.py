@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import configparser
+import re
 import shlex
 
-from gitgates.discover.formats import read_toml, table, texts
+from gitgates.discover.formats import command_lines, read_toml, table, texts
 from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.words import PYTHON
 
 FILES = ("tox.ini", "tox.toml", "pyproject.toml", "setup.cfg")
-SCOPE = "python"
+
+_POSARGS = re.compile(r"\{posargs[^}]*\}")
 
 
 def find(name: str, project: Project) -> list[Task]:
@@ -23,7 +26,8 @@ def find(name: str, project: Project) -> list[Task]:
         legacy = settings.get("legacy_tox_ini")
         if isinstance(legacy, str):
             return _ini_tasks(name, legacy)
-    bodies = {env: str(options) for env, options in table(settings, "env").items()}
+    envs = table(settings, "env")
+    bodies = {env: command_lines(table(envs, env).get("commands")) for env in envs}
     has_plain = bool(settings.get("env_run_base"))
     return _tasks(name, bodies, texts(settings.get("env_list")), has_plain=has_plain)
 
@@ -44,6 +48,7 @@ def _ini_tasks(name: str, text: str) -> list[Task]:
         if section.startswith("testenv:")
     }
     envs = tuple(listed.replace(",", " ").split())
+    bodies = {env: _POSARGS.sub("", body) for env, body in bodies.items()}
     return _tasks(name, bodies, envs, has_plain="testenv" in parser)
 
 
@@ -62,6 +67,6 @@ def _task(file: str, name: str, env: str, body: str) -> Task:
         name=name,
         command=f"tox -e {shlex.quote(env)}",
         source=f"{file}: environment {env}",
-        scope=SCOPE,
+        scope=PYTHON,
         body=body,
     )

@@ -1,0 +1,343 @@
+"""What other hook managers run already: pre-commit, lefthook, husky, lint-staged and their like.
+
+Plain commands are taken over as gates, in the hooks where they run; what is not plain is named.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gitgates.discover.formats import read_json, read_toml, read_yaml, table, texts
+from gitgates.discover.npm import local_tool
+from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.tools import manager_of
+from gitgates.discover.words import is_fixing, kind_of, lines_of, program_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "pre-push")
+HUSKY = ".husky"
+PRE_COMMIT = ".pre-commit-config.yaml"
+_LEFTHOOK = tuple(
+    f"{start}lefthook.{end}" for start in ("", ".", ".config/") for end in ("yml", "yaml", "toml")
+)
+_LINT_STAGED = (".lintstagedrc", ".lintstagedrc.json", ".lintstagedrc.yaml", ".lintstagedrc.yml")
+_SIMPLE = (".simple-git-hooks.json", "simple-git-hooks.json")
+READS = (PRE_COMMIT, "package.json", *_LEFTHOOK, *_LINT_STAGED, *_SIMPLE)
+# How the names of files start that are programs, or in a language that is not read here.
+_NAMED: tuple[str, ...] = (
+    "hk.pkl",
+    "prek.toml",
+    ".overcommit.yml",
+    ".lintstagedrc.",
+    "lint-staged.config.",
+)
+_NAMED += (".simple-git-hooks.", "simple-git-hooks.")
+_BY_HAND = "is not read; make gates of it by hand"
+
+# hook id of pre-commit → the program that it runs, where they are not the same
+_IDS = {
+    "ruff": "ruff check",
+    "ruff-check": "ruff check",
+    "ruff-format": "ruff format",
+    "black-jupyter": "black",
+    "clippy": "cargo clippy",
+    "fmt": "cargo fmt",
+    "go-fmt": "gofmt",
+    "go-vet": "go vet",
+    "golangci-lint": "golangci-lint run",
+    "golangci-lint-full": "golangci-lint run",
+    "biome-check": "biome check",
+    "ty": "ty check",
+}
+_OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
+
+_CONTROL = re.compile(r"^(?:if|for|while|case|until|function|\w+ ?\(\)|[{(])|<<|\$\(|`|^exec\b")
+_IGNORED = re.compile(r"""#|\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh|exit 0$|$""")
+_LINT_STAGED_CALL = re.compile(
+    r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*)?"
+    r"(?:lint-staged|nano-staged)\b(?!-)"
+)
+# What these run says more than they do.
+_CALLERS = ("node", "python", "python3", "sh", "bash", "npm", "pnpm", "yarn", "bun", "make", "just")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_EXTGLOB = re.compile(r"([?@])\(([^()]*)\)")
+_PLACE = re.compile(r"""["']?\{(staged_files|push_files|all_files|files|[0-9])\}["']?""")
+_PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
+
+
+def find(project: Project) -> tuple[list[Task], list[str]]:
+    """Return what hook managers run, and what of it is left to a person."""
+    tasks: list[Task] = []
+    named = sorted(name for name in project.names - {*READS} if name.startswith(_NAMED))
+    notes = [f"{name}: {_BY_HAND}" for name in named]
+    for source in (_pre_commit, _lefthook, _node):
+        try:
+            tasks += source(project, notes)
+        except BadFile as error:
+            notes.append(str(error))
+    return tasks, notes
+
+
+def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
+    if PRE_COMMIT not in project.texts:
+        return []
+    settings = _load(project, PRE_COMMIT)
+    repos = settings.get("repos")
+    hooks = [
+        table(hook)
+        for repo in (repos if isinstance(repos, list) else [])
+        for hook in table(repo).get("hooks", ())
+    ]
+    if not hooks or any("gitgates" in str(hook.get("id")) for hook in hooks):
+        return []
+    default = texts(settings.get("default_stages"))
+    stages = [texts(hook.get("stages")) or default for hook in hooks]
+    named = {_OLD_STAGES.get(stage, stage) for one in stages for stage in one}
+    usual = ("pre-commit", "pre-push", "manual")
+    run = [hook for hook in usual if not all(stages) or hook in named]
+    run += [hook for hook in HOOKS if hook in named and hook not in run]
+    lines = [
+        str(hook["entry"]) if hook.get("entry") else _IDS.get(str(hook.get("id")), str(hook["id"]))
+        for hook in hooks
+        if hook.get("id")
+    ]
+    uses_prek = any(
+        re.search(r"\bprek\b", text)
+        for name, text in project.texts.items()
+        if name != PRE_COMMIT and not name.endswith(".lock")
+    )
+    return [
+        Task(
+            name="pre-commit",
+            command="",
+            source=PRE_COMMIT,
+            body="\n".join((*lines, "pre-commit run")),
+            description=f"The hooks of {PRE_COMMIT}",
+            hooks=tuple(run),
+            keys={"pre-commit": True, **({"runner": "prek"} if uses_prek else {})},
+        )
+    ]
+
+
+def _lefthook(project: Project, notes: list[str]) -> list[Task]:
+    name = next((name for name in _LEFTHOOK if name in project.texts), "")
+    settings = _load(project, name) if name else {}
+    found = []
+    elsewhere = [key for key in ("extends", "remotes", "remote") if key in settings]
+    notes += [f"{name}: {key}: {_BY_HAND}" for key in elsewhere]
+    for hook in HOOKS:
+        options = table(settings, hook)
+        jobs = [*_items(options.get("commands")), *_items(options.get("jobs"))]
+        if options.get("scripts"):
+            notes.append(f"{name}: {hook}.scripts: {_BY_HAND}")
+        for job in jobs:
+            where = f"{name}: {hook}: {job['name'] or job.get('run') or 'a job'}"
+            task = _job(job, where, hook)
+            found += [task] if task else []
+            notes += [] if task else [f"{where}: {_BY_HAND}"]
+    return found
+
+
+def _items(value: object) -> Iterator[dict[str, object]]:
+    """Yield the commands or jobs of lefthook; a group's jobs inherit what it says of paths."""
+    listed = (
+        value
+        if isinstance(value, list)
+        else [{**table(job), "name": name} for name, job in table(value).items()]
+    )
+    for job in map(table, listed):
+        inner = table(job.get("group")).get("jobs")
+        inherited = {key: job[key] for key in ("glob", "exclude", "root", "env") if key in job}
+        if inner:
+            yield from _items([{**inherited, **table(one)} for one in inner])
+        else:
+            yield {"name": "", **job}
+
+
+def _job(job: dict[str, object], where: str, hook: str) -> Task | None:
+    """Return a job as a task; None where it says what a gate cannot."""
+    run = job.get("run")
+    known = {"name", "run", "glob", "exclude", "root", "env", "stage_fixed", "tags", "fail_text"}
+    known |= {"priority", "glob_matcher", "parallel"}
+    if not isinstance(run, str) or job.keys() - known or _CONTROL.search(run):
+        return None
+    places = set(_PLACE.findall(run))
+    if "{" in _PLACE.sub("", run).replace("${", "") or {"all_files", "files"} & places:
+        return None
+    keys: dict[str, object] = {}
+    globs = [part for glob in texts(job.get("glob")) for part in _expand(glob)]
+    excludes = [part for glob in texts(job.get("exclude")) for part in _expand(glob)]
+    keys |= {"files": globs} if globs else {}
+    keys |= {"exclude": excludes} if excludes else {}
+    keys |= {"working_dir": str(job["root"]).rstrip("/")} if job.get("root") else {}
+    keys |= {"env": table(job["env"])} if job.get("env") else {}
+    if {"staged_files", "push_files"} & places:
+        keys["pass_files"] = True
+    if places & set("0123456789"):
+        keys["pass_hook_input"] = True
+    command = _PLACE.sub(
+        lambda match: f'"${match[1]}"' if match[1].isdigit() else '"$@"', run.strip()
+    )
+    if job.get("stage_fixed") or any(is_fixing(line) for line in lines_of(command)):
+        keys["writes"] = True
+        keys |= {"restage": True} if job.get("stage_fixed") else {}
+    return Task(
+        name=str(job["name"] or spell_program(command)),
+        command=command.removesuffix(' "$@"') if keys.get("pass_files") else command,
+        source=where,
+        body=command,
+        hooks=(hook,),
+        keys=keys,
+    )
+
+
+def _node(project: Project, notes: list[str]) -> list[Task]:
+    """Return what husky and simple-git-hooks run, lint-staged among it."""
+    found = []
+    for hook, where, script in _scripts(project):
+        lines = [line.strip() for line in script.replace("\r", "").split("\n")]
+        lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
+        if any(_CONTROL.search(line) for line in lines):
+            notes.append(f"{where}: is a script; make gates of it by hand")
+            continue
+        for command in (part.strip() for line in lines for part in line.split("&&")):
+            if _is_lint_staged(command, project):
+                found += _lint_staged(hook, project, notes)
+            else:
+                found.append(_command(command, hook, where, project))
+    return found
+
+
+def _is_lint_staged(command: str, project: Project) -> bool:
+    """Tell whether a command is lint-staged, or a script of package.json that is."""
+    script = table(_load(project, "package.json"), "scripts").get(command.rsplit(maxsplit=1)[-1])
+    calls = (command, script if isinstance(script, str) else "")
+    return any(_LINT_STAGED_CALL.match(call) for call in calls)
+
+
+def _scripts(project: Project) -> Iterator[tuple[str, str, str]]:
+    """Yield hook, where it is written, its shell text."""
+    package = _load(project, "package.json")
+    for name in _SIMPLE:
+        for hook, line in _load(project, name).items():
+            yield hook, f"{name}: {hook}", str(line)
+    tables = (
+        ("simple-git-hooks", table(package, "simple-git-hooks")),
+        ("husky.hooks", table(package, "husky", "hooks")),
+        ("gitHooks", table(package, "gitHooks")),
+    )
+    for where, hooks in tables:
+        for hook, line in hooks.items():
+            if hook in HOOKS:
+                yield hook, f"package.json: {where}.{hook}", str(line)
+    for hook in HOOKS:
+        if f"{HUSKY}/{hook}" in project.texts:
+            yield hook, f"{HUSKY}/{hook}", project.texts[f"{HUSKY}/{hook}"]
+
+
+def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
+    """Return one command of a hook as a gate."""
+    keys: dict[str, object] = {}
+    command = _PARAMETER.sub('"$1"', line).replace("$HUSKY_GIT_PARAMS", '"$@"')
+    if '"$' in command:
+        keys["pass_hook_input"] = True
+    if is_fixing(command):
+        keys["writes"] = True
+    return Task(
+        name=hook if hook.endswith("-msg") else spell_program(command),
+        command=_local(command, project),
+        source=where,
+        body=command,
+        hooks=(hook,),
+        keys=keys,
+    )
+
+
+def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
+    """Return what lint-staged runs: a gate for each list of commands."""
+    package = _load(project, "package.json")
+    options, where = (
+        package.get("lint-staged", package.get("nano-staged")),
+        "package.json: lint-staged",
+    )
+    for name in _LINT_STAGED:
+        if name in project.texts:
+            options, where = _load(project, name), name
+    by_commands: dict[tuple[str, ...], list[str]] = {}
+    for glob, value in table(options).items():
+        commands = tuple(one for one in texts(value) if not one.startswith("git add"))
+        globs = _expand(_EXTGLOB.sub(_braces, glob.removeprefix("./")))
+        if commands and not any(set(one) & set("!()") for one in globs):
+            by_commands.setdefault(commands, []).extend(globs)
+        else:
+            notes.append(f"{where}: {glob}: {_BY_HAND}")
+    found = []
+    for commands, doubled in by_commands.items():
+        globs = list(dict.fromkeys(doubled))
+        # lint-staged stages whatever a command changes.
+        writes = any(is_fixing(one) or not kind_of(program_of(one)) for one in commands)
+        keys: dict[str, object] = {} if globs == ["*"] else {"files": globs}
+        keys |= {"pass_files": True} | ({"writes": True, "restage": True} if writes else {})
+        local = [_local(command, project) for command in commands]
+        last = local if len(local) == 1 else [f'{command} "$@"' for command in local]
+        main = next((one for one in commands if kind_of(program_of(one))), commands[0])
+        found.append(
+            Task(
+                name=spell_program(main) if len(by_commands) > 1 else "lint-staged",
+                command=" && ".join(last),
+                source=where,
+                body="\n".join(commands),
+                hooks=(hook,),
+                keys=keys,
+            )
+        )
+    return found
+
+
+def spell_program(command: str) -> str:
+    """Return a name for a gate that runs a command."""
+    first, *rest = program_of(command).split()
+    name = rest[0] if rest and first in _CALLERS else first
+    return re.sub(r"[^\w-]+", "-", name.rpartition("/")[2].partition(".")[0]).strip("-") or "hook"
+
+
+def _local(command: str, project: Project) -> str:
+    """Return a command that finds the programs of node_modules, as lint-staged does."""
+    program = command.partition(" ")[0]
+    package = _load(project, "package.json")
+    asked = {**table(package, "devDependencies"), **table(package, "dependencies")}
+    is_local = program in asked or f"node_modules/.bin/{program}" in project.names
+    return local_tool(manager_of(project), command) if is_local else command
+
+
+def _expand(glob: str) -> list[str]:
+    """Expand braces: `*.{js,ts}` becomes two patterns."""
+    found = _BRACES.search(glob)
+    if not found:
+        return [glob]
+    ends = [glob[: found.start()] + part + glob[found.end() :] for part in found[1].split(",")]
+    return [one for end in ends for one in _expand(end)]
+
+
+def _braces(found: re.Match[str]) -> str:
+    """Return `?(x)` as `{,x}`, and `@(a|b)` as `{a,b}`."""
+    return "{" + "," * (found[1] == "?") + found[2].replace("|", ",") + "}"
+
+
+def _load(project: Project, name: str) -> dict[str, object]:
+    """Parse a file by its name. Raises: BadFile, with the name in it."""
+    text = project.texts.get(name)
+    if text is None:
+        return {}
+    read = (
+        read_toml if name.endswith(".toml") else read_json if name.endswith(".json") else read_yaml
+    )
+    try:
+        return read(text)
+    except BadFile as error:
+        if name == "package.json":
+            return {}  # said when its scripts are looked for
+        raise BadFile(f"{name}: {error}; nothing of it is used") from error

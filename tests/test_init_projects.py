@@ -1,0 +1,403 @@
+"""What `gitgates init` proposes for projects of many kinds, each a few files."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gitgates.cli.init import command
+
+PRE_COMMIT = """\
+repos:
+  - repo: https://example.org/ruff
+    hooks: [{id: ruff-check}, {id: ruff-format}, {id: mypy}]
+"""
+# name → files, the lines that are printed, gate → its keys but description and timeout, hooks
+PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dict[str, str]]] = {
+    "pre-commit takes the place of what it runs already": (
+        {
+            ".pre-commit-config.yaml": PRE_COMMIT,
+            "tox.ini": "[testenv]\ncommands = pytest\n"
+            "[testenv:style]\ncommands = pre-commit run -a\n"
+            "[testenv:typing]\ncommands = pyright\n",
+            "Makefile": "lint: docs\n\truff check .\ndocs:\n\tmypy docs\n",
+        },
+        """\
+  pre-commit  The hooks of .pre-commit-config.yaml  (.pre-commit-config.yaml)
+  typecheck   tox -e typing  (tox.ini: environment typing)
+  test        tox -e py  (tox.ini: environment py)
+  left out: make lint: what it runs is in the other gates
+""",
+        {
+            "pre-commit": {"pre-commit": True},
+            "typecheck": {"command": "tox -e typing"},
+            "test": {"command": "tox -e py"},
+        },
+        {
+            "pre-commit": "pre-commit",
+            "pre-push": "pre-commit typecheck test",
+            "manual": "pre-commit typecheck test",
+        },
+    ),
+    "stages of pre-commit, and prek": (
+        {
+            ".pre-commit-config.yaml": "default_stages: [pre-commit]\nrepos:\n- hooks:\n"
+            "  - {id: black}\n  - {id: commitizen, stages: [commit-msg]}\n",
+            "justfile": "lint:\n  prek run --all-files\n",
+        },
+        """\
+  pre-commit  The hooks of .pre-commit-config.yaml  (.pre-commit-config.yaml)
+  lint        just lint  (justfile: recipe lint)
+""",
+        {"pre-commit": {"pre-commit": True, "runner": "prek"}, "lint": {"command": "just lint"}},
+        {
+            "pre-commit": "pre-commit",
+            "commit-msg": "pre-commit",
+            "pre-push": "lint",
+            "manual": "lint",
+        },
+    ),
+    "what never ends is left out, also where a need never does": (
+        {
+            "justfile": "watch +args='check':\n  cargo watch --exec '{{ args }}'\n"
+            "test: (watch 'test')\nlint:\n  cargo clippy\n",
+            "package.json": '{"scripts": {"test": "jest --watch", "check": "vite dev"}}',
+            "Cargo.toml": "[package]\n",
+            "Makefile": "check: preview\npreview:\n\tmkdocs serve\n",
+        },
+        """\
+languages: JavaScript or TypeScript, Rust
+  lint  just lint  (justfile: recipe lint)
+  test  cargo test --workspace  (Cargo.toml)
+  left out: just test: it does not end by itself (cargo watch --exec '{{ args }}')
+  left out: make check: it does not end by itself (mkdocs serve)
+  left out: npm test: it does not end by itself (jest --watch)
+  left out: npm run check: it does not end by itself (vite dev)
+""",
+        {"lint": {"command": "just lint"}, "test": {"command": "cargo test --workspace"}},
+        {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
+    ),
+    "husky with lint-staged, commitlint and a script of its own": (
+        {
+            "pnpm-lock.yaml": "",
+            "package.json": """{
+  "scripts": {"lint": "eslint .", "format": "prettier --write .", "types": "tsc", "test": "vitest"},
+  "devDependencies": {"eslint": "9", "prettier": "3", "@commitlint/cli": "1"},
+  "lint-staged": {
+    "*.{js,ts?(x)}": ["eslint --fix", "prettier --write"],
+    "*.md": "prettier --write",
+    "!(*.min).css": "stylelint"
+  }
+}""",
+            ".husky/pre-commit": '#!/bin/sh\n. "$(dirname -- "$0")/_/husky.sh"\n\n'
+            "pnpm lint-staged && pnpm types\n",
+            ".husky/commit-msg": "npx --no -- commitlint --edit $1\n",
+            ".husky/pre-push": "if true; then\n  pnpm test\nfi\n",
+        },
+        """\
+languages: JavaScript or TypeScript
+  eslint      pnpm exec eslint --fix "$@" && pnpm exec prettier…  (package.json: lint-staged)
+  prettier    pnpm exec prettier --write  (package.json: lint-staged)
+  typecheck   pnpm types  (.husky/pre-commit)
+  commit-msg  npx --no -- commitlint --edit "$1"  (.husky/commit-msg)
+  lint        pnpm run lint  (package.json: script lint)
+  test        pnpm run test  (package.json: script test)
+  left out: package.json: lint-staged: !(*.min).css: is not read; make gates of it by hand
+  left out: .husky/pre-push: is a script; make gates of it by hand
+  left out: pnpm run format: it rewrites files; other gates run before a commit
+""",
+        {
+            "eslint": {
+                "command": 'pnpm exec eslint --fix "$@" && pnpm exec prettier --write "$@"',
+                "files": ["*.js", "*.ts", "*.tsx"],
+                "pass_files": True,
+                "writes": True,
+                "restage": True,
+            },
+            "prettier": {
+                "command": "pnpm exec prettier --write",
+                "files": ["*.md"],
+                "pass_files": True,
+                "writes": True,
+                "restage": True,
+            },
+            "typecheck": {"command": "pnpm types"},
+            "commit-msg": {
+                "command": 'npx --no -- commitlint --edit "$1"',
+                "pass_hook_input": True,
+            },
+            "lint": {"command": "pnpm run lint"},
+            "test": {"command": "pnpm run test"},
+        },
+        {
+            "pre-commit": "eslint prettier typecheck",
+            "commit-msg": "commit-msg",
+            "pre-push": "typecheck lint test",
+            "manual": "typecheck lint test",
+        },
+    ),
+    "simple-git-hooks": (
+        {
+            "package.json": '{"simple-git-hooks": {"pre-commit": "npm run check && npm test"}, '
+            '"scripts": {"check": "tsc", "test": "node --test", "lint": "eslint ."}}',
+        },
+        """\
+languages: JavaScript or TypeScript
+  check  npm run check  (package.json: simple-git-hooks.pre-commit)
+  test   npm test  (package.json: simple-git-hooks.pre-commit)
+  lint   npm run lint  (package.json: script lint)
+""",
+        {
+            "check": {"command": "npm run check"},
+            "test": {"command": "npm test"},
+            "lint": {"command": "npm run lint"},
+        },
+        {"pre-commit": "check test", "pre-push": "check test lint", "manual": "check test lint"},
+    ),
+    "lefthook": (
+        {
+            "lefthook.yml": """\
+pre-commit:
+  jobs:
+    - name: code
+      glob: "*.go"
+      group:
+        jobs:
+          - run: golangci-lint fmt {staged_files}
+            stage_fixed: true
+          - run: make test
+    - name: odd
+      run: ./odd.sh
+      skip: [merge]
+commit-msg:
+  commands:
+    message:
+      run: ./message.sh {1}
+""",
+            "Makefile": "lint:\n\tgolangci-lint run\ntest:\n\tgo test ./...\n",
+        },
+        """\
+  golangci-lint  golangci-lint fmt  (lefthook.yml: pre-commit: golangci-lint fmt {staged_files})
+  test           make test  (lefthook.yml: pre-commit: make test)
+  message        ./message.sh "$1"  (lefthook.yml: commit-msg: message)
+  lint           make lint  (Makefile: target lint)
+  left out: lefthook.yml: pre-commit: odd: is not read; make gates of it by hand
+""",
+        {
+            "golangci-lint": {
+                "command": "golangci-lint fmt",
+                "files": ["*.go"],
+                "pass_files": True,
+                "writes": True,
+                "restage": True,
+            },
+            "test": {"command": "make test", "files": ["*.go"]},
+            "message": {"command": './message.sh "$1"', "pass_hook_input": True},
+            "lint": {"command": "make lint"},
+        },
+        {
+            "pre-commit": "golangci-lint test",
+            "commit-msg": "message",
+            "pre-push": "test lint",
+            "manual": "test lint",
+        },
+    ),
+    "scripts, of which one runs the other and one only mends": (
+        {
+            "scripts/check": "#!/bin/sh -e\nruff format --check src\nmypy src\nruff check src\n",
+            "scripts/lint": "#!/bin/sh -e\nruff check --fix src\nruff format src\n",
+            "scripts/test": '#!/bin/sh\nset -ex\nscripts/check\ncoverage run -m pytest "$@"\n',
+            "scripts/build": "#!/bin/sh\n: ${1:?version}\n",
+            "scripts/serve": "#!/bin/sh\nmkdocs serve\n",
+        },
+        """\
+  check  scripts/check  (scripts/check)
+  test   scripts/test  (scripts/test)
+  left out: scripts/lint: it rewrites files; other gates run before a commit
+""",
+        {"check": {"command": "scripts/check"}, "test": {"command": "scripts/test"}},
+        {"pre-commit": "check", "pre-push": "test", "manual": "test"},
+    ),
+    "a tool's default wants its paths named and its program in the environment": (
+        {
+            "ruff.toml": "[format]\n",
+            "mypy.ini": "[mypy]\nstrict = true\n",
+            "pytest.ini": "[pytest]\ntestpaths = tests\n",
+            ".flake8": "[flake8]\nexclude = build\n",
+            "uv.lock": '[[package]]\nname = "ruff"\n[[package]]\nname = "mypy"\n',
+            ".venv/bin/pytest": "#!/bin/sh\n",
+            ".prettierrc": "{}",
+            "package.json": "{}",
+        },
+        """\
+languages: JavaScript or TypeScript
+  format  uv run ruff format --check --force-exclude  (ruff.toml: [format])
+  lint    uv run ruff check --no-fix --force-exclude  (ruff.toml)
+  test    .venv/bin/pytest  (pytest.ini: [pytest])
+  left out: prettier --check --ignore-unknown (.prettierrc): there is no node_modules/.bin/prettier
+""",
+        {
+            "format": {
+                "command": "uv run ruff format --check --force-exclude",
+                "files": ["*.py", "*.pyi"],
+                "pass_files": True,
+            },
+            "lint": {
+                "command": "uv run ruff check --no-fix --force-exclude",
+                "files": ["*.py", "*.pyi"],
+                "pass_files": True,
+            },
+            "test": {"command": ".venv/bin/pytest"},
+        },
+        {"pre-commit": "format lint", "pre-push": "format lint test", "manual": "format lint test"},
+    ),
+    "CI says how tools are called": (
+        {
+            "Cargo.toml": "[workspace]\n",
+            "justfile": "fmt:\n  cargo fmt --all\n",
+            ".github/workflows/a.yml": """\
+on: [push, pull_request]
+jobs:
+  test:
+    steps:
+      - run: rustup update
+      - run: cargo fmt --all -- --check
+      - run: |
+          cargo clippy --all-targets -- -D warnings
+          cargo test --locked --target ${{ matrix.target }}
+      - run: cargo test -p one
+      - run: cargo test --workspace --locked
+      - run: pytest -q
+      - {run: cargo test --doc, working-directory: fuzz}
+""",
+        },
+        """\
+languages: Rust
+  format  cargo fmt --all -- --check  (.github/workflows/a.yml)
+  lint    cargo clippy --all-targets -- -D warnings  (.github/workflows/a.yml)
+  test    cargo test --workspace --locked  (.github/workflows/a.yml)
+  left out: pytest -q (.github/workflows/a.yml): not in a lock file, and no .venv/bin/pytest
+""",
+        {
+            "format": {"command": "cargo fmt --all -- --check"},
+            "lint": {"command": "cargo clippy --all-targets -- -D warnings"},
+            "test": {"command": "cargo test --workspace --locked"},
+        },
+        {"pre-commit": "format lint", "pre-push": "format lint test", "manual": "format lint test"},
+    ),
+    "make, with a fixer, its check, and what does nothing else": (
+        {
+            "Makefile": "fmt:\n\tblack .\nfmt-check:\n\tblack --check .\n"
+            "lint:\n\truff check --fix\n"
+            "tests:\n\tpytest\nbuild:\n\tpython -m build\nci: lint tests\ncheck: lint tests\n",
+        },
+        """\
+  format  make fmt-check  (Makefile: target fmt-check)
+  lint    make lint  (Makefile: target lint)
+  check   make check  (Makefile: target check)
+  test    make tests  (Makefile: target tests)
+""",
+        {
+            "format": {"command": "make fmt-check"},
+            "lint": {"command": "make lint", "writes": True},
+            "check": {"command": "make check", "writes": True},
+            "test": {"command": "make tests"},
+        },
+        {"pre-commit": "format lint", "pre-push": "format check", "manual": "format lint test"},
+    ),
+    "mise, with files and folders that it includes": (
+        {
+            "mise.toml": '[task_config]\nincludes = ["tasks.toml", "tasks"]\n',
+            "tasks.toml": '[lint]\ndepends = ["lint:*"]\n[test]\nrun = "cargo test"\n',
+            "tasks/lint/shell": "#!/bin/sh\nshellcheck x\n",
+        },
+        """\
+  lint  mise run lint  (tasks.toml: task lint)
+  test  mise run test  (tasks.toml: task test)
+""",
+        {"lint": {"command": "mise run lint"}, "test": {"command": "mise run test"}},
+        {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
+    ),
+    "nox makes environments, so that types wait for the push": (
+        {
+            "noxfile.py": "import nox\n\n@nox.session\ndef lint(session):\n"
+            '    session.run("pre-commit", "run", "--all-files")\n\n@nox.session\n'
+            'def mypy(session):\n    session.run("mypy", "src")\n\n@nox.session\n'
+            'def tests(session):\n    session.run("pytest")\n',
+        },
+        """\
+  lint       nox -s lint  (noxfile.py: session lint)
+  typecheck  nox -s mypy  (noxfile.py: session mypy)
+  test       nox -s tests  (noxfile.py: session tests)
+""",
+        {
+            "lint": {"command": "nox -s lint"},
+            "typecheck": {"command": "nox -s mypy"},
+            "test": {"command": "nox -s tests"},
+        },
+        {"pre-commit": "lint", "pre-push": "lint typecheck test", "manual": "lint typecheck test"},
+    ),
+    "Python beside JavaScript": (
+        {
+            "hatch.toml": "[envs.hatch-test]\n[envs.hatch-static-analysis]\n",
+            "package.json": '{"scripts": {"test": "jest", "lint": "eslint ."}}',
+            "yarn.lock": "",
+        },
+        """\
+languages: JavaScript or TypeScript
+  lint-javascript  yarn run lint  (package.json: script lint)
+  lint-python      hatch fmt --check  (hatch.toml envs.hatch-static-analysis)
+  test-javascript  yarn run test  (package.json: script test)
+  test-python      hatch test  (hatch.toml envs.hatch-test)
+""",
+        {
+            "lint-javascript": {"command": "yarn run lint"},
+            "lint-python": {"command": "hatch fmt --check"},
+            "test-javascript": {"command": "yarn run test"},
+            "test-python": {"command": "hatch test"},
+        },
+        {
+            "pre-commit": "lint-javascript lint-python",
+            "pre-push": "lint-javascript lint-python test-javascript test-python",
+            "manual": "lint-javascript lint-python test-javascript test-python",
+        },
+    ),
+    "C, with nothing but CI": (
+        {
+            "configure.ac": "",
+            ".github/workflows/ci.yaml": "on: push\njobs: {a: {steps: [{run: ./configure}, "
+            "{run: make check VERBOSE=yes}]}}\n",
+        },
+        """\
+  test  make check VERBOSE=yes  (.github/workflows/ci.yaml)
+""",
+        {"test": {"command": "make check VERBOSE=yes"}},
+        {"pre-push": "test", "manual": "test"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_project_gets_what_its_people_would_write(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, said, gates, hooks = PROJECTS[name]
+    (tmp_path / ".git").mkdir()
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755 if text.startswith("#!") else 0o644)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, [])
+    lines = done.stdout.splitlines(keepends=True)
+    written = tomllib.loads((tmp_path / "gitgates.toml").read_text())
+    unusual = {
+        gate: {key: value for key, value in keys.items() if key not in ("description", "timeout")}
+        for gate, keys in written["gates"].items()
+    }
+    assert "".join(lines[: next(i for i, line in enumerate(lines) if "added" in line)]) == said
+    assert unusual == gates
+    assert {hook: " ".join(keys["gates"]) for hook, keys in written["hooks"].items()} == hooks
