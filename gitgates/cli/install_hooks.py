@@ -95,12 +95,12 @@ def command(  # noqa: PLR0913 - one for each option
     way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
     that is to be changed, has problems, or no hook is named.
     """
-    via = via or ("pre-commit" if pre_commit else None)
     require_fit(
-        {"--hook-type": hook_types, "--force": force, "--via": via},
+        {"--hook-type": hook_types, "--force": force, "--via": via, "--pre-commit": pre_commit},
         {"--scope": scope, "--print": print_only, "--claude-md": claude_md, "--yes": yes},
         agent,
     )
+    via = via or ("pre-commit" if pre_commit else None)
     roots, git = here()
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
