@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.config.load import FILES, checked, load, read_files
 from gitgates.engine.environment import active_pids, enter, without_git
@@ -55,6 +56,7 @@ def handle(event: Event, world: World, only: tuple[str, ...] = ()) -> Handled:
 
     Raises: GitgatesError for each expected failure, configuration problems among them.
     """
+    world = world._replace(began_ns=time.time_ns())
     if is_running_here(world.env, world.roots.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
     catch_up(Site(world.roots, world.git, world.env, world.say))
@@ -170,11 +172,14 @@ def _handle_in_checkout(
 
 def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     """Return the plan of an event, its paths asked from git where a gate wants them."""
-    if event.paths is None and wants_paths(config, hook):
+    is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
+    # Where unstaged work is hidden, git tells what is staged as well.
+    is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
+    if event.paths is None and is_needed:
         event = with_paths(event, world.git, world.roots)
     plan = make_plan(config, hook, event, skipped_gates(world.env))
-    is_named = event.host == "pre-commit" and HOOK_POINTS[event.name].scope in ("staged", "pushed")
-    if is_named and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
+    is_framework = event.host == "pre-commit" and is_named
+    if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
         gone = with_paths(event, world.git, world.roots).gone
         plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))

@@ -7,32 +7,47 @@ import time
 
 from gitgates.config.load import FILES
 from gitgates.engine.command import Setting, make_commands
-from gitgates.engine.decide import decide
+from gitgates.engine.decide import count_files, decide, first_names
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.view import choose_view
 from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, advance
 from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
+from gitgates.lifecycle import HOOK_POINTS
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
-from gitgates.system.changes import Contents, changed, contents, restage, unstaged_names
+from gitgates.system.changes import Contents, Files, changed, contents, restage, unstaged_names
 from gitgates.system.index import CommittedIndex, named_index
 from gitgates.system.proc import Child, Group
 from gitgates.system.signals import SignalPipe
 from gitgates.system.spawn import argument_limit, find_runner
-from gitgates.types import ALLOW, STOP, Command, Config, Decision, Ending, Gate, GateResult, Plan
+from gitgates.types import (
+    ALLOW,
+    BLOCK,
+    STOP,
+    Command,
+    Config,
+    Decision,
+    Ending,
+    Gate,
+    GateResult,
+    Plan,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.system.watch import Watch
+    from gitgates.types import Event
     from gitgates.world import World
 
     Planner = Callable[[], tuple[Plan, Config]]
 
-_SHOWN = 3  # paths, on one line
+# Of a hook about these files: what brings it on once more.
+_AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
+_DECLARE = "gates that fix files say `writes = true`"
 
 
 class _Job:
@@ -47,6 +62,8 @@ class _Job:
         self.started = time.monotonic()
         self.unstaged: frozenset[str] = frozenset()
         self.before: Contents = {}
+        self.changed: set[str] = set()  # while it ran, though it does not say that it writes
+        self.beside: set[str] = set()  # gates that ran at the same time, and may have done that
         self.child: Child | None = None
         self.shell = commands[0].shell
 
@@ -121,6 +138,11 @@ class _Run:
         self.watch = _watch() if plan.event.host == "claude" else None
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
+        self.again = _again(plan.event)  # then a gate may not change the event's files
+        self.files = self._event_files()
+        self.blamed: set[str] = set()  # paths for which a gate failed
+        # What somebody else changed while no gate ran: gates would check something else.
+        self.strays = set(self.files.written_since(self.world.began_ns, self.shelter.shown))
         self.index = self._committed_index()
         self.stdin_abs = self._keep_stdin()
 
@@ -132,7 +154,7 @@ class _Run:
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
                 results = tuple(self.results.items())
-                return decide(self.plan, walk)._replace(results=results)
+                return self._judge_run(decide(self.plan, walk))._replace(results=results)
             if walk.verdict == STOP:
                 group.end_all()
             if not group.interrupted_by:
@@ -163,9 +185,7 @@ class _Run:
         gate = due.step.gate
         if self.jobs and gate.writes:
             return
-        deadline = self.world.deadline
-        if deadline and not deadline.left_s():
-            reason = f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
+        if reason := self._why_none_starts():
             result = GateResult(gate=gate.name, status="not-run", reason=reason)
             self.results[gate.name, due.generation] = result
             self.world.listener.ended(result, self.plan)
@@ -179,6 +199,14 @@ class _Run:
         self.world.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
+
+    def _why_none_starts(self) -> str:
+        deadline = self.world.deadline
+        if deadline and not deadline.left_s():
+            return f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
+        if self.again and not self.jobs:
+            self.strays.update(self.files.changed())
+        return self._changed_meanwhile(self.strays) if self.strays else ""
 
     def _next_command(self, job: _Job, group: Group) -> None:
         """Start the next command of a gate; where there is none, the gate has ended."""
@@ -209,6 +237,8 @@ class _Run:
         self._next_command(job, group)
 
     def _finish(self, job: _Job) -> None:
+        if not job.gate.writes:
+            self._note_changes()
         self.jobs.remove(job)
         job.capture.close()
         output, dropped = job.capture.kept()
@@ -223,7 +253,8 @@ class _Run:
         staged = self._staged_by(job.gate)
         if job.gate.writes:
             result = self._look_at_files(job, result)
-        result = self._judge_staging(job.gate, result, staged)
+            self.files.accept()
+        result = self._judge_staging(job.gate, self._judge_changes(job, result), staged)
         self.results[job.gate.name, job.due.generation] = result
         self.world.listener.ended(result, self.plan)
 
@@ -233,6 +264,51 @@ class _Run:
         if deadline and took_s < job.gate.timeout_s:
             return f"limit {deadline.limit_s:g} s for all gates of the hook"
         return f"limit {job.gate.timeout_s:g} s"
+
+    def _note_changes(self) -> None:
+        """Note what changed since the last look; any gate that runs may have done that."""
+        if not (found := self.files.changed()):
+            return
+        names = {job.gate.name for job in self.jobs}
+        for job in self.jobs:
+            job.changed.update(found)
+            job.beside |= names - {job.gate.name}
+
+    def _judge_changes(self, job: _Job, result: GateResult) -> GateResult:
+        """Fail a gate that changed the event's files and does not say that it writes."""
+        if not job.changed:
+            return result
+        paths = tuple(sorted(job.changed))
+        result = result._replace(changed_paths=paths)
+        if not self.again or result.status != "passed":
+            return result
+        self.blamed |= job.changed
+        others = " or ".join(f"`{name}`" for name in sorted(job.beside))
+        who = f"it or {others}, which ran beside it," if others else "it"
+        reason = f"{who} changed {count_files(paths)}; {_DECLARE}"
+        return result._replace(status="failed", exit_status=None, reason=reason)
+
+    def _judge_run(self, decision: Decision) -> Decision:
+        """Block where somebody else changed what was to be checked, or may have."""
+        if self.strays:
+            reason = self._changed_meanwhile(self.strays)
+            decision = decision._replace(verdict=max(decision.verdict, BLOCK), reason=reason)
+        elif self.blamed:
+            note = f"if somebody else did that: {self._changed_meanwhile(self.blamed)}"
+            decision = decision._replace(notes=(*decision.notes, note))
+        return decision
+
+    def _changed_meanwhile(self, paths: set[str]) -> str:
+        it_was = "it was" if len(paths) == 1 else "they were"
+        return f"{first_names(paths)} changed while {it_was} checked; {self.again} again"
+
+    def _event_files(self) -> Files:
+        """Return the files that the event is about, where gates are to leave them as they are."""
+        plan, shelter = self.plan, self.shelter
+        is_watched = self.again or plan.event.payload
+        paths = (shelter.staged or plan.event.paths or ()) if is_watched else ()
+        in_index = shelter.hides or choose_view(plan.event, plan.hook) == "checkout"
+        return Files(self.world.git, paths, in_index=in_index)
 
     def _look_at_files(self, job: _Job, result: GateResult) -> GateResult:
         """See what a gate changed, and put it into the commit where that is wished and right."""
@@ -269,8 +345,7 @@ class _Run:
             return result._replace(restaged_paths=tuple(sorted({*result.restaged_paths, *staged})))
         if result.status != "passed":
             return result
-        shown = ", ".join(staged[:_SHOWN]) + (", …" if len(staged) > _SHOWN else "")
-        reason = f"it changed the index being committed: {shown}"
+        reason = f"it changed the index being committed: {first_names(staged)}"
         return result._replace(status="failed", exit_status=None, reason=reason)
 
     def _setting(self, gate: Gate) -> Setting:
@@ -314,6 +389,14 @@ class _Run:
                 f"{path_abs}: the hook's input cannot be kept for its gates: {error.strerror}"
             ) from error
         return path_abs
+
+
+def _again(event: Event) -> str:
+    """Return what brings a hook on once more that is about the content of files; else nothing."""
+    scope = HOOK_POINTS[event.name].scope
+    if event.payload or scope not in _AGAIN:
+        return ""  # an agent goes on after its event, with the files as they are then
+    return "run" if event.host == "manual" else _AGAIN[scope]
 
 
 def _watch() -> Watch:

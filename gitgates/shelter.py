@@ -48,23 +48,25 @@ class Shelter:
     def __init__(self, site: Site, *, hides: bool, locks: bool = True) -> None:
         self.notes: list[str] = []
         self.rescue: Rescue | None = None  # while something is hidden
+        self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
+        self.shown: dict[str, int] = {}  # path → `fingerprint` of what stands for hidden work
         self._site = site
-        self._hides = hides
+        self.hides = hides
         self._locks = locks
         self._lock = Lock(site.roots.state_abs)
         self._step = pause_point(site.env)
         self._journal: Journal | None = None
-        self._shown: dict[str, int] = {}
         self.token = f"{os.getpid()}.{time.time_ns()}"
         self._guardian: Guardian | None = None
 
     def __enter__(self) -> Shelter:
         if self._locks:
             self._take_lock(alone=False)
-        if not self._hides:
+        if not self.hides:
             return self
         git_locks = gitlocks.held_by_git(self._site.roots.git_dir_abs, self._site.env)
         unstaged = find_unstaged(self._site.git)
+        self.staged = tuple(unstaged.staged)
         if not (git_locks[0] or unstaged):
             return self
         try:
@@ -73,6 +75,7 @@ class Shelter:
                 self._lock.release()
                 self._take_lock(alone=True)
                 unstaged = find_unstaged(self._site.git)
+                self.staged = tuple(unstaged.staged)
             self._hide(unstaged, git_locks)
         except OSError as error:
             self.__exit__()
@@ -116,7 +119,7 @@ class Shelter:
         around = Around(git_locks, self._step, self.token)
         try:
             worktree_lock.hold(site.roots.git_dir_abs)
-            self._journal, self._shown = hide(site.git, self.rescue, unstaged, around)
+            self._journal, self.shown = hide(site.git, self.rescue, unstaged, around)
         except BaseException:
             if not self.rescue.is_in_use():
                 self.rescue.discard()
@@ -138,7 +141,7 @@ class Shelter:
                 "What is in the working tree is what was being committed.",
             )
         keeper = Keeper(site.git, site.roots.state_abs)
-        place = Place(rescue, keeper, self._step, self._shown)
+        place = Place(rescue, keeper, self._step, self.shown)
         restored = restore(site.git, journal, place)
         worktree_lock.let_go(site.roots.git_dir_abs)
         if restored.notes:

@@ -76,6 +76,7 @@ class World(Record):
     in_checkout: bool = False  # `git` works in a private checkout, with a repository of its own
     deadline: Deadline | None = None
     logs_abs: str = ""  # where the gates' logs go; empty: into a new run
+    began_ns: int = 0  # when the event came, by the wall clock; 0: that does not matter
     earlier: Mapping[tuple[str, int], GateResult] = {}  # results that stand already
 
     def say(self, text: str) -> None:

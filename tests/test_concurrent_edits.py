@@ -89,11 +89,14 @@ def test_a_rewrite_with_the_same_bytes_is_no_change(armed: Repo) -> None:
 
 
 def test_other_files_are_never_touched(armed: Repo) -> None:
-    commit_while(armed, "echo theirs > b; echo new > new; mkdir d; echo deep > d/e; rm c")
+    armed.write("e", "committed\n")
+    armed.git("add", "e")
+    armed.git("commit", "-qm", "e", "--no-verify", "--", "e")
+    commit_while(armed, "echo theirs > b; echo new > new; mkdir d; echo deep > d/e; rm e")
     assert (armed.path / "b").read_text() == "theirs\n"
     assert (armed.path / "new").read_text() == "new\n"
     assert (armed.path / "d/e").read_text() == "deep\n"
-    assert not (armed.path / "c").exists()
+    assert not (armed.path / "e").exists()
     assert (armed.path / "a").read_text() == MINE
 
 

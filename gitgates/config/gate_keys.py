@@ -124,8 +124,9 @@ GATE_KEYS: tuple[Key, ...] = (
         "writes",
         values.flag,
         "false",
-        "The gate changes files: it runs alone, and before a commit a change counts as a failure, "
-        "so that it can be looked at and staged.",
+        "The gate changes files: it runs alone, and before a commit or a push a change counts as a "
+        "failure, so that it can be looked at and staged. A gate that does not say so and changes "
+        "the files that its hook is about fails.",
         {"type": "boolean"},
     ),
     Key(

@@ -9,6 +9,8 @@ _SHOWN = 3  # paths, on one line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gitgates.engine.walk import Walk
 
 
@@ -94,9 +96,9 @@ def describe(result: GateResult) -> str:
         case "skipped" | "not-run":
             return f"was not run ({result.reason})"
         case "passed" if result.restaged_paths and not left_out:
-            return f"changed and restaged {_count(result.restaged_paths)}"
+            return f"changed and restaged {count_files(result.restaged_paths)}"
         case "passed" if result.changed_paths:
-            return f"changed {_count(left_out)}"
+            return f"changed {count_files(left_out)}"
         case status:
             return status
 
@@ -110,6 +112,11 @@ def _by_signal(result: GateResult) -> str:
     return f" by signal {result.signal}" if result.signal else ""
 
 
-def _count(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
-    return f"{len(paths)} file{'s' if len(paths) > 1 else ''}: {shown}"
+def count_files(paths: Collection[str]) -> str:
+    """Return how many files, and the first of them: `2 files: a.py, b.py`."""
+    return f"{len(paths)} file{'s' if len(paths) > 1 else ''}: {first_names(paths)}"
+
+
+def first_names(names: Collection[str]) -> str:
+    """Return the first of some names, in order, on one line."""
+    return ", ".join(sorted(names)[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

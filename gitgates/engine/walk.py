@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     # (gate, how often content had changed when it ran) → its result
     Results = Mapping[tuple[str, int], GateResult]
 
-# Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 # The reason of a gate that was killed because the run was over.
 ENDED = "the run was ended"
 
+# Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 
 
@@ -59,7 +59,7 @@ class _Walker:
 
     def __init__(self, plan: Plan, results: Results) -> None:
         self.steps = {step.gate.name: step for step in plan.steps}
-        self.is_commit = plan.hook.name in BEFORE_A_COMMIT
+        self.may_change = plan.hook.name not in (*BEFORE_A_COMMIT, "pre-push")
         self.results = results
         self.generation = 0
         self.due: list[Due] = []
@@ -81,7 +81,7 @@ class _Walker:
             if result is None:
                 self.due.append(Due(step, self.generation))
                 return None
-            passed = self._passed(result)
+            passed = self._passed(step, result)
             if result.status == "killed" and result.reason == ENDED:
                 self.visits.append(Visit(result, BLOCK, "BLOCK", called_by))
                 break  # we ended it: that is nothing to act upon
@@ -104,10 +104,10 @@ class _Walker:
             if result and not any(visit.result is result for visit in self.visits):
                 self.visits.append(Visit(result, ALLOW, "CONTINUE"))
 
-    def _passed(self, result: GateResult) -> bool:
-        self.generation += bool(result.changed_paths)
+    def _passed(self, step: Step, result: GateResult) -> bool:
+        self.generation += step.gate.writes and bool(result.changed_paths)
         left_out = set(result.changed_paths) - set(result.restaged_paths)
-        return result.status == "passed" and not (self.is_commit and left_out)
+        return result.status == "passed" and (self.may_change or not left_out)
 
     def _unwind(self, chain: list[tuple[int, bool]], verdict: Verdict) -> Verdict:
         """Let each gate of a chain take the verdict of what it led to."""

@@ -5,7 +5,7 @@ Git hooks print this, so it is written for the hot path.
 
 from __future__ import annotations
 
-from gitgates.engine.decide import describe
+from gitgates.engine.decide import count_files, describe
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import Decision, GateResult, Plan, Visit
@@ -110,8 +110,12 @@ def _gates(count: int, how: str) -> str:
 
 def _detail(result: GateResult) -> str:
     match result.status:
-        case "failed" if result.exit_status:
-            return f"exit status {result.exit_status}"
+        case "failed" if result.exit_status and result.changed_paths:
+            return (
+                f"exit status {result.exit_status}; it changed {count_files(result.changed_paths)}"
+            )
+        case "failed":
+            return f"exit status {result.exit_status}" if result.exit_status else result.reason
         case "killed" if result.signal:
             return result.reason or f"signal {result.signal}"
         case _ if result.changed_paths:

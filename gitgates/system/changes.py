@@ -1,20 +1,94 @@
-"""See which files a gate changed."""
+"""See which files changed while gates ran."""
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from gitgates.errors import GitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.system.git import Git
 
 Contents = dict[str, tuple[int, int]]
 
 _LOCK_WAIT_S = 2.0
 _LOOK_AGAIN_S = 0.05
+_MOST_READ = 1 << 26  # bytes, when a run begins
+_TICK_NS = 10_000_000  # by which the time of a change may be behind the clock
+
+
+class Files:
+    """The files that an event is about, told to be unchanged by `lstat`, else by their content.
+
+    `in_index`: the index holds what they are, so that git can be asked. Else they are read when the
+    run begins; those beyond `_MOST_READ` are taken for unchanged where they are as in the index.
+    """
+
+    def __init__(self, git: Git, paths: tuple[str, ...], *, in_index: bool) -> None:
+        self._git = git
+        self.paths = paths
+        self._in_index = in_index
+        self.accept()
+
+    def accept(self) -> None:
+        """Take the files as they are now for what they are to be."""
+        self._stats = self._look()
+        self._contents: Contents = {}
+        left = 0 if self._in_index else _MOST_READ
+        for path, (size, *_times) in self._stats.items():
+            if size <= left:
+                left -= size
+                self._contents[path] = _content(os.path.join(self._git.cwd_abs, path))
+
+    def written_since(self, began_ns: int, shown: Mapping[str, int]) -> tuple[str, ...]:
+        """Return what is not as in the index, though git had said so after `began_ns`.
+
+        `shown` is path → `fingerprint` of what we have put there since.
+        """
+        new = [p for p, times in self._stats.items() if times[-1] >= began_ns - _TICK_NS]
+        if not (new and self._in_index):
+            return ()
+        if shown:
+            from gitgates.system.merging import fingerprint  # only where something is hidden
+
+            at = self._git.cwd_abs
+            new = [p for p in new if shown.get(p) != fingerprint(os.path.join(at, p))]
+        return self._differing(new)
+
+    def changed(self) -> tuple[str, ...]:
+        """Return what has another content or mode than when this was asked last."""
+        before, self._stats = self._stats, self._look()
+        if self._stats == before:
+            return ()
+        return self._differing([p for p in self.paths if self._stats.get(p) != before.get(p)])
+
+    def _look(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return size, inode, and times of change in ns, of each file that is there."""
+        found = {}
+        for path in self.paths:
+            try:
+                now = os.lstat(os.path.join(self._git.cwd_abs, path))
+            except OSError:
+                continue
+            found[path] = now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
+        return found
+
+    def _differing(self, paths: list[str]) -> tuple[str, ...]:
+        """Return those paths whose content or mode is another one; that is then what they are."""
+        now = {
+            p: _content(os.path.join(self._git.cwd_abs, p)) for p in paths if p in self._contents
+        }
+        found = {path for path in now if now[path] != self._contents[path]}
+        self._contents |= now
+        if unread := set(paths) - now.keys():
+            as_in_index = set(self._git.names("ls-files", "-z")) - unstaged_names(self._git)
+            found |= unread - as_in_index
+        return tuple(sorted(found))
 
 
 def unstaged_names(git: Git) -> frozenset[str]:
@@ -70,6 +144,10 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
 def _content(path_abs: str) -> tuple[int, int]:
     try:
         mode = os.lstat(path_abs).st_mode
+        if stat.S_ISLNK(mode):
+            return mode, hash(os.readlink(path_abs))
+        if not stat.S_ISREG(mode):
+            return mode, 0  # reading a pipe would not end
         with open(path_abs, "rb", buffering=0) as file:
             return mode, hash(file.read())
     except OSError:
