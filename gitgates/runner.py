@@ -319,7 +319,8 @@ class _Run:
         if not (job.gate.restage and self.is_commit and result.status == "passed"):
             return result
         hidden = self.shelter.hidden_paths()
-        whole = tuple(path for path in found if path not in job.unstaged and path not in hidden)
+        staged = set(self.files.paths) - job.unstaged - hidden
+        whole = tuple(path for path in found if path in staged)
         restaged = restage(git, self.world.roots.git_dir_abs, whole)
         if self.index and restaged:
             self.index.take()

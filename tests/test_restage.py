@@ -69,6 +69,35 @@ def test_a_file_that_is_not_in_the_index_is_never_added(repo: Repo) -> None:
     assert repo.git("status", "--porcelain") == "?? made.txt"
 
 
+@pytest.mark.parametrize("key", ["files = ['*.txt']\npass_files = true", ""])
+def test_a_file_that_nobody_staged_is_not_restaged(repo: Repo, key: str) -> None:
+    repo.config(
+        f"[gates.fix]\ncommand = 'sed -i s/bad/good/ *.txt'\nwrites = true\nrestage = true\n{key}\n"
+        "[hooks.pre-commit]\ngates = ['fix']\n"
+    )
+    repo.write("other.txt", "bad\n")
+    repo.commit_all("base")
+    repo.shim("pre-commit")
+    repo.write("a.txt", "bad\n")
+    repo.git("add", "a.txt")
+    done = repo.commit()
+    assert done.returncode == 1
+    assert b"blocked: gate `fix` changed 1 file: other.txt" in done.stderr
+    assert repo.git("show", ":a.txt") == "good"
+    assert repo.git("status", "--porcelain") == "A  a.txt\n M other.txt"
+
+
+def test_a_private_checkout_cannot_be_restaged(repo: Repo) -> None:
+    repo.config(FIX + "unstaged = 'checkout'\n")
+    done = repo.gitgates("check")
+    assert done.returncode == 78
+    assert done.stderr.decode().splitlines()[0] == (
+        "pyproject.toml: tool.gitgates.hooks.pre-commit.unstaged: in a private checkout, gate "
+        "`fix` cannot restage what it fixes. Use `hide`, which is the default, or take out "
+        "`restage`."
+    )
+
+
 def test_restage_needs_writes(repo: Repo) -> None:
     repo.config("[gates.fix]\ncommand = 'x'\nrestage = true\n")
     done = repo.gitgates("check")

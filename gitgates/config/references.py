@@ -40,6 +40,7 @@ def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         where = merged.where("hooks", hook.name, "gates")
         problems.extend(_listed_wrongly(where, hook, gates))
         for name in reachable(hook.gates, gates):
+            problems += _restaged_elsewhere(merged, hook, gates[name])
             if gates[name].pre_commit is not None:
                 _check_pre_commit_place(hook.name, name, where, problems)
     problems += _without_effect(merged, config, problems)
@@ -98,6 +99,16 @@ def _listed_wrongly(where: str, hook: Hook, gates: dict[str, Gate]) -> list[Prob
     ]
     misplaced = hook.name not in _ENDINGS
     return found + [_misplaced(where, n) for n in hook.gates if n in POLICY_GATES and misplaced]
+
+
+def _restaged_elsewhere(merged: Settings, hook: Hook, gate: Gate) -> list[Problem]:
+    """Find a gate whose fixes would be staged in a private checkout, and not in the commit."""
+    is_commit = HOOK_POINTS[hook.name].scope == "staged"
+    if not (gate.restage and is_commit and hook.unstaged == "checkout"):
+        return []
+    where = merged.where("hooks", hook.name, "unstaged")
+    message = f"in a private checkout, gate `{gate.name}` cannot restage what it fixes"
+    return [Problem(where, message, "Use `hide`, which is the default, or take out `restage`.")]
 
 
 def _misplaced(where: str, name: str) -> Problem:
