@@ -255,6 +255,9 @@ class _Run:
             result = self._look_at_files(job, result)
             self.files.accept()
         result = self._judge_staging(job.gate, self._judge_changes(job, result), staged)
+        if result.status in ("passed", "failed"):  # it ended by itself
+            by = job.gate.name, job.gate.writes
+            self.shelter.changed_by.update(dict.fromkeys(result.changed_paths, by))
         self.results[job.gate.name, job.due.generation] = result
         self.world.listener.ended(result, self.plan)
 

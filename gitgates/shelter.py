@@ -50,6 +50,7 @@ class Shelter:
         self.rescue: Rescue | None = None  # while something is hidden
         self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
         self.shown: dict[str, int] = {}  # path → `fingerprint` of what stands for hidden work
+        self.changed_by: dict[str, tuple[str, bool]] = {}  # as in system/restore.py
         self._site = site
         self.hides = hides
         self._locks = locks
@@ -141,7 +142,7 @@ class Shelter:
                 "What is in the working tree is what was being committed.",
             )
         keeper = Keeper(site.git, site.roots.state_abs)
-        place = Place(rescue, keeper, self._step, self.shown)
+        place = Place(rescue, keeper, self._step, self.shown, self.changed_by)
         restored = restore(site.git, journal, place)
         worktree_lock.let_go(site.roots.git_dir_abs)
         if restored.notes:

@@ -62,11 +62,45 @@ def test_a_change_elsewhere_in_the_file_is_merged(armed: Repo) -> None:
     assert "`a`: changed meanwhile; the change is merged into yours" in said
 
 
+@pytest.mark.parametrize(
+    ("writes", "staged"), [("true", LINES), ("true", "new\n" + LINES), ("false", "new\n" + LINES)]
+)
+def test_a_fixer_that_cuts_off_the_end_of_a_partly_staged_file(
+    repo: Repo, writes: str, staged: str
+) -> None:
+    repo.config(
+        f"[gates.fix]\ncommand = 'truncate -s -1 a'\nwrites = {writes}\n"
+        "[hooks.pre-commit]\ngates = ['fix']\n"
+    )
+    repo.write("a", LINES)
+    repo.commit_all("base")
+    repo.shim("pre-commit")
+    repo.write("a", staged + "\n")
+    repo.git("add", "a")
+    mine = staged.replace("line 2\n", "mine\n")
+    repo.write("a", mine + "\n")
+    done = repo.commit()
+    assert done.returncode == 1
+    how = "by gate `fix`" if writes == "true" else "while `fix` ran"
+    assert f"`a`: changed {how}; the change is merged into yours" in done.stderr.decode()
+    assert (repo.path / "a").read_text() == mine
+
+
 def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
     assert (armed.path / "a").read_text() == MINE
     assert kept(armed, said) == LINES.replace("line 2\n", "theirs\n")
     assert "`a`: changed meanwhile where you did; your text is in place" in said
+
+
+def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo) -> None:
+    armed.write(".git/info/exclude", "pyproject.toml\n")
+    fix = "[gates.fix]\ncommand = 'sed -i \"s/line 2$/fixed/\" a'\nwrites = true\n"
+    armed.config(fix + "[hooks.pre-commit]\ngates = ['fix']\n")
+    done = armed.commit()
+    assert done.returncode == 1
+    assert b"`a`: changed by gate `fix` where you did; your text is in place" in done.stderr
+    assert (armed.path / "a").read_text() == MINE
 
 
 def test_binary_changes_are_kept_beside(armed: Repo) -> None:

@@ -46,6 +46,8 @@ class Place(Record):
     keeper: Keeper  # of texts that cannot be in their place
     step: Callable[[str], None]  # told each step before it is taken
     shown: Mapping[str, int] = {}  # path → `fingerprint` of what this run showed; else unknown
+    # path → the gate that changed it and ended by itself, and whether it says that it writes
+    changed_by: Mapping[str, tuple[str, bool]] = {}
     recovering: bool = False  # another run was killed, maybe long ago
 
 
@@ -76,15 +78,15 @@ class _Restorer:
             return
         self._clear_way(entry.path)
         if entry.blob and saved_abs and not self.place.recovering and _mode(path_abs) is None:
-            self.place.keeper.notes.append(f"`{entry.path}`: was deleted meanwhile; yours is back")
+            how = self._how(entry)
+            self.place.keeper.notes.append(f"`{entry.path}`: was deleted {how}; yours is back")
         theirs_abs = self._take_out(entry, number, saved_abs)
         if not saved_abs:
             self._person_had_deleted(entry, theirs_abs, path_abs)
         elif not (theirs_abs and self._merge(entry, theirs_abs, saved_abs)):
             if theirs_abs:
-                self.keep(
-                    entry.path, theirs_abs, "changed meanwhile where you did; your text is in place"
-                )
+                why = f"changed {self._how(entry)} where you did; your text is in place"
+                self.keep(entry.path, theirs_abs, why)
             self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
 
@@ -169,11 +171,18 @@ class _Restorer:
         if not theirs_abs:
             return
         if not self.place.recovering:
-            self.keep(entry.path, theirs_abs, "you had deleted it, and it was changed meanwhile")
+            why = f"you had deleted it, and it was changed {self._how(entry)}"
+            self.keep(entry.path, theirs_abs, why)
             return
         # Long after a crash it may as well be the person's own new file: it stays.
         put(theirs_abs, path_abs)
         self.place.keeper.notes.append(f"`{entry.path}`: was deleted, and written since; it stays")
+
+    def _how(self, entry: Entry) -> str:
+        gate, writes = self.place.changed_by.get(entry.path, ("", False))
+        if not gate:
+            return "meanwhile"
+        return f"by gate `{gate}`" if writes else f"while `{gate}` ran"
 
     def _put_back(self, entry: Entry, saved_abs: str, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
@@ -194,7 +203,10 @@ class _Restorer:
         if not all(os.path.isfile(p) and not os.path.islink(p) for p in (theirs_abs, saved_abs)):
             return False
         base = self.contents.blob(entry)
-        if base is None or is_torn(theirs_abs, base) or self.contents.is_head(theirs_abs, entry):
+        gate, writes = self.place.changed_by.get(entry.path, ("", False))
+        if base is None or (not gate and is_torn(theirs_abs, base)):
+            return False
+        if not writes and self.contents.is_head(theirs_abs, entry):
             return False
         merged_abs = self.rescue.at("merged")
         _unlink(merged_abs)
@@ -205,7 +217,7 @@ class _Restorer:
             put(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
         except OSError:
             return False
-        why = "changed meanwhile; the change is merged into yours"
+        why = f"changed {self._how(entry)}; the change is merged into yours"
         self.keep(entry.path, saved_abs, why, what="yours as it was")
         os.unlink(theirs_abs)
         return True
