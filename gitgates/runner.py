@@ -7,13 +7,12 @@ import time
 
 from gitgates.config.load import FILES
 from gitgates.engine.command import Setting, make_commands
-from gitgates.engine.decide import count_files, decide, first_names
+from gitgates.engine.decide import changed_meanwhile, decide, first_names, undeclared
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
-from gitgates.engine.view import choose_view
+from gitgates.engine.view import choose_view, how_again
 from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, advance
 from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
-from gitgates.lifecycle import HOOK_POINTS
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
@@ -40,14 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.system.watch import Watch
-    from gitgates.types import Event
     from gitgates.world import World
 
     Planner = Callable[[], tuple[Plan, Config]]
-
-# Of a hook about these files: what brings it on once more.
-_AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
-_DECLARE = "gates that fix files say `writes = true`"
 
 
 class _Job:
@@ -138,7 +132,7 @@ class _Run:
         self.watch = _watch() if plan.event.host == "claude" else None
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
-        self.again = _again(plan.event)  # then a gate may not change the event's files
+        self.again = how_again(plan.event)  # then a gate may not change the event's files
         self.files = self._event_files()
         self.blamed: set[str] = set()  # paths for which a gate failed
         # What somebody else changed while no gate ran: gates would check something else.
@@ -206,7 +200,7 @@ class _Run:
             return f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
         if self.again and not self.jobs:
             self.strays.update(self.files.changed())
-        return self._changed_meanwhile(self.strays) if self.strays else ""
+        return changed_meanwhile(self.strays, self.again) if self.strays else ""
 
     def _next_command(self, job: _Job, group: Group) -> None:
         """Start the next command of a gate; where there is none, the gate has ended."""
@@ -286,24 +280,16 @@ class _Run:
         if not self.again or result.status != "passed":
             return result
         self.blamed |= job.changed
-        others = " or ".join(f"`{name}`" for name in sorted(job.beside))
-        who = f"it or {others}, which ran beside it," if others else "it"
-        reason = f"{who} changed {count_files(paths)}; {_DECLARE}"
+        reason = undeclared(paths, job.beside)
         return result._replace(status="failed", exit_status=None, reason=reason)
 
     def _judge_run(self, decision: Decision) -> Decision:
         """Block where somebody else changed what was to be checked, or may have."""
+        said = changed_meanwhile(self.strays or self.blamed, self.again)
         if self.strays:
-            reason = self._changed_meanwhile(self.strays)
-            decision = decision._replace(verdict=max(decision.verdict, BLOCK), reason=reason)
-        elif self.blamed:
-            note = f"if somebody else did that: {self._changed_meanwhile(self.blamed)}"
-            decision = decision._replace(notes=(*decision.notes, note))
-        return decision
-
-    def _changed_meanwhile(self, paths: set[str]) -> str:
-        it_was = "it was" if len(paths) == 1 else "they were"
-        return f"{first_names(paths)} changed while {it_was} checked; {self.again} again"
+            return decision._replace(verdict=max(decision.verdict, BLOCK), reason=said)
+        notes = (f"if somebody else did that: {said}",) if self.blamed else ()
+        return decision._replace(notes=(*decision.notes, *notes))
 
     def _event_files(self) -> Files:
         """Return the files that the event is about, where gates are to leave them as they are."""
@@ -393,14 +379,6 @@ class _Run:
                 f"{path_abs}: the hook's input cannot be kept for its gates: {error.strerror}"
             ) from error
         return path_abs
-
-
-def _again(event: Event) -> str:
-    """Return what brings a hook on once more that is about the content of files; else nothing."""
-    scope = HOOK_POINTS[event.name].scope
-    if event.payload or scope not in _AGAIN:
-        return ""  # an agent goes on after its event, with the files as they are then
-    return "run" if event.host == "manual" else _AGAIN[scope]
 
 
 def _watch() -> Watch:

@@ -34,7 +34,9 @@ def decide(plan: Plan, walk: Walk) -> Decision:
 
 def _to_stage(plan: Plan, deciding: tuple[Visit, ...]) -> str:
     """Say what to do about the files that fixers changed before a commit."""
-    fixers = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
+    writes = {step.gate.name for step in plan.steps if step.gate.writes}
+    left_out = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
+    fixers = [name for name in left_out if name in writes]
     if plan.hook.name not in BEFORE_A_COMMIT or not fixers:
         return ""
     text = "look at what was fixed (git diff), stage it (git add) and commit again"
@@ -115,6 +117,19 @@ def _by_signal(result: GateResult) -> str:
 def count_files(paths: Collection[str]) -> str:
     """Return how many files, and the first of them: `2 files: a.py, b.py`."""
     return f"{len(paths)} file{'s' if len(paths) > 1 else ''}: {first_names(paths)}"
+
+
+def undeclared(paths: Collection[str], beside: Collection[str]) -> str:
+    """Say that a gate changed files without saying so, or one of those that ran `beside` it."""
+    others = " or ".join(f"`{name}`" for name in sorted(beside))
+    who = f"it or {others}, which ran beside it," if others else "it"
+    return f"{who} changed {count_files(paths)}; gates that fix files say `writes = true`"
+
+
+def changed_meanwhile(paths: Collection[str], again: str) -> str:
+    """Say that somebody changed files while they were checked; `again` is what to do then."""
+    it_was = "it was" if len(paths) == 1 else "they were"
+    return f"{first_names(paths)} changed while {it_was} checked; {again} again"
 
 
 def first_names(names: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from gitgates.types import Event, Hook
 
     View: TypeAlias = Literal["hide", "checkout", "keep"]
+
+
+_AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 
 
 def choose_view(event: Event, hook: Hook) -> View:
@@ -31,3 +35,11 @@ def choose_view(event: Event, hook: Hook) -> View:
     if event.name == "pre-push" and event.refs and hook.unstaged != "keep":
         return "checkout"
     return "keep"
+
+
+def how_again(event: Event) -> str:
+    """Return what brings a hook on again that is about the content of files; of others, nothing."""
+    scope = HOOK_POINTS[event.name].scope
+    if event.payload or scope not in _AGAIN:
+        return ""  # an agent goes on after its event, with the files as they are then
+    return "run" if event.host == "manual" else _AGAIN[scope]
