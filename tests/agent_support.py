@@ -90,9 +90,13 @@ class Agent:
     def write(self, name: str, content: str) -> None:
         """Write a file, as a tool would that we do not hear of; the transcript tells of it."""
         self.repo.write(name, content)
+        self.transcript("Bash")
+
+    def transcript(self, tool: str, **tool_input: str) -> None:
+        """Have the host's transcript tell of a tool."""
         transcript = self.repo.path.parent / f"{self.session}.transcript"
         with transcript.open("a") as file:
-            call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+            call = {"type": "tool_use", "id": "t", "name": tool, "input": tool_input}
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             record = {"type": "assistant", "message": {"content": [call]}, "timestamp": stamp}
             file.write(json.dumps(record) + "\n")

@@ -335,18 +335,63 @@ def test_mode_off_and_skipped_gates(repo: Repo) -> None:
     reason(agent.stop())
 
 
-def test_paths_that_only_another_session_wrote_are_not_this_ones(repo: Repo) -> None:
+def test_what_two_sessions_write_counts_for_both_where_a_shell_was_used(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    other = Agent(repo, "s2")
-    other.start()
-    other.prompt()
+    agent.pre("Bash", tool_input={"command": "claude -p 'write it' --dangerously-skip-permissions"})
+    inner = Agent(repo, "s2")
+    inner.start()
+    inner.prompt()
     repo.write("theirs.py", LINES)
-    other.post("Write", "theirs.py")
-    agent.write("a.py", "x = 1\n")
+    inner.post("Write", "theirs.py")
+    assert "`theirs.py` +60" in reason(inner.stop())
+    assert "`theirs.py` +60" in reason(agent.stop())
+
+
+def edited(agent: Agent, name: str, text: str) -> None:
+    """Have the agent write a file with a tool that we hear of."""
+    agent.pre("Write", name)
+    agent.repo.write(name, text)
+    agent.post("Write", name)
+
+
+def test_what_only_others_wrote_is_not_the_sessions_as_long_as_it_used_no_shell(repo: Repo) -> None:
+    agent = begin(repo, REVIEW)
+    edited(agent, "a.py", "x = 1\n")
+    repo.write("theirs.py", LINES)  # the person, or another session
     assert agent.stop() == {}
-    reason(other.stop())
-    agent.post("Edit", "theirs.py")  # both have written it
+    agent.prompt("more")
+    edited(agent, "a.py", LINES)
+    repo.write("late.py", LINES)
+    said = reason(agent.stop())
+    assert "`a.py` +60" in said
+    assert "theirs.py" not in said
+    assert "late.py" not in said
+    assert "60 weighted lines" in say(agent, "review", "status").stdout.decode()
+    say(agent, "review", "done", "--summary", "read it")
+    repo.write("theirs.py", LINES * 3)
+    assert agent.stop(again=True) == {}
+    edited(agent, "theirs.py", LINES * 4)  # now it is the agent's, too
+    assert "`theirs.py`" in reason(agent.stop(again=True))
+
+
+def test_what_a_shell_may_have_written_is_the_sessions(repo: Repo) -> None:
+    agent = begin(repo, REVIEW)
+    agent.pre("Bash", tool_input={"command": "make"})
+    repo.write("made.py", LINES)
+    assert "`made.py` +60" in reason(agent.stop())
+
+
+def test_the_transcript_tells_of_tools_that_no_event_told_of(repo: Repo) -> None:
+    agent = begin(repo, '[review]\nprefix = ""\n' + REVIEW)
+    agent.write("a.py", LINES)
     reason(agent.stop())
+    agent.prompt("go on")
+    agent.transcript("Write", file_path=str(repo.path / "b.py"))
+    repo.write("b.py", "x = 1\n")
+    repo.write("theirs.py", LINES)
+    said = reason(agent.stop())
+    assert "`a.py` +60" in said
+    assert "theirs.py" not in said
 
 
 def test_in_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:

@@ -39,7 +39,10 @@ def test_a_session_that_only_reads_is_not_asked_for_what_others_change(repo: Rep
     repo.write("theirs.py", LINES)
     assert agent.stop() == {}
     agent.pre("Bash", tool_input={"command": "make"})
-    reason(agent.stop())
+    repo.write("more.py", LINES)
+    said = reason(agent.stop())
+    assert "`more.py` +60" in said
+    assert "theirs.py" not in said
 
 
 def test_what_changes_while_the_agent_is_idle_is_not_its_own(repo: Repo) -> None:

@@ -14,7 +14,6 @@ from conftest import Repo
 from gitgates.errors import StateError, UsageError
 from gitgates.review.called import CALLED, CALLED_EXACTLY, MENTIONED, calls, fit
 from gitgates.review.caller import Call, Caller, find_caller, find_told
-from gitgates.review.others import foreign_paths
 from gitgates.review.shell_commands import commands
 from gitgates.review.tokens import digest_of
 from gitgates.system.journal import Journal, session_journal
@@ -500,18 +499,3 @@ def test_journals_that_are_no_journals(here: Here) -> None:
     with pytest.raises(StateError, match=r"odd\.jsonl: cannot be read: Is a directory"):
         here.call("review", "x", session="odd")
     assert "odd  just now  (cannot be read: Is a directory)" in here.refuse("review", "x")
-
-
-def test_what_only_other_sessions_have_written(here: Here) -> None:
-    own, other = here.journal("s1"), here.journal("s2")
-    other.append({"what": "wrote", "path": "before"})
-    since = time.time()
-    time_after = since + 1
-    os.utime(other.path_abs, (time_after, time_after))
-    for path in ("both", "theirs"):
-        other.append({"what": "wrote", "path": path, "t": time_after})
-    own.append({"what": "wrote", "path": "both"}, {"what": "wrote", "path": "ours"})
-    assert foreign_paths(here.roots, own.path_abs, since) == {"theirs"}
-    assert foreign_paths(here.roots, own.path_abs, 0.0) == {"before", "theirs"}
-    assert foreign_paths(here.roots, own.path_abs, since + 99) == set()
-    assert foreign_paths(here.roots, other.path_abs, 0.0) == {"ours"}

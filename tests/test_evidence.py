@@ -129,4 +129,4 @@ def test_what_is_damaged_is_passed_over() -> None:
         {},
     ]
     assert told(*damaged) == Evidence()
-    assert told({"what": "wrote", "path": "a.py"}, *damaged).wrote == {"a.py"}
+    assert told({"what": "reported", "message": "m"}, *damaged).reported == {"m"}

@@ -148,7 +148,7 @@ def use(agent: Agent, name: str, **tool_input: str) -> None:
     ("tool", "named", "why"),
     [
         ("Bash", {"command": "make"}, ""),
-        ("Read", {"file_path": "a.py"}, "it has used no tool that may have changed anything"),
+        ("Read", {"file_path": "a.py"}, "no review is needed"),  # somebody else has changed it
         ("Skill", {"skill": "code-review"}, "the host's transcript tells of a review"),
     ],
 )
@@ -164,17 +164,6 @@ def test_status_says_what_a_stop_does(
     assert outcome == ("blocked" if answer.get("decision") == "block" else "passed"), answer
     kept = KEPT + "nothing shows that this change was reviewed\n"
     assert told.endswith(f"at a stop:  the agent may stop: {why}\n" if why else kept)
-
-
-def test_what_other_sessions_have_written_is_left_out(agent: Agent) -> None:
-    other = Agent(agent.repo, "s2")
-    other.start()
-    agent.repo.write("theirs.py", LINES)
-    other.post(path="theirs.py")
-    args = ("--session", "s1")
-    assert "  left out: theirs.py  written by another session\n" in said(agent.repo, *args)
-    assert document(agent.repo, *args)["change"]["of_other_sessions"] == ["theirs.py"]
-    assert "  theirs.py  code, weight 1\n" in said(agent.repo, "--session", "s2")
 
 
 def test_names_that_would_command_the_terminal(agent: Agent) -> None:

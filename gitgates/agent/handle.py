@@ -24,7 +24,7 @@ from gitgates.engine.limits import least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts.capabilities import CLAUDE, express
 from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
-from gitgates.policies.needs import is_review_on, more_s, needs
+from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
 from gitgates.system.alarm import OutOfTime, stop_alarm
 from gitgates.types import BLOCK, WARN, Answer, Hook, Payload
@@ -173,6 +173,10 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     is_prompt = place.payload.event == "UserPromptSubmit"
     watched = _watch(place, config, [*known, *new]) if is_prompt else None
     if there := what_is_there(place, before):
+        if before.base and is_review_on(config):
+            from gitgates.agent.scenes import own_now  # who wants no reviews need not load it
+
+            there[0]["own"] = own_now(place, known, hears_all=hears_all(config))
         place.journal.append(*there)
         new += there
     session = fold([*known, *new])

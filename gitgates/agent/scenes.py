@@ -6,7 +6,7 @@ from gitgates.agent.changed import elsewhere, first_point, snapshot_now
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import is_strict
 from gitgates.review.assess import Scene
-from gitgates.review.others import foreign_paths
+from gitgates.review.authorship import own_since
 from gitgates.types import Point
 
 TYPE_CHECKING = False
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 def evidence_of(place: Place, facts: list[Fact]) -> Evidence:
     """Return what is known of the session's reviews, those in its other worktrees included."""
     return fold(facts).joined(fold(elsewhere(place)))
+
+
+def own_now(place: Place, facts: list[Fact], *, hears_all: bool) -> list[str] | None:
+    """Return the files that the session's tools have written since its last snapshot.
+
+    None where they may have written any file.
+    """
+    journals = (facts, elsewhere(place))
+    paths = (place.payload.transcript_abs, place.roots.root_abs)
+    return own_since(journals, *paths, hears_all=hears_all)
 
 
 def is_strict_here(place: Place, review: Review, evidence: Evidence) -> bool:
@@ -45,8 +55,7 @@ def scene_of(place: Place, review: Review, evidence: Evidence, now: Point) -> tu
         review=review,
         base=began.point,
         now=now,
-        foreign=foreign_paths(place.roots, place.journal.path_abs, began.point.stamp),
         also=began.also,
-        idle=evidence.idle,
+        quiet=evidence.quiet,
     )
     return scene, began.note

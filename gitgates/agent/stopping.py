@@ -9,6 +9,7 @@ from gitgates.agent.changed import (
     session_changes,
     snapshot_now,
 )
+from gitgates.system.transcript import length_of
 from gitgates.types import BLOCK, POLICY_GATES, STOP, Answer
 
 TYPE_CHECKING = False
@@ -30,12 +31,16 @@ def answer_stop(
     before, session = sessions
     if _is_none_of_ours(place) or _defer(place, session):
         if place.payload.mode == "plan" and _asks_for_review(place, config, hook):
-            _note_rest(place, snapshot_now(place), Answer())
+            now = snapshot_now(place)
+            _note_turn(place, config, now)
+            _note_rest(place, now, Answer())
         return Answer()
     now = snapshot_now(place)
     if not session.base:
         session = keep_base(place, session, now)
     is_asked = _asks_for_review(place, config, hook)
+    if is_asked:
+        _note_turn(place, config, now)
     answer = Answer()
     if not is_unchanged(session, now) or (is_asked and _has_committed(place)):
         answer = _answer_changed(place, (config, hook), (before, session), now)
@@ -46,6 +51,17 @@ def answer_stop(
     return answer
 
 
+def _note_turn(place: Place, config: Config, now: Snapshot) -> None:
+    """Note what is there at the end of a turn, and which files of it are the session's own."""
+    from gitgates.agent.scenes import own_now  # who wants no reviews need not load it
+    from gitgates.policies.needs import hears_all
+
+    if now.tree:
+        own = own_now(place, place.journal.read(), hears_all=hears_all(config))
+        fact = {"what": "snapshot", "tree": now.tree, "head": now.head, "own": own}
+        place.journal.append(fact | {"transcript": length_of(place.payload.transcript_abs)})
+
+
 def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
     """Note where the agent has nothing to do from now on: what changes next, others change.
 
@@ -54,7 +70,8 @@ def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
     lets_go = answer.verdict < BLOCK and answer.as_before is None
     is_end = place.payload.event == "Stop"  # a sub-agent's is none of the others' work
     if is_end and now.tree and lets_go and not _at_work(place):
-        place.journal.append({"what": "rest", "tree": now.tree})
+        length = length_of(place.payload.transcript_abs)
+        place.journal.append({"what": "rest", "tree": now.tree, "transcript": length})
 
 
 def _has_committed(place: Place) -> bool:

@@ -8,6 +8,7 @@ from gitgates.agent.place import note
 from gitgates.errors import GitgatesError
 from gitgates.hosts.capabilities import CLAUDE
 from gitgates.hosts.claude import as_scheduled, is_pseudo_prompt
+from gitgates.system.transcript import length_of
 from gitgates.types import STOP, Answer
 
 TYPE_CHECKING = False
@@ -72,6 +73,10 @@ def new_facts(place: Place, key: str) -> list[Fact]:
             "tool": payload.tool,
         }
     ]
+    if payload.command:
+        from gitgates.review.authorship import only_shows  # only shells pay for it
+
+        facts[0]["shows"] = only_shows(payload.command)
     if payload.scheduled:
         facts.append({"what": "scheduled", "prompts": [*map(_mark_of, payload.scheduled)]})
     is_prompt = payload.event == _PROMPTS
@@ -144,4 +149,5 @@ def _take_snapshot(place: Place) -> Fact:
         note(place, error.message)
         return {"what": "snapshot", "tree": "", "why": error.message}
     taken = {"what": "snapshot", "tree": snapshot.tree, "head": snapshot.head, "why": ""}
+    taken["transcript"] = length_of(place.payload.transcript_abs)
     return taken | ({"not_seen": list(snapshot.not_seen)} if snapshot.not_seen else {})

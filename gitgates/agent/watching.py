@@ -8,6 +8,7 @@ from __future__ import annotations
 from gitgates.agent.place import edited_paths
 from gitgates.engine.filters import names_agent
 from gitgates.hosts.claude import is_pseudo_prompt
+from gitgates.policies.tools import SHELLS, WRITING
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Fact
     from gitgates.types import Config, Payload, Review
 
-_WRITING = ("Edit", "Write", "NotebookEdit", "MultiEdit")
-_SHELLS = ("Bash", "PowerShell")
 _OURS = "gitgates"
 _LONGEST_COMMAND = 8192
 _FAR = 200  # characters: further in, a prefix is not at the start
@@ -80,7 +79,7 @@ def _before_tool(place: Place, config: Config, facts: list[Fact]) -> Answer | No
 
         if refused := hold(place, config, facts):
             return refused
-    if payload.tool in _SHELLS and _OURS in payload.command:
+    if payload.tool in SHELLS and _OURS in payload.command:
         fact: Fact = {
             "what": "command",
             "id": payload.tool_use_id,
@@ -105,7 +104,7 @@ def _after_tool(place: Place, review: Review, facts: list[Fact]) -> None:
     payload = place.payload
     if payload.failed:
         return
-    if payload.tool in _WRITING:
+    if payload.tool in WRITING:
         written = edited_paths(place) or ()
         place.journal.append(*({"what": "wrote", "path": path} for path in written))
     elif payload.tool == "ReportFindings":

@@ -29,7 +29,7 @@ def command(
     """Show what the session has changed and somebody has to read, as a diff.
 
     Left out, and said on standard error: generated files, renames, white space, what came from
-    others by a merge or a pull, and what only other sessions have written.
+    others by a merge or a pull, and what others are known to have changed meanwhile.
     """
     desk = open_desk(call_of(context, session, agent)._replace(any_agent=True))
     found = desk.survey()
@@ -52,7 +52,5 @@ def _choose(scene: Scene, *, everything: bool) -> tuple[tuple[str, ...], str]:
 
     weighed = assess(scene, Evidence(), strict=False).change.files
     counted = {one.path for one in weighed if one.counts}
-    foreign = tuple(path for path in changed if path in scene.foreign)
-    rest = tuple((one.path, one.why) for one in weighed if not one.counts)
-    whys = (*rest, *((path, "written by another session") for path in foreign))
+    whys = tuple((one.path, one.why) for one in weighed if not one.counts)
     return tuple(path for path in changed if path in counted), left_out_text(whys)

@@ -15,7 +15,6 @@ from gitgates.policies.reviews import GATE
 from gitgates.policies.session import fold
 from gitgates.report.review import Status, status_document, status_text
 from gitgates.review.assess import StopRequest, decide, still_holds
-from gitgates.system.own_change import changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ def _look(desk: Desk) -> Status:
     decided = decide(scene, evidence, _request(desk, strict=found.strict))
     newest = tuple(reversed(evidence.markers))
     standings = tuple(_standing(found, one) for one in newest[:_MOST_SHOWN])
-    changed = {one.path for one in changes(scene.since(scene.base))}
     return Status(
         session=desk.caller.session,
         root_abs=desk.roots.root_abs,
@@ -64,7 +62,6 @@ def _look(desk: Desk) -> Status:
         change=decided.found.change,
         ruling=decided.ruling,
         not_asked=_not_asked(desk, strict=found.strict),
-        foreign=tuple(sorted(changed & scene.foreign)),
         standings=standings,
         older=max(0, len(newest) - _MOST_SHOWN),
         decisions=tuple(reversed(evidence.decisions)),

@@ -36,7 +36,7 @@ def command(context: click.Context, fmt: str, session: str | None, agent: str | 
     _refuse_others(desk)
     found = desk.survey()
     scene = found.scene
-    findings = weakened(scene.since(scene.base), desk.config, scene.foreign)
+    findings = weakened(scene.since(scene.base), desk.config)
     if fmt == "json":
         listed = [one._asdict() for one in findings]
         click.echo(json.dumps({"version": _VERSION, "findings": listed}, indent=2))

@@ -2,8 +2,9 @@
 
 Facts (`what`), beside those of policies/session.py:
 
-- `snapshot`: tree, head, note. The first one with a tree is where the session began, or what stands
-  in for it: then the note says so.
+- `snapshot`: tree, head, note, own. The first one with a tree is where the session began, or what
+  stands in for it: then the note says so. `own` are the files that its tools wrote since the one
+  before, where they can have written no others.
 - `prompt`: text, transcript. What the person asked for, word for word; the host's transcript.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
@@ -12,7 +13,7 @@ Facts (`what`), beside those of policies/session.py:
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
 - `command`: id, agent, agent_type, text. A shell command that was about to run. (`command-used`, a
   verb of ours that was found in it, is for review/caller.py alone.)
-- `wrote`: path. A tool of this session has written this file.
+- `wrote`: path. A tool of this session has written this file: for review/authorship.py alone.
 - `round` with the gates `review`: the gate has decided on a stop.
 - `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
   not there before, somebody else has done.
@@ -24,7 +25,7 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
-from gitgates.policies.reviews import GATE, Decision, Evidence, Marker, Seen, Token
+from gitgates.policies.reviews import GATE, Decision, Evidence, Marker, Quiet, Seen, Token
 from gitgates.policies.tools import READING
 from gitgates.types import Point
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _PROMPTS = ("UserPromptSubmit", "UserPromptExpansion")
 _BETWEEN = (*_PROMPTS, "SessionStart", "SessionEnd", "PreCompact", "PostCompact")
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse")
-_FEW = ("asked", "idle", "unsure")
+_FEW = ("asked", "quiet", "unsure")
 _LISTS = ("requests", "markers", "decisions", "tokens", "commands", "prompt_ids", *_FEW)
 _NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
@@ -48,13 +49,13 @@ def fold(facts: Iterable[Fact]) -> Evidence:
     """Return what all facts mean together."""
     state: dict[str, Any] = {name: [] for name in _LISTS}
     state |= {"began": {}, "blocks": {}, "sent_back": {}}
-    state |= {"wrote": set(), "keys": set(), "reported": set()}
-    state |= {"base": None, "base_note": "", "strict": False, "strict_stamp": 0.0}
+    state |= {"keys": set(), "reported": set()}
+    state |= {"base": None, "base_note": "", "point": None, "strict": False, "strict_stamp": 0.0}
     state |= {
         "undecided": 0,
         "acted": False,
         "settings": "",
-        "rest": None,
+        "rest": False,
         "event": "",
         "transcript_abs": "",
     }
@@ -81,14 +82,21 @@ def _point(fact: Fact) -> Point:
 
 
 def _snapshot(state: Fact, fact: Fact) -> None:
-    tree, stamp = str(fact["tree"]), float(fact["t"])
-    if tree and state["rest"]:
-        began, before = state["rest"]
-        state["idle"].append((began, stamp, before, tree))
+    if not fact["tree"]:
+        state["rest"] = False
+        return
+    now, before, own = _point(fact), state["point"], fact.get("own")
+    if state["rest"]:
+        own = []  # nobody worked
+    if before and isinstance(own, list):
+        times = {"began": before.stamp, "ended": now.stamp}
+        trees = {"before": before.tree, "after": now.tree}
+        state["quiet"].append(Quiet(**times, **trees, own=tuple(map(str, own))))
     # Nobody works before the first prompt, and with each prompt the agent does.
-    state["rest"] = (stamp, tree) if tree and state["event"] == "SessionStart" else None
-    if state["base"] is None and fact["tree"]:
-        state["base"], state["base_note"] = _point(fact), str(fact.get("note", ""))
+    state["rest"] = state["event"] == "SessionStart"
+    state["point"] = now
+    if state["base"] is None:
+        state["base"], state["base_note"] = now, str(fact.get("note", ""))
 
 
 def _prompt(state: Fact, fact: Fact) -> None:
@@ -113,7 +121,7 @@ def _began(state: Fact, fact: Fact) -> None:
 
 
 def _rest(state: Fact, fact: Fact) -> None:
-    state["rest"] = (float(fact["t"]), str(fact["tree"]))
+    state["rest"], state["point"] = True, _point(fact)
 
 
 def _settings(state: Fact, fact: Fact) -> None:
@@ -211,7 +219,7 @@ def _event(state: Fact, fact: Fact) -> None:
     # What has no type is the summary of a conversation.
     is_summary = str(event).startswith("Subagent") and not fact.get("agent_type")
     if event not in _BETWEEN and not is_summary:
-        state["rest"] = None  # the agent is at work again
+        state["rest"] = False  # the agent is at work again
     if event in _TOOL_EVENTS and fact.get("tool") not in READING:
         state["acted"] = True
     if event == "Stop":
@@ -224,10 +232,6 @@ def _event(state: Fact, fact: Fact) -> None:
         state["commands"] = [
             one._replace(over=True) if one.agent == agent else one for one in state["commands"]
         ]
-
-
-def _wrote(state: Fact, fact: Fact) -> None:
-    state["wrote"].add(str(fact["path"]))
 
 
 def _round(state: Fact, fact: Fact) -> None:
@@ -257,7 +261,6 @@ _TAKE = {
     "marker": _marker,
     "decision": _decision,
     "command": _command,
-    "wrote": _wrote,
     "round": _round,
     "rest": _rest,
     "settings": _settings,

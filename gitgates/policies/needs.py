@@ -77,6 +77,11 @@ def is_strict_possible(config: Config) -> bool:
     return config.review.mode == "require" or bool(config.review.prefix)
 
 
+def hears_all(config: Config) -> bool:
+    """Tell whether we hear of each tool that may write, before it does."""
+    return is_review_on(config) and is_strict_possible(config)
+
+
 def _review_needs(config: Config) -> list[Need]:
     """Return what the gate `review` hears of: whoever runs a command of ours, and reviews.
 

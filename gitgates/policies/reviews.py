@@ -58,6 +58,16 @@ class Seen(Record):
     over: bool = False  # the agent has ended its turn since
 
 
+class Quiet(Record):
+    """A time in which the session can have written no other files than those that are named."""
+
+    began: float
+    ended: float
+    before: str  # the tree then
+    after: str
+    own: tuple[str, ...] = ()  # files that its own tools wrote
+
+
 class Evidence(Record):
     """What is known of a session's reviews."""
 
@@ -71,13 +81,12 @@ class Evidence(Record):
     began: tuple[tuple[str, Point], ...] = ()  # agent → what it saw when it started
     tokens: tuple[Token, ...] = ()
     commands: tuple[Seen, ...] = ()
-    wrote: frozenset[str] = frozenset()
     blocks: tuple[tuple[str, int], ...] = ()  # prompt → since the last marker or decision
     undecided: int = 0  # blocks of the strict form while nothing was ever decided
     sent_back: tuple[tuple[str, int], ...] = ()  # reviewer's id → ends without a decision
     asked: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each look at a stop
-    # From when until when the agent had nothing to do, and the trees before and after.
-    idle: tuple[tuple[float, float, str, str], ...] = ()
+    quiet: tuple[Quiet, ...] = ()
+    point: Point | None = None  # the last snapshot
     acted: bool = False  # a tool was used that may have written
     settings: str = ""
     reported: frozenset[str] = frozenset()  # messages that the person has been told of

@@ -7,5 +7,10 @@ READING = (
     *("Read", "Grep", "Glob", "LS", "NotebookRead", "LSP", "WebFetch", "WebSearch", "ToolSearch"),
     *("ListMcpResourcesTool", "ReadMcpResourceTool", "AskUserQuestion", "ReportFindings", "Skill"),
     *("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
-    *("EnterPlanMode", "ExitPlanMode"),
+    *("EnterPlanMode", "ExitPlanMode", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
 )
+# They write the file that they name, and no other.
+WRITING = ("Edit", "Write", "NotebookEdit", "MultiEdit")
+SHELLS = ("Bash", "PowerShell")
+# What a sub-agent does, it does with other tools.
+AGENTS = ("Agent", "Task")

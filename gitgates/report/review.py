@@ -48,7 +48,6 @@ class Status(Record):
     change: Significance
     ruling: Ruling
     not_asked: str = ""  # why nobody asks for a review at all
-    foreign: tuple[str, ...] = ()  # changed, and left out
     standings: tuple[Standing, ...] = ()  # of the newest markers, the newest first
     older: int = 0  # markers that are not looked at any more
     decisions: tuple[Decision, ...] = ()  # the newest first
@@ -74,7 +73,6 @@ def status_text(status: Status) -> str:
         _row("mode", _mode(status)),
         _row("change", _verdict(status)),
         *_files(status.change.files),
-        *(f"  left out: {_path(path)}  written by another session" for path in status.foreign),
         *_rows("reviews", [_standing(one, now) for one in status.standings]),
     ]
     if status.older:
@@ -214,7 +212,6 @@ def status_document(status: Status) -> dict[str, Any]:
             "min_files": change.min_files,
             "why": utf8(change.why),
             "paths": [_weighed(one) for one in change.files],
-            "of_other_sessions": [utf8(path) for path in status.foreign],
         },
         "reviews": [_standing_fields(one) for one in status.standings],
         "older_reviews": status.older,

@@ -14,7 +14,7 @@ from gitgates.system.threeway import begin, take_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.policies.reviews import Decision, Evidence
+    from gitgates.policies.reviews import Decision, Evidence, Quiet
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
     from gitgates.types import Point, Review
@@ -30,19 +30,17 @@ class Scene(Record):
     review: Review
     base: Point  # what there was when the session began
     now: Point
-    foreign: frozenset[str] = frozenset()  # paths that only other sessions have written
     also: tuple[str, ...] = ()  # git folders of other worktrees that the session has worked in
-    # From when until when the agent was idle, and the trees before and after.
-    idle: tuple[tuple[float, float, str, str], ...] = ()
+    quiet: tuple[Quiet, ...] = ()
 
     def since(self, start: Point) -> Span:
-        """Return the span from a point until now, without what was done while the agent was idle.
+        """Return the span from a point until now, without what others are known to have done.
 
         Raises: GitError where git cannot tell that apart.
         """
-        later = [one for one in self.idle if one[1] >= start.stamp]
-        times = tuple((began, ended) for began, ended, _before, _after in later)
-        trees = [one[2:] for one in later if one[2] != one[3]]
+        later = [one for one in self.quiet if one.ended >= start.stamp]
+        times = tuple((one.began, one.ended) for one in later)
+        trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
         if trees:
             work = begin(self.roots, self.git)
             start = start._replace(tree=take_over(work, start.tree, trees))
@@ -142,7 +140,7 @@ def still_holds(scene: Scene, point: Point, patch: str, *, strict: bool) -> tupl
 
 
 def _weigh(scene: Scene, start: Point) -> Significance:
-    found = tuple(one for one in changes(scene.since(start)) if one.path not in scene.foreign)
+    found = changes(scene.since(start))
     paths = (*(one.path for one in found), *(one.was for one in found if one.was))
     kinds = kinds_of(paths, scene.review)
     return weigh(found, kinds, scene.review)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gitgates.policies.evidence import fold
+from gitgates.policies.needs import hears_all
 from gitgates.policies.reviews import is_strict
 from gitgates.record import Record
 from gitgates.review.assess import Scene
+from gitgates.review.authorship import own_since, with_open_span
 from gitgates.review.beginning import beginning
-from gitgates.review.others import foreign_paths
 from gitgates.system.journal import git_dir_of
 from gitgates.system.snapshot import Snapshot, take
 from gitgates.types import Point
@@ -39,15 +40,17 @@ def survey(place: tuple[Roots, Git], config: Config, caller: Caller) -> Survey:
     snapshot = take(roots, git)
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     began = beginning(git, caller.evidence, {git_dir_of(j.path_abs): f for j, f in others})
+    now = Point(tree=snapshot.tree, head=snapshot.head)
+    transcript_abs = caller.whole.transcript_abs
+    own = own_since(caller.facts, transcript_abs, roots.root_abs, hears_all=hears_all(config))
     scene = Scene(
         roots=roots,
         git=git,
         review=config.review,
         base=began.point,
-        now=Point(tree=snapshot.tree, head=snapshot.head),
-        foreign=foreign_paths(roots, caller.journals[0].path_abs, began.point.stamp),
+        now=now,
         also=began.also,
-        idle=caller.evidence.idle,
+        quiet=with_open_span(caller.evidence, own, now).quiet,
     )
     return Survey(
         scene=scene,

@@ -10,7 +10,7 @@ import json
 import time
 
 from gitgates.engine.filters import names_agent
-from gitgates.policies.tools import READING
+from gitgates.policies.tools import AGENTS, READING, WRITING
 from gitgates.record import Record
 from gitgates.system.transcript import length_of, read_tail
 
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 _LONGEST_S = 2.0
 _MARKS = (b'"tool_use"', b'"toolUseResult"', b'"tool_use_id"')
 _SKILLS = ("Skill", "SlashCommand")
-_AGENTS = ("Agent", "Task")
-_WRITING = ("Edit", "Write", "NotebookEdit", "MultiEdit")
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 
-class _Unread(Exception):
+class Unread(Exception):
     """The transcript is too long to be read, or took too long."""
 
 
-class _Call(Record):
+class Call(Record):
     """A call of a tool, or its result."""
 
     id: str
@@ -45,6 +43,16 @@ class _Call(Record):
     session: str = ""  # of a conversation that was forked, that of another one
     failed: bool = False
 
+    @property
+    def command(self) -> str:
+        """What a shell is to run."""
+        return str(self.input.get("command", ""))
+
+    @property
+    def path(self) -> str:
+        """The file that a tool works on."""
+        return str(self.input.get("file_path") or self.input.get("notebook_path") or "")
+
 
 def find_review(
     path_abs: str, review: Review, since: float, session: str = ""
@@ -55,8 +63,8 @@ def find_review(
     when its result is there and no error; that of a sub-agent, when its report is.
     """
     try:
-        return _last_review(list(_calls(path_abs)), review, (since, session))
-    except _Unread:
+        return _last_review(list(calls_since(path_abs, 0)), review, (since, session))
+    except Unread:
         return None  # a file may have been written after it
 
 
@@ -65,13 +73,15 @@ def may_have_acted(path_abs: str) -> bool:
     if length_of(path_abs) < 0:
         return True
     try:
-        return any(not call.is_result and call.name not in READING for call in _calls(path_abs))
-    except _Unread:
+        return any(
+            not call.is_result and call.name not in READING for call in calls_since(path_abs, 0)
+        )
+    except Unread:
         return True
 
 
 def _last_review(
-    calls: list[_Call], review: Review, known: tuple[float, str]
+    calls: list[Call], review: Review, known: tuple[float, str]
 ) -> tuple[str, str] | None:
     since, session = known
     found: tuple[str, str] | None = None
@@ -83,7 +93,7 @@ def _last_review(
             told = waiting.pop(call.id, None)
             if told and not call.failed and (told[0] != "agent" or call.completed):
                 found = told
-        elif call.name in _WRITING:
+        elif call.name in WRITING:
             found = None
         elif told := _review_of(call, review):
             waiting[call.id] = told
@@ -97,7 +107,7 @@ def _review_of(call: _Call, review: Review) -> tuple[str, str] | None:
         return "findings", ""
     if call.name in _SKILLS and _is_named(skill, review.skills):
         return "skill", skill
-    if call.name in _AGENTS and _is_named(kind, (*review.agents, review.reviewer)):
+    if call.name in AGENTS and _is_named(kind, (*review.agents, review.reviewer)):
         return "agent", kind
     return None
 
@@ -106,39 +116,39 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
     return bool(name) and names_agent(patterns, name)
 
 
-def _calls(path_abs: str) -> Iterator[_Call]:
-    """Yield each call of a tool, and each result of one, in order.
+def calls_since(path_abs: str, start: int) -> Iterator[Call]:
+    """Yield each call of a tool after `start` bytes, and each result of one, in order.
 
-    What is no JSON is a call of nobody knows what. Raises: _Unread where it is not all of them.
+    What is no JSON is a call of nobody knows what. Raises: Unread where it is not all of them.
     """
     until = time.monotonic() + _LONGEST_S
     size = length_of(path_abs)
-    raw = read_tail(path_abs, 0) or b""
+    raw = read_tail(path_abs, start) or b""
     for line in raw.split(b"\n"):
         if time.monotonic() > until:
-            raise _Unread
+            raise Unread
         if not any(mark in line for mark in _MARKS):
             continue
         try:
             record = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
-            yield _Call("", 0.0)
+            yield Call("", 0.0)
             continue
         try:
             yield from _calls_of(record)
         except _NOT_OURS:
             continue
-    if len(raw) < size:
-        raise _Unread
+    if len(raw) < size - max(start, 0):
+        raise Unread
 
 
-def _calls_of(record: dict[str, Any]) -> list[_Call]:
+def _calls_of(record: dict[str, Any]) -> list[Call]:
     content = record["message"]["content"]
     stamp = _stamp(str(record.get("timestamp", "")))
     session = str(record.get("sessionId", ""))
     if record.get("type") == "assistant":
         return [
-            _Call(
+            Call(
                 str(one.get("id", "")),
                 stamp,
                 str(one["name"]),
@@ -151,7 +161,7 @@ def _calls_of(record: dict[str, Any]) -> list[_Call]:
     result = record.get("toolUseResult")
     completed = isinstance(result, dict) and result.get("status") == "completed"
     return [
-        _Call(
+        Call(
             str(one["tool_use_id"]),
             stamp,
             is_result=True,

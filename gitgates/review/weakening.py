@@ -39,20 +39,15 @@ class _Entry(Record):
     new_id: str
 
 
-def weakened(
-    span: Span, config: Config, foreign: frozenset[str] = frozenset()
-) -> tuple[Finding, ...]:
-    """Return what weakens the checks, sorted by path and line.
-
-    `config` is that of now, and `foreign` are paths that only other sessions have written.
+def weakened(span: Span, config: Config) -> tuple[Finding, ...]:
+    """Return what weakens the checks, sorted by path and line. `config` is that of now.
 
     Raises: GitError where one of the trees is not there.
     """
     git = span.git._replace(env=object_env(span.roots, span.git.env))
     start, now = trees(span)
     settings = _Settings(git, start, now)
-    entries = [one for one in _entries(git, start, now) if one.path not in foreign]
-    pairs = _pairs(git, entries, (settings.before or config).review)
+    pairs = _pairs(git, [*_entries(git, start, now)], (settings.before or config).review)
     found = [
         *find(pairs),
         *settings.findings(),

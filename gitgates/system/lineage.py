@@ -182,13 +182,15 @@ def _own(past: _Past, history: History) -> frozenset[str]:
 
     The log of its HEAD tells. What has come over from elsewhere is its own, too, where it was
     committed since the start, as in a worktree that it made by a shell command; not what comes from
-    a remote, nor from a worktree that was there before. Where no log tells, the committer must.
+    a remote or from a worktree that was there before, nor what it rebases onto. Where no log tells,
+    the committer must.
     """
     unknown = history.keys() - past.own
     made = _committed_since(past, unknown) if unknown else frozenset[str]()
     if made and past.is_told:
         names = "".join(f"{one}\n" for one in made).encode()
-        local = past.work.git.out("rev-list", "--not", "--remotes", "--not", "--stdin", stdin=names)
+        others = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(past.moves))
+        local = past.work.git.out("rev-list", *others, "--not", "--stdin", stdin=names)
         made = made.intersection(local.decode().split()) - _made_beside(past.span)
     return past.own | made
 
@@ -283,7 +285,7 @@ def _with_left_behind(past: _Past, gone: History) -> str:
     for change in _chains(git, {one: gone[one] for one in gone if one in kept}):
         merged, is_clean = threeway.replay(past.work, tree, change)
         # What does not fit into what is there now is there in another form.
-        tree = merged if is_clean else threeway.take_over(past.work, tree, (change,))
+        tree = merged if is_clean else threeway.take_over(past.work, tree, ((*change, ()),))
     return tree
 
 

@@ -112,6 +112,13 @@ def last_switch(entries: tuple[Entry, ...]) -> str:
     return found[-1] if found else ""
 
 
+def rebased_onto(entries: tuple[Entry, ...]) -> frozenset[str]:
+    """Return the commits that something was rebased onto."""
+    return frozenset(
+        one.new for one in entries if one.message.partition(": ")[0].endswith("(start)")
+    )
+
+
 def _entry(line: str) -> Entry | None:
     """Take a line apart: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
     who, _tab, message = line.partition("\t")

@@ -76,24 +76,25 @@ def merge(work: Work, ours: str, theirs: str) -> tuple[str, bool]:
     return _merge_by_file(work, ours, theirs), False
 
 
-def take_over(work: Work, onto: str, spans: Iterable[tuple[str, str]]) -> str:
+def take_over(work: Work, onto: str, spans: Iterable[tuple[str, str, tuple[str, ...]]]) -> str:
     """Return a tree with what has changed in spans of time on top, file by file.
 
-    `spans` are the trees before and after each. A file that is another one in the tree than it was
-    before stays as it is there: whoever changed it first has not seen the rest. So it stays, too,
-    where a span only brings such a file back.
+    `spans` are the trees before and after each, and the files that are left out. A file that is
+    another one in the tree than it was before stays as it is there: whoever changed it first has not
+    seen the rest. So it stays, too, where a span only brings such a file back.
 
     Raises: GitError where a tree is not there.
     """
     taken: dict[bytes, Entry] = {}
     others: dict[bytes, set[Entry]] = {}  # what such files were like before
-    for before, after in spans:
+    for before, after, left_out in spans:
+        kept = set(map(os.fsencode, left_out))
         differs = set(_names(work, before, onto)) if before != onto else set()
         changes = list(_changes(work, before, after))
         own = {
             path: was
             for path, was, _is_now in changes
-            if (was != taken[path] if path in taken else path in differs)
+            if path in kept or (was != taken[path] if path in taken else path in differs)
         }
         for path, was in own.items():
             others.setdefault(path, set()).add(was)
