@@ -17,8 +17,10 @@ from gitgates.agent.checks import (
 )
 from gitgates.agent.place import is_elsewhere
 from gitgates.agent.saving import Came, save_attempt
+from gitgates.agent.scenes import changed_by_others
 from gitgates.engine.failures import Failure, compare, does_not_converge, normalise
 from gitgates.errors import GitgatesError, Interrupted
+from gitgates.policies.needs import hears_all
 from gitgates.policies.retry import (
     BLOCKED,
     EXHAUSTED,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     Since: TypeAlias = tuple[tuple[str, int], ...]
 
 _TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
+_MOST_NAMED = 10  # files of others
 _LATER = 2000  # characters of what the agent is told with the next prompt
 _AS_BEFORE = Decision(BLOCK, reason="nothing has happened since the attempt before")
 _ALL_GATES = "all gates"
@@ -156,8 +159,8 @@ class Attempt:
         self._save(answer, ruling, _AS_BEFORE)
         return answer, fact, more
 
-    def run(self, note: str) -> Led:
-        """Run the gates; return what that leads to."""
+    def run(self, note: str, tree: str) -> Led:
+        """Run the gates; return what that leads to. `tree` is what is there, provable or not."""
         try:
             decision = run_check(self._place, self._check, {})
         except Interrupted:
@@ -172,8 +175,8 @@ class Attempt:
         asked = deciding(decision)
         ruling = self._rule(decision.verdict, asked, marks)
         said = self._situation(decision, found, known)
-        if note:
-            said = said._replace(notes=(*said.notes, note))
+        notes = (note, self._note_of_others(tree) if found else "")
+        said = said._replace(notes=(*said.notes, *filter(None, notes)))
         answer, more = self._answer(ruling, said)
         self._save(answer, ruling, decision, said.notes)
         fact = {
@@ -185,6 +188,24 @@ class Attempt:
             **self._facts_of(ruling),
         }
         return answer, fact, [*learnt, *more]
+
+    def _note_of_others(self, tree: str) -> str:
+        """Return which of the files that differ somebody else has changed; empty for none known."""
+        event = self._check.plan.event
+        try:
+            others = changed_by_others(self._place, tree, hears_all=hears_all(self._check.config))
+        except GitgatesError as error:
+            self._place.say(str(error))
+            return ""
+        named = sorted({*(event.paths or ()), *event.gone}.intersection(others))
+        if not named:
+            return ""
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        return (
+            f"These files were changed by somebody else meanwhile: {', '.join(named[:_MOST_NAMED])}"
+            f"{more}. Where a failure comes from there, leave it, and name the file in the reason "
+            "of: gitgates cannot-fix"
+        )
 
     def _could_not_run(self, why: str) -> Led:
         """Return what comes of gates that could not run at all: that blocks once."""

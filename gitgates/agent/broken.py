@@ -1,22 +1,27 @@
 """What an agent is answered while the configuration cannot be read.
 
-It cannot stop before that is mended, within bounds; and nothing keeps it from mending it.
+It cannot stop before that is mended, within bounds, where its session may have caused that; and
+nothing keeps it from mending it. Otherwise the person is told, who may be in the middle of an edit.
 """
 
 from __future__ import annotations
 
+import os
+
+from gitgates.agent.changed import is_unchanged, snapshot_now
 from gitgates.agent.replay import Turns
 from gitgates.agent.telling import ENDINGS, new_facts, what_is_there, with_source
-from gitgates.config.load import FILES
+from gitgates.config.load import FILES, LOCAL_FILE
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
+from gitgates.system.own_objects import object_env
 from gitgates.types import BLOCK, WARN, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.errors import ConfigError
-    from gitgates.policies.session import Fact, Session
+    from gitgates.policies.session import Fact
 
 _GATES = "the configuration"
 _TURN_S = 10.0
@@ -55,9 +60,16 @@ def _answer_ending(place: Place, message: str) -> Answer:
 
 def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
     payload = place.payload
-    session = fold(place.journal.read())
-    if session.base and _is_unchanged(place, session):
+    facts = place.journal.read()
+    session = fold(facts)
+    now = snapshot_now(place)
+    if session.base and is_unchanged(session, now):
         return Answer()
+    if _is_somebody_elses(place, facts, session.base, now.tree):
+        text = (
+            "gitgates checked nothing; this session has not caused the problem that is in the way"
+        )
+        return Answer(WARN, to_person=f"{text}. {message}")
     prompt = session.prompt_of(payload.prompt_id)
     broken = (("configuration", "failed"),)
     one = Try(payload.event, prompt, payload.agent_id, _GATES, BLOCK, broken)
@@ -86,7 +98,20 @@ def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
     return answer
 
 
-def _is_unchanged(place: Place, session: Session) -> bool:
-    from gitgates.agent.changed import is_unchanged, snapshot_now  # runs git
+def _is_somebody_elses(place: Place, facts: list[Fact], base: str, now: str) -> bool:
+    """Tell whether the session has not touched the configuration, as far as that is known.
 
-    return is_unchanged(session, snapshot_now(place))
+    Either it used no tool that may write any file, or the files are as they were when it began.
+    """
+    from gitgates.agent.scenes import own_now  # cold, as all of this
+
+    # What the gate `review` hears of is known only from what it has noted.
+    hears_all = any(fact.get("what") == "settings" for fact in facts)
+    own = own_now(place, facts, hears_all=hears_all)
+    if own is not None:
+        return not set(own).intersection(FILES)
+    if not (base and now) or os.path.exists(f"{place.roots.root_abs}/{LOCAL_FILE}"):
+        return False  # git may ignore that one: then it is in no snapshot
+    env = object_env(place.roots, place.git.env)
+    compared = place.git._replace(env=env).ask("diff-tree", "--quiet", base, now, "--", *FILES)
+    return compared.exit_status == 0

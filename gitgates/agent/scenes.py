@@ -6,7 +6,9 @@ from gitgates.agent.changed import elsewhere, first_point, snapshot_now
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import is_strict
 from gitgates.review.assess import Scene
-from gitgates.review.authorship import own_since
+from gitgates.review.authorship import own_since, with_open_span
+from gitgates.system.facts import tree_paths
+from gitgates.system.own_objects import object_env
 from gitgates.types import Point
 
 TYPE_CHECKING = False
@@ -30,6 +32,22 @@ def own_now(place: Place, facts: list[Fact], *, hears_all: bool) -> list[str] | 
     journals = (facts, elsewhere(place))
     paths = (place.payload.transcript_abs, place.roots.root_abs)
     return own_since(journals, *paths, hears_all=hears_all)
+
+
+def changed_by_others(place: Place, now_tree: str, *, hears_all: bool) -> tuple[str, ...]:
+    """Return the files that somebody else has changed since the session began, as far as is known.
+
+    Raises: GitError where a tree is not there.
+    """
+    facts = place.journal.read()
+    own = own_now(place, facts, hears_all=hears_all)
+    git = place.git._replace(env=object_env(place.roots, place.git.env))
+    found: set[str] = set()
+    for span in with_open_span(fold(facts), own, Point(tree=now_tree)).quiet:
+        if span.before != span.after:
+            changed, gone = tree_paths(git, span.before, span.after)
+            found.update({*changed, *gone}.difference(span.own))
+    return tuple(sorted(found))
 
 
 def is_strict_here(place: Place, review: Review, evidence: Evidence) -> bool:

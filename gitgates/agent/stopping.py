@@ -9,7 +9,6 @@ from gitgates.agent.changed import (
     session_changes,
     snapshot_now,
 )
-from gitgates.system.transcript import length_of
 from gitgates.types import BLOCK, POLICY_GATES, STOP, Answer
 
 TYPE_CHECKING = False
@@ -55,6 +54,7 @@ def _note_turn(place: Place, config: Config, now: Snapshot) -> None:
     """Note what is there at the end of a turn, and which files of it are the session's own."""
     from gitgates.agent.scenes import own_now  # who wants no reviews need not load it
     from gitgates.policies.needs import hears_all
+    from gitgates.system.transcript import length_of
 
     if now.tree:
         own = own_now(place, place.journal.read(), hears_all=hears_all(config))
@@ -67,6 +67,8 @@ def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
 
     A server that it has left running is no work of its own.
     """
+    from gitgates.system.transcript import length_of  # who wants no reviews need not load it
+
     lets_go = answer.verdict < BLOCK and answer.as_before is None
     is_end = place.payload.event == "Stop"  # a sub-agent's is none of the others' work
     if is_end and now.tree and lets_go and not _at_work(place):
@@ -126,7 +128,8 @@ def _answer_changed(
         session = turns.session()._replace(elsewhere=session.elsewhere)
         gated = Answer()
         if check is not None:
-            gated = _answer_gates(place, check, (session, before.last, tree), (turns, note))
+            known = (session, before.last, tree)
+            gated = _answer_gates(place, check, known, (turns, note, now.tree))
         ends_here = gated.verdict == STOP or (
             gated.verdict == BLOCK and hook.strategy == "sequence"
         )
@@ -142,19 +145,19 @@ def _answer_gates(
     place: Place,
     check: Check,
     known: tuple[Session, str, str],
-    around: tuple[Turns, str],
+    around: tuple[Turns, str, str],
 ) -> Answer:
     from gitgates.agent.attempt import Attempt
 
     session, last_before, tree = known
-    turns, note = around
+    turns, note, seen = around
     attempt = Attempt(place, check, session, tree)
     if attempt.has_passed():
         return Answer()
     if last := attempt.stands(last_before):
         answer, fact, more = attempt.repeat(last)
     else:
-        answer, fact, more = attempt.run(note)
+        answer, fact, more = attempt.run(note, seen)
     turns.keep(answer, fact, tuple(more))
     return answer
 

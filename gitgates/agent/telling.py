@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import zlib
 
-from gitgates.agent.place import note
+from gitgates.agent.place import edited_paths, note
 from gitgates.errors import GitgatesError
 from gitgates.hosts.capabilities import CLAUDE
 from gitgates.hosts.claude import as_scheduled, is_pseudo_prompt
-from gitgates.system.transcript import length_of
 from gitgates.types import STOP, Answer
 
 TYPE_CHECKING = False
@@ -77,6 +76,8 @@ def new_facts(place: Place, key: str) -> list[Fact]:
         from gitgates.review.authorship import only_shows  # only shells pay for it
 
         facts[0]["shows"] = only_shows(payload.command)
+    if payload.event == "PostToolUse" and payload.paths and not payload.failed:
+        facts += [{"what": "wrote", "path": path} for path in _written_paths(place)]
     if payload.scheduled:
         facts.append({"what": "scheduled", "prompts": [*map(_mark_of, payload.scheduled)]})
     is_prompt = payload.event == _PROMPTS
@@ -93,6 +94,12 @@ def new_facts(place: Place, key: str) -> list[Fact]:
             }
         )
     return facts
+
+
+def _written_paths(place: Place) -> tuple[str, ...]:
+    from gitgates.policies.tools import WRITING  # only what has written a file pays for it
+
+    return edited_paths(place) or () if place.payload.tool in WRITING else ()
 
 
 def what_is_there(place: Place, before: Session) -> list[Fact]:
@@ -142,12 +149,14 @@ def _take_snapshot(place: Place) -> Fact:
     """Return what the journal keeps of what is there now: a tree, or nothing and why."""
     # Cold: once in a session, and once a prompt.
     from gitgates.system.snapshot import take
+    from gitgates.system.transcript import length_of
 
     try:
         snapshot = take(place.roots, place.git)
     except GitgatesError as error:
         note(place, error.message)
         return {"what": "snapshot", "tree": "", "why": error.message}
-    taken = {"what": "snapshot", "tree": snapshot.tree, "head": snapshot.head, "why": ""}
-    taken["transcript"] = length_of(place.payload.transcript_abs)
-    return taken | ({"not_seen": list(snapshot.not_seen)} if snapshot.not_seen else {})
+    length = length_of(place.payload.transcript_abs)
+    taken: Fact = {"tree": snapshot.tree, "head": snapshot.head, "why": "", "transcript": length}
+    not_seen = {"not_seen": list(snapshot.not_seen)} if snapshot.not_seen else {}
+    return {"what": "snapshot", **taken, **not_seen}

@@ -5,10 +5,9 @@ Most events have nothing for it; what costs anything is loaded for the others al
 
 from __future__ import annotations
 
-from gitgates.agent.place import edited_paths
 from gitgates.engine.filters import names_agent
 from gitgates.hosts.claude import is_pseudo_prompt
-from gitgates.policies.tools import SHELLS, WRITING
+from gitgates.policies.tools import SHELLS
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False
@@ -104,10 +103,7 @@ def _after_tool(place: Place, review: Review, facts: list[Fact]) -> None:
     payload = place.payload
     if payload.failed:
         return
-    if payload.tool in WRITING:
-        written = edited_paths(place) or ()
-        place.journal.append(*({"what": "wrote", "path": path} for path in written))
-    elif payload.tool == "ReportFindings":
+    if payload.tool == "ReportFindings":
         _mark(place, review, facts, ("findings", ""))
     elif payload.tool == "Skill" and names_agent(review.skills, payload.skill):
         _mark(place, review, facts, ("skill", payload.skill))

@@ -100,7 +100,7 @@ def _last_review(
     return found
 
 
-def _review_of(call: _Call, review: Review) -> tuple[str, str] | None:
+def _review_of(call: Call, review: Review) -> tuple[str, str] | None:
     skill = str(call.input.get("skill") or call.input.get("command") or "").lstrip("/")
     kind = str(call.input.get("subagent_type", ""))
     if call.name == "ReportFindings":

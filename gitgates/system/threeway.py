@@ -79,9 +79,9 @@ def merge(work: Work, ours: str, theirs: str) -> tuple[str, bool]:
 def take_over(work: Work, onto: str, spans: Iterable[tuple[str, str, tuple[str, ...]]]) -> str:
     """Return a tree with what has changed in spans of time on top, file by file.
 
-    `spans` are the trees before and after each, and the files that are left out. A file that is
-    another one in the tree than it was before stays as it is there: whoever changed it first has not
-    seen the rest. So it stays, too, where a span only brings such a file back.
+    `spans` are the trees before and after each, and files that are left out. A file that is
+    another one in the tree than it was before stays as it is there: whoever changed it first has
+    not seen the rest. So it stays, too, where a span only brings such a file back.
 
     Raises: GitError where a tree is not there.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from claude import Run, Turn, after, agent, bash, edit, write
+from claude import Run, Turn, after, agent, bash, binary, edit, write
 from scene import Scene
 
 REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
@@ -169,3 +169,24 @@ def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
     run = scene.run(*turns)
     assert blocks(run) == 10
     assert "let go after 10 blocks in this prompt" in run.person
+
+
+@pytest.mark.parametrize(("command", "kept"), [("git diff", 0), ("true", 1)])
+def test_what_a_person_writes_meanwhile_is_theirs_while_no_shell_may_have_written_it(
+    tmp_path: Path, command: str, kept: int
+) -> None:
+    scene = scene_in(tmp_path)
+    scene.add_hook("seq 300 > theirs.py", "PostToolUse")
+    run = scene.run(write(scene.at("a.py"), "x = 1\n"), bash(command), "1", bash(DONE), "2")
+    assert blocks(run) == kept
+
+
+def test_what_a_session_inside_of_this_one_writes_counts_for_it(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path, '[review]\nmode = "require"\n' + REVIEW)
+    inner = bash(f"{binary()} -p inner --dangerously-skip-permissions")
+    work = (write(scene.at("a.py"), LINES), "inner 1", "inner 2", "inner 3", "inner 4")
+    run = scene.run(inner, *work, "outer")
+    assert len(list(scene.at(".git/gitgates/sessions").glob("*.jsonl"))) == 2
+    said = [answer["reason"] for answer in run.answers("Stop") if "reason" in answer]
+    assert said
+    assert all("`a.py` +60" in reason for reason in said)

@@ -88,6 +88,24 @@ def test_an_agent_that_cannot_fix_it_is_let_go(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
+def test_a_failure_in_what_somebody_else_writes_names_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.add_hook("echo x > bad.txt", "PostToolUse")
+    say = "gitgates cannot-fix check --reason 'somebody else is writing bad.txt'"
+    run = scene.run(write(scene.at("good.txt"), "x"), "1", bash(say), "2")
+    assert "changed by somebody else meanwhile: bad.txt" in run.told(2)
+    assert (run.turns, run.results[0]["result"]) == (4, "2")
+    assert "somebody else is writing bad.txt" in run.person
+
+
+def test_settings_that_a_person_is_editing_are_told_to_them(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.add_hook("echo '[[[' >> pyproject.toml", "PostToolUse")
+    run = scene.run(read(scene.at("seed.txt")), "because")
+    assert (run.turns, run.results[0]["result"]) == (2, "because")
+    assert "pyproject.toml" in run.person
+
+
 def test_the_person_is_told_why_the_agent_cannot_fix_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     give_up = bash("gitgates cannot-fix check --reason 'only a person can'")
