@@ -111,6 +111,25 @@ def test_a_shim_that_only_looks_wired(repo: Repo, line: str, what: str) -> None:
     assert prove(repo) == [("problem", ".git/hooks/pre-commit", what)]
 
 
+def test_a_hook_that_was_there_before(repo: Repo) -> None:
+    hook = repo.write(".git/hooks/pre-commit", '#!/bin/sh -e\n. "$(dirname "$0")/h"\n')
+    hook.chmod(0o755)
+    install(repo, COMMIT)
+    where = ".git/hooks/pre-commit.before-gitgates"
+    proved = "proved: it runs under its own name, and what it refuses is refused"
+    assert prove(repo)[1:] == [("ok", where, proved)]
+    # A shim that runs it under the name that it is kept with.
+    shim = repo.path / ".git/hooks/pre-commit"
+    head, mark, rest = shim.read_text().split("\n", 2)
+    line = '[ ! -x "$0.before-gitgates" ] || "$0.before-gitgates" || exit 1'
+    shim.write_text(f"{head}\n{mark}\n{line}\n{rest}")
+    ((severity, _where, what),) = prove(repo)[1:]
+    assert (severity, what[:52]) == (
+        "problem",
+        "the hook that was there before ours does not count: ",
+    )
+
+
 def test_a_persons_own_settings_of_git_do_not_matter(repo: Repo) -> None:
     install(repo, COMMIT)
     repo.git("config", "--global", "commit.gpgSign", "true")

@@ -17,16 +17,20 @@ from gitgates.doctor.throwaway import GATE, Throwaway, Trial
 from gitgates.install.hookspath import hooks_folder
 from gitgates.install.managers import FRAMEWORK
 from gitgates.system.git import Git
+from gitgates.system.kept_hook import SUFFIX, KeptHook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitgates.doctor.hookfile import HookFile
     from gitgates.system.roots import Roots
     from gitgates.types import Config
 
 # Hooks that a commit or a push fires, the nearest to a person's work first.
 _PROVABLE = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
+_SHELLS = {b"sh", b"bash", b"dash", b"ash"}
+_KEPT = f"{GATE}-kept"
 _COMMIT = "git add -A && git commit -q -m work"
 _PUSH = "git push -q origin HEAD:refs/heads/main"
 
@@ -56,6 +60,8 @@ def _git(folder_abs: str, roots: Roots, env: Mapping[str, str]) -> list[Finding]
     shim = next((hook for hook, file in files.items() if file.kind == "shim"), "")
     if shim:
         found.append(_try(files[shim].path_abs, shim, roots, env))
+    kept = [hook for hook, file in files.items() if file.kind == "shim" and _has_kept(file)]
+    found += [_try_kept(files[hook].path_abs, hook, roots, env) for hook in kept]
     served = [
         hook
         for hook, file in files.items()
@@ -64,6 +70,35 @@ def _git(folder_abs: str, roots: Roots, env: Mapping[str, str]) -> list[Finding]
     if served:
         found.append(_try(files[served[0]].path_abs, served[0], roots, env))
     return found
+
+
+def _has_kept(file: HookFile) -> bool:
+    return KeptHook(file.path_abs, (), None, {}).exists()
+
+
+def _try_kept(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Finding:
+    """Try whether the hook from before ours is run, by its name, and counts.
+
+    Another one with its first line stands in for it: it does not belong into a throwaway.
+    """
+    with open(hook_abs + SUFFIX, "rb") as file:
+        first = file.readline().rstrip(b"\n")
+    names = {word.rpartition(b"/")[2] for word in first.removeprefix(b"#!").split()}
+    if not first.startswith(b"#!") or not names & _SHELLS:
+        first = b"#!/bin/sh"
+    kept = first + f'\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
+    trouble = _trial(hook_abs, Trial(hook, True, env), roots, kept)
+    where = os.path.relpath(hook_abs, roots.root_abs)
+    found = Finding(
+        severity="ok",
+        check="proof",
+        where=f"{hook_abs if where.startswith('..') else where}{SUFFIX}",
+        what="proved: it runs under its own name, and what it refuses is refused",
+    )
+    if f"{_KEPT} {hook} " in f"{trouble} ":
+        return found
+    what = f"the hook that was there before ours does not count: {trouble or 'it is not run'}"
+    return found._replace(severity="problem", what=what, mend="gitgates install-hooks")
 
 
 def _try(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Finding:
@@ -84,12 +119,17 @@ def _try(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Find
     return fine
 
 
-def _trial(hook_abs: str, trial: Trial, roots: Roots) -> str:
-    """Return what git says where it refuses to commit, or to push; nothing where it does not."""
+def _trial(hook_abs: str, trial: Trial, roots: Roots, kept: bytes = b"") -> str:
+    """Return what git says where it refuses to commit, or to push; nothing where it does not.
+
+    `kept` is the hook from before ours; empty: there is none.
+    """
     with Throwaway(trial) as repo:
         with open(hook_abs, "rb") as file:
             content = file.read()
         repo.write(f".git/hooks/{trial.hook}", content, os.stat(hook_abs).st_mode & 0o777)
+        if kept:
+            repo.write(f".git/hooks/{trial.hook}{SUFFIX}", kept, 0o755)
         if read_framework(roots.root_abs).our_stages:
             repo.write(FILE, ours_alone(roots.root_abs))
         repo.write("work", "done\n")
