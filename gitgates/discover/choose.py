@@ -17,6 +17,7 @@ from gitgates.discover.words import (
     kind_of,
     language_of,
     lines_of,
+    names_tests,
     program_of,
     spell,
 )
@@ -182,7 +183,8 @@ def _by_word(name: str, word: Word, task: Task, tasks: Tasks) -> Proposal:
     if word.name == "format" and "format" not in kinds:  # who knows what it runs
         writes = not is_check_mode(f"{spell(task.name)} {task.body}")
     has_environment = task.command.startswith(("tox ", "nox ", "hatch run "))
-    is_slow = "test" in kinds or (has_environment and "typecheck" in (word.name, *kinds))
+    has_tests = "test" in kinds or (word.name == "check" and names_tests(task.body))
+    is_slow = has_tests or (has_environment and "typecheck" in (word.name, *kinds))
     return Proposal(
         name=name,
         task=task,

@@ -21,7 +21,7 @@ FOLDER = ".github/workflows"
 _EVENTS = {"push", "pull_request"}
 _OTHER = re.compile(r"release|publish|deploy|docs|nightly|fuzz|bench|wheel|cron", re.IGNORECASE)
 # What a runner fills in, or what is about more than one command.
-_NOT_PLAIN = re.compile(r"[$`|<>*(){}\\]|^(?:sudo|if|for|case|while)\b|--install|\bcodecov\b")
+_NOT_PLAIN = re.compile(r"[$`|<>*(){}\\]|^\w+=|^(?:sudo|if|for|case|while)\b|--install|\bcodecov\b")
 # Asks for something else, checks a part, or writes reports into the working tree.
 _IN_PART = re.compile(
     r"--(?:version|help|bin|lib|package|doc|lf|target|directory|project|manifest-path|test|example"

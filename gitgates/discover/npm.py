@@ -1,14 +1,14 @@
-"""Scripts of package.json, run by the package manager that the project uses."""
+"""Scripts of package.json, run by the package manager that the project uses; tasks of deno."""
 
 from __future__ import annotations
 
 import shlex
 
-from gitgates.discover.formats import read_json, table
+from gitgates.discover.formats import command_lines, read_json, table, texts
 from gitgates.discover.task import Project, Task
 from gitgates.discover.words import JAVASCRIPT
 
-FILES = ("package.json",)
+FILES = ("package.json", "deno.json")
 
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -23,8 +23,10 @@ _NO_TESTS = "no test specified"
 
 
 def find(name: str, project: Project) -> list[Task]:
-    """Return the scripts of package.json."""
+    """Return the scripts of package.json, or the tasks of deno.json."""
     package = read_json(project.texts[name])
+    if name == "deno.json":
+        return [_deno_task(task, value) for task, value in table(package, "tasks").items()]
     manager = package_manager(package, project)
     return [
         Task(
@@ -37,6 +39,18 @@ def find(name: str, project: Project) -> list[Task]:
         for script, body in table(package, "scripts").items()
         if isinstance(body, str) and body.strip() and _NO_TESTS not in body
     ]
+
+
+def _deno_task(name: str, value: object) -> Task:
+    options = value if isinstance(value, dict) else {"command": value}
+    return Task(
+        name=name,
+        command=f"deno task {shlex.quote(name)}",
+        source=f"deno.json: task {name}",
+        scope=JAVASCRIPT,
+        body=command_lines(options.get("command")),
+        needs=texts(options.get("dependencies")),
+    )
 
 
 def package_manager(package: dict[str, object], project: Project) -> str:

@@ -137,6 +137,7 @@ _TWO_WORDS = _set(
     "pnpm, yarn, bun, deno, make, just, task, mise, docker, dotnet, mvn, swift, mix, meson, sbt, "
     "terraform"
 )
+_TESTS = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, KINDS['test']))})(?![\w-])")
 _INTERPRETERS = _set("node, python, python3, sh, bash, ruby, perl")
 
 
@@ -200,6 +201,11 @@ def is_fixing(line: str) -> bool:
         return True
     program = program_of(line)
     return (kind_of(program) == "format" or program == "hatch fmt") and not _CHECK_MODE.search(line)
+
+
+def names_tests(text: str) -> bool:
+    """Tell whether a text has the name of a program in it that runs tests."""
+    return bool(_TESTS.search(text))
 
 
 def is_check_mode(text: str) -> bool:

@@ -341,3 +341,17 @@ def test_switched_off_nothing_is_checked(tmp_path: Path) -> None:
     assert (run.turns, scene.ran(), run.person) == (2, 0, "")
     assert {hook.stdout + hook.stderr for hook in run.hooks("Stop")} == {""}
     assert not scene.at(".git/gitgates/sessions").exists()
+
+
+def test_from_nothing_to_a_blocked_stop_in_one_command(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "")
+    (scene.path / ".claude/settings.json").unlink()
+    scene.repo.write("Makefile", "lint:\n\ttest ! -e bad.txt || { echo BAD-IS-THERE; exit 1; }\n")
+    scene.commit()
+    done = scene.repo.gitgates("install-hooks", "--agent", "claude", "--yes")
+    assert done.returncode == 0, done.stderr
+    scene.commit()
+    run = scene.run(write(scene.at("bad.txt"), "x"), "first", bash("mv bad.txt good.txt"), "second")
+    assert "BAD-IS-THERE" in run.told(2)
+    assert "1 failed (`lint`)" in run.told(2)
+    assert (run.turns, run.ends) == (4, ["completed"])
