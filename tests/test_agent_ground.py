@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,38 @@ def test_in_a_folder_of_repositories_each_is_its_own(repo: Repo, tmp_path: Path)
     assert agent.post(tool_input={"file_path": str(far.path / "x.py")}, cwd=str(far.path)) == {}
     assert "is not the repository that the session was started in" in agent.said[-1]
     assert not (far.path / "evil-ran").exists()
+
+
+def test_in_a_folder_of_repositories_one_that_comes_later_runs_nothing(
+    repo: Repo, tmp_path: Path
+) -> None:
+    there = foreign(tmp_path / "there")
+    agent = begin(repo, MARK)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(tmp_path)
+    stamp = datetime.now(UTC).isoformat()
+    transcript = tmp_path / "s1.transcript"
+    transcript.write_text(f'{{"type": "mode"}}\n{{"type": "user", "timestamp": "{stamp}"}}\n')
+    source = foreign(tmp_path.parent / f"{tmp_path.name}-far")
+    source.commit_all("evil")
+    source.git("clone", "-q", str(source.path), str(tmp_path / "cloned"))
+    os.utime(tmp_path / "cloned/.git/description", (1, 1))  # as an archive may claim
+    for name in ("cloned", "there"):
+        agent.post(path="", tool_input={"file_path": str(tmp_path / name / "x.py")})
+    agent.send("Stop", cwd=str(tmp_path / "cloned"), stop_hook_active=False)
+    assert f"{tmp_path}/cloned was not there when the session began" in agent.said[-1]
+    assert not (tmp_path / "cloned/evil-ran").exists()
+    assert (there.path / "evil-ran").exists()
+    assert agent.post()["decision"] == "block"  # of one that the session has been in already
+
+
+def test_where_nobody_tells_when_the_session_began_only_its_first_events_are_answered(
+    repo: Repo, tmp_path: Path
+) -> None:
+    agent = begin(repo, MARK)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(tmp_path)
+    other = foreign(tmp_path / "other")
+    agent.post(tool_input={"file_path": str(other.path / "x.py")})
+    assert not (other.path / "evil-ran").exists()
+    agent.send("UserPromptSubmit", cwd=str(other.path), prompt="go")
+    agent.post(tool_input={"file_path": str(other.path / "x.py")})
+    assert (other.path / "evil-ran").exists()

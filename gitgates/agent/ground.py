@@ -2,7 +2,8 @@
 
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
-wandered into, runs nothing of its own here.
+wandered into, runs nothing of its own here. Where that is a folder of repositories, those are meant
+that were there when the session began.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # What these are about is the session, wherever the agent has gone since.
 _OF_THE_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
 _PROJECT = "CLAUDE_PROJECT_DIR"
+# The agent has done nothing before them, where there is no transcript yet.
+_BEGINNINGS = ("SessionStart", "UserPromptSubmit")
 
 
 def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Roots]:
@@ -38,7 +41,7 @@ def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Roots]:
     cwd_abs = payload.cwd_abs if is_folder else current_folder()
     folders = [*(_folder_of(path, cwd_abs) for path in payload.paths), cwd_abs]
     there = [roots for folder in folders if (roots := _roots(folder, env))]
-    trusted = [roots for roots in there if _is_trusted(roots, home, project_abs)]
+    trusted = [roots for roots in there if _is_trusted(roots, home, project_abs, payload)]
     found = trusted[:1] or ([home] if home else [])
     if home and payload.event in _OF_THE_SESSION and home.git_dir_abs != found[0].git_dir_abs:
         found.append(home)
@@ -46,10 +49,10 @@ def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Roots]:
         return found
     if not there:
         return [find_roots(cwd_abs, env)]  # it says why there is none
-    raise GitError(
-        f"{there[0].root_abs} is not the repository that the session was started in: its gates "
-        "are not run"
-    )
+    why = "is not the repository that the session was started in"
+    if not home and _is_below(there[0], project_abs):
+        why = "was not there when the session began"
+    raise GitError(f"{there[0].root_abs} {why}: its gates are not run")
 
 
 def absolute(path: str, cwd_abs: str) -> str:
@@ -75,11 +78,39 @@ def _roots(folder: str, env: Mapping[str, str]) -> Roots | None:
         return None
 
 
-def _is_trusted(roots: Roots, home: Roots | None, project_abs: str) -> bool:
+def _is_trusted(roots: Roots, home: Roots | None, project_abs: str, payload: Payload) -> bool:
     """Tell whether the person has trusted a repository by starting the session where it was."""
     if home:
         return os.path.realpath(roots.common_dir_abs) == os.path.realpath(home.common_dir_abs)
     if project_abs:  # a folder of repositories
-        below = os.path.relpath(os.path.realpath(roots.root_abs), os.path.realpath(project_abs))
-        return below != ".." and not below.startswith("../")
+        return _is_below(roots, project_abs) and _was_there(roots, payload)
     return True  # started by hand, or by a host that does not say where
+
+
+def _is_below(roots: Roots, folder_abs: str) -> bool:
+    below = os.path.relpath(os.path.realpath(roots.root_abs), os.path.realpath(folder_abs))
+    return below != ".." and not below.startswith("../")
+
+
+def _was_there(roots: Roots, payload: Payload) -> bool:
+    """Tell whether a repository was there when the session began; where that is not known, not.
+
+    What a clone, a copy or an unpacked archive brings is younger than the conversation, whatever
+    times it claims: nobody but the kernel sets when a file's status has changed.
+    """
+    # Cold: only where the session was started in no repository.
+    from gitgates.review.transcript import began_at
+    from gitgates.system.journal import session_journal
+    from gitgates.system.transcript import length_of
+
+    journals = (session_journal(one, payload.session) for one in roots.states_abs)
+    if any(os.path.exists(journal.path_abs) for journal in journals):
+        return True  # it was found to be so before
+    if length_of(payload.transcript_abs) < 0:
+        return payload.event in _BEGINNINGS
+    try:
+        with os.scandir(roots.common_dir_abs) as entries:
+            made = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)
+    except (OSError, ValueError):
+        return False
+    return made < began_at(payload.transcript_abs)

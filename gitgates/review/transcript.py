@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gitgates.types import Review
 
 _LONGEST_S = 2.0
+_HEAD = 1 << 16  # bytes, in which the first record with a time is
 _MARKS = (b'"tool_use"', b'"toolUseResult"', b'"tool_use_id"')
 _SKILLS = ("Skill", "SlashCommand")
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
@@ -78,6 +79,18 @@ def may_have_acted(path_abs: str) -> bool:
         )
     except Unread:
         return True
+
+
+def began_at(path_abs: str) -> float:
+    """Return when the conversation began, since the epoch; 0 where the transcript does not tell."""
+    for line in (read_tail(path_abs, 0, _HEAD) or b"").split(b"\n"):
+        try:
+            stamp = _stamp(str(json.loads(line).get("timestamp", "")))
+        except (*_NOT_OURS, UnicodeDecodeError):
+            continue
+        if stamp:
+            return stamp
+    return 0.0
 
 
 def _last_review(

@@ -20,7 +20,7 @@ def length_of(path_abs: str) -> int:
     return found.st_size if stat.S_ISREG(found.st_mode) else -1
 
 
-def read_tail(path_abs: str, since: int) -> bytes | None:
+def read_tail(path_abs: str, since: int, most: int = _MOST) -> bytes | None:
     """Return what was added after the first `since` bytes; None where there is no transcript."""
     if length_of(path_abs) < 0:
         return None
@@ -31,7 +31,7 @@ def read_tail(path_abs: str, since: int) -> bytes | None:
         return None
     try:
         os.lseek(fd, max(since, 0), os.SEEK_SET)
-        return os.read(fd, _MOST)
+        return os.read(fd, most)
     except OSError:
         return None
     finally:

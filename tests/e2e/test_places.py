@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from claude import Call, Options, Run, bash, read, write
-from scene import CHECK, STOP, Scene
+from conftest import Repo
+from scene import CHECK, COMMAND, STOP, Scene
 
 
 def silent(run: Run) -> bool:
@@ -133,3 +134,18 @@ def test_a_gate_that_is_not_defined_stops_what_it_is_to_check(tmp_path: Path) ->
     run = scene.run(write(scene.at("a.txt"), "x"), "1", "2")
     assert (run.turns, run.ends) == (2, ["stop_hook_prevented"])
     assert "chekc" in run.answers("Stop")[0]["stopReason"]
+
+
+def test_in_a_folder_of_repositories_those_that_were_there_run_their_gates(tmp_path: Path) -> None:
+    folder = Scene(tmp_path, config="", git=False)
+    folder.add_hook(COMMAND, "PostToolUse")
+    far, near = (Repo.init(path) for path in (tmp_path / "far", folder.at("near")))
+    for one in (far, near):
+        one.config('[gates.mark]\ncommand = "touch ran"\n[hooks.PostToolUse]\ngates = ["mark"]\n')
+        one.commit_all("all")
+    clone = bash("git clone -q ../far cloned")
+    new, old = (write(folder.at(f"{name}/a.txt"), "x") for name in ("cloned", "near"))
+    folder.run(old, clone, new, "end")
+    assert folder.at("near/ran").exists()
+    assert folder.at("cloned/a.txt").exists()
+    assert not folder.at("cloned/ran").exists()
