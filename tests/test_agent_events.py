@@ -89,15 +89,16 @@ def test_a_warning_is_context(repo: Repo) -> None:
     assert "check" in context(said)
 
 
-def test_a_fixer_says_that_the_file_changed(repo: Repo) -> None:
+@pytest.mark.parametrize("writes", ["true", "false"])
+def test_a_fixer_says_that_the_file_changed(repo: Repo, writes: str) -> None:
     agent = begin(
         repo,
-        """
+        f"""
 [gates.format]
 command = ["sed", "-i", "s/BAD/good/"]
 files = ["*.py"]
 pass_files = true
-writes = true
+writes = {writes}
 [hooks.PostToolUse]
 gates = ["format"]
 """,

@@ -578,6 +578,30 @@ def test_talk_after_a_pass_runs_nothing_again(agent: Agent) -> None:
     assert agent.stop()["decision"] == "block"
 
 
+def test_a_gate_that_changes_files_without_saying_so(repo: Repo) -> None:
+    gates = """
+[gates.check]
+command = "echo ran >> .git/ran"
+[gates.fix]
+command = "sed -i s/BAD/good/ a.py"
+[hooks.Stop]
+gates = ["check", "fix"]
+"""
+    agent = begin(repo, gates)
+    ran = repo.path / ".git/ran"
+    agent.write("a.py", "BAD\n")
+    assert agent.stop() == {}
+    repo.write("a.py", "BAD\n")
+    assert agent.stop() == {}
+    assert ran.read_text() == "ran\n" * 2  # the pass on the old content was none
+    said = agent.prompt("and now?")["hookSpecificOutput"]["additionalContext"]
+    assert "The gates passed." in said
+    assert "A gate changed files; read them again before the next edit: a.py." in said
+    assert agent.stop() == {}
+    assert agent.stop() == {}
+    assert ran.read_text() == "ran\n" * 3  # on the new content
+
+
 def test_a_pass_without_a_gate_that_was_skipped_is_none_with_it(repo: Repo) -> None:
     config = NO_BAD.replace('["check"]', '["check", "other"]')
     agent = begin(repo, config + '[gates.other]\ncommand = "true"\n')

@@ -156,6 +156,22 @@ def test_before_a_commit(installed: Repo) -> None:
     assert (installed.path / "c d").read_text() == "fine\nBAD, but not staged\n"
 
 
+def test_a_fixer_that_does_not_say_so(installed: Repo) -> None:
+    gate = "[tool.gitgates.gates.fix]\ncommand = 'sed -i s/BAD/good/ *.txt'\n"
+    hook = "[tool.gitgates.hooks.pre-commit]\ngates = ['fix']\n"
+    installed.write("pyproject.toml", gate + hook)
+    installed.git("commit", "-qam", "configure", "--no-verify")
+    done = installed.commit("c.txt", "BAD\n")
+    assert done.returncode == 1
+    assert "blocked: gate `fix` failed (it changed 1 file: c.txt; gates that fix" in done.stderr
+    assert "files were modified by this hook" in done.stderr
+    assert (installed.path / "c.txt").read_text() == "good\n"
+    installed.git("add", "c.txt")
+    assert installed.run("git", "commit", "-qm", "c").returncode == 0
+    # The same bytes anew are no change.
+    assert installed.run("git", "commit", "-qm", "c", "--amend").returncode == 0
+
+
 def test_a_commit_that_only_deletes(installed: Repo) -> None:
     gate = "[tool.gitgates.gates.whole]\ncommand = 'test -e \"a b\"'\nfiles = ['a b']\n"
     hook = "[tool.gitgates.hooks.pre-commit]\ngates = ['whole']\n"

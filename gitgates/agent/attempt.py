@@ -6,6 +6,7 @@ import os
 
 from gitgates.agent.baseline import Known, excuse
 from gitgates.agent.checks import (
+    changed_by_gates,
     deciding,
     definition,
     failures_of,
@@ -167,6 +168,8 @@ class Attempt:
             raise
         except GitgatesError as error:
             return self._could_not_run(str(error))
+        if changed_by_gates(decision):
+            self._tree = ""  # not all gates have seen what is there now
         decision, known, learnt = excuse(self._place, self._check, self._session, decision)
         found = self._failures(decision, known)
         marks = frozenset(
@@ -363,7 +366,9 @@ class Attempt:
                 return Answer(WARN, to_person=text), [self._warning(later)]
             case "passed":
                 lines = (*said.observed, *said.notes)
-                return Answer(to_person="\n".join(f"gitgates: {line}" for line in lines)), []
+                answer = Answer(to_person="\n".join(f"gitgates: {line}" for line in lines))
+                later = feedback(said._replace(leads_to=WARN), _LATER)
+                return answer, [self._warning(later)] if said.changed_paths else []
             case "blocked":
                 said = said._replace(attempt=ruling.attempt, attempts=ruling.attempts)
                 return Answer(BLOCK, to_agent=feedback(said), to_person=observed), []

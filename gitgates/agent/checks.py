@@ -204,4 +204,10 @@ def situation(place: Place, check: Check, decision: Decision) -> Situation:
             for v in decision.visits
             if v.rescued_by
         ),
+        changed_paths=changed_by_gates(decision),
     )
+
+
+def changed_by_gates(decision: Decision) -> tuple[str, ...]:
+    """Return which files gates have changed under the agent, or somebody else while they ran."""
+    return tuple(sorted({path for v in decision.visits for path in v.result.changed_paths}))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from gitgates.agent.checks import Changes, deciding, make_check, remember, run_check, situation
 from gitgates.agent.place import edited_paths
 from gitgates.agent.replay import Turns
@@ -37,11 +35,9 @@ def answer_event(
     with Turns(place, host_limit_s(config, hook)) as turns:
         if (given := turns.given(sessions[0].last)) is not None:
             return given
-        before = _signatures(place, paths)
         decision = run_check(place, check, {})
         decision = _let_mend(place, decision, paths)
-        changed = _changed(place, before)
-        answer = _answer(place, check, decision, (changed, sessions[1]))
+        answer = _answer(place, check, decision, sessions[1])
         fact = remember(place, check, deciding(decision), _prompt(place, sessions[1]))
         if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
             from gitgates.agent.saving import Came, save_attempt  # an edit that is fine leaves none
@@ -51,11 +47,8 @@ def answer_event(
     return answer
 
 
-def _answer(
-    place: Place, check: Check, decision: Decision, known: tuple[tuple[str, ...], Session]
-) -> Answer:
-    changed, session = known
-    said = situation(place, check, decision)._replace(changed_paths=changed)
+def _answer(place: Place, check: Check, decision: Decision, session: Session) -> Answer:
+    said = situation(place, check, decision)
     leads_to, why = express(place.payload.event, decision.verdict)
     said = said._replace(leads_to=leads_to)
     if why:
@@ -68,7 +61,7 @@ def _answer(
         # A tool that is missing must not lock the agent out of everything.
         said = said._replace(leads_to=WARN)
         return Answer(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
-    if decision.verdict >= WARN or changed:
+    if decision.verdict >= WARN or said.changed_paths:
         level = max(decision.verdict, WARN)
         return Answer(level, to_agent=feedback(said), to_person=person)
     return Answer(to_person=person)
@@ -99,26 +92,3 @@ def _let_mend(place: Place, decision: Decision, paths: tuple[str, ...] | None) -
 
 def _prompt(place: Place, session: Session) -> str:
     return session.prompt_of(place.payload.prompt_id)
-
-
-def _signatures(place: Place, paths: tuple[str, ...] | None) -> dict[str, bytes | None]:
-    """Return what stands in the files that the tool has written, before gates run."""
-    if place.payload.event != "PostToolUse":
-        return {}
-    return {path: _read(os.path.join(place.roots.root_abs, path)) for path in paths or ()}
-
-
-def _changed(place: Place, before: dict[str, bytes | None]) -> tuple[str, ...]:
-    """Return which of these files a gate has changed under the agent."""
-    root_abs = place.roots.root_abs
-    return tuple(p for p, was in before.items() if _read(os.path.join(root_abs, p)) != was)
-
-
-def _read(path_abs: str) -> bytes | None:
-    if not os.path.isfile(path_abs):
-        return None  # reading a pipe would not end
-    try:
-        with open(path_abs, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return None
