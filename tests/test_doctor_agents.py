@@ -11,7 +11,6 @@ import pytest
 from conftest import Repo
 from doctor_support import Said, examine
 
-from gitgates.doctor import attempt as attempts
 from gitgates.doctor import claude_sources
 from gitgates.doctor.agents import check_agents
 from gitgates.install.claude import PLUGIN
@@ -88,7 +87,7 @@ def test_installed_and_alive(ready: Repo) -> None:
     install(ready)
     assert agents(ready) == []
     said = ready.gitgates("doctor").stdout.decode()
-    assert f"ok       {PROJECT}: our hooks are there, and alive\n" in said
+    assert f"ok       {PROJECT}: our hooks are there\n" in said
 
 
 def test_not_installed(ready: Repo) -> None:
@@ -173,51 +172,16 @@ def test_a_hook_of_somebodys_own_that_speaks_of_us(ready: Repo) -> None:
     assert found.what == "a hook of your own at Stop speaks of gitgates: not looked into"
 
 
-# Whether it answers
-
-
-@pytest.mark.parametrize(
-    ("script", "what"),
-    [
-        ("echo oops >&2; exit 3", "does not answer: exit status 3: oops"),
-        ("echo hello", "does not answer: what it prints is no JSON object"),
-        ("echo '{}{}'", "does not answer: what it prints is no JSON object"),
-        ("echo '[]'", "does not answer: what it prints is no JSON object"),
-    ],
-)
-def test_what_does_not_answer(ready: Repo, tmp_path: Path, script: str, what: str) -> None:
-    install(ready)
-    program_says(tmp_path, script)
-    assert only(ready).what == f"`gitgates agent-hook claude` {what}"
-
-
-def test_it_gets_a_payload_about_an_empty_folder(ready: Repo, tmp_path: Path) -> None:
-    install(ready)
-    program_says(tmp_path, f'cat >{tmp_path}/payload; pwd >{tmp_path}/cwd; echo "{{}}"')
-    assert agents(ready) == []
-    payload = json.loads((tmp_path / "payload").read_text())
-    assert payload["hook_event_name"] == "SessionStart"
-    assert payload["cwd"] == (tmp_path / "cwd").read_text().strip()
-    assert not Path(payload["cwd"]).exists()
+# Whether it is there
 
 
 def test_the_command_is_gone(ready: Repo, tmp_path: Path) -> None:
     install(ready)
     (tmp_path / "bin/gitgates").unlink()
     found = only(ready)
-    assert "`gitgates agent-hook claude` does not answer: exit status 127" in found.what
+    assert found.severity == "problem"
+    assert found.what.startswith("there is no `gitgates` in the PATH, where these hooks look for")
     assert found.mend == "Put it there, for example with: pipx install gitgates"
-
-
-def test_a_command_that_hangs_is_ended(
-    ready: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(ready)
-    program_says(tmp_path, "sleep 60")
-    monkeypatch.setattr(attempts, "LONGEST_S", 0.2)
-    assert [one.what for one in in_process(ready)] == [
-        "`gitgates agent-hook claude` does not answer: no answer after 0 s"
-    ]
 
 
 def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) -> None:
@@ -286,7 +250,7 @@ def test_settings_that_skip_a_gate(ready: Repo) -> None:
 def test_the_command_is_looked_for_in_the_path_of_the_settings(ready: Repo) -> None:
     install(ready)
     change(ready, env={"PATH": "/usr/bin:/bin"})
-    assert only(ready).what.startswith("`gitgates agent-hook claude` does not answer")
+    assert only(ready).what == "its `env` sets PATH, in which there is no `gitgates`"
 
 
 @pytest.mark.parametrize(

@@ -207,11 +207,97 @@ def test_a_command_that_only_looks_wired(repo: Repo, program: Path, script: str,
     assert prove(repo) == [("problem", PROJECT, what)]
 
 
-def test_the_environment_of_the_settings_counts(repo: Repo) -> None:
+def trap(repo: Repo, path: str) -> Path:
+    """Write a program that leaves a mark when it is started; return the mark."""
+    mark = repo.path.parent / "started"
+    repo.write(path, f"#!/bin/sh\ntouch '{mark}'\n").chmod(0o755)
+    return mark
+
+
+@pytest.mark.parametrize("args", [(), ("--prove",)], ids=["looking", "proving"])
+def test_nothing_that_a_repository_names_is_started(repo: Repo, args: tuple[str, ...]) -> None:
+    install(repo, STOP, "--agent", "claude")
+    mark = trap(repo, "evil/gitgates")
+    evil = repo.path / "evil"
+    settings = json.loads((repo.path / PROJECT).read_text())
+    harm = {
+        "BROWSER": f"{evil}/gitgates",
+        "PYTHONWARNINGS": "all:0:antigravity.x:0:0",
+        "BASH_ENV": f"{evil}/gitgates",
+        "PATH": f"{evil}:{SYSTEM}",
+    }
+    repo.write(PROJECT, json.dumps({**settings, "env": harm}))
+    done = repo.gitgates("doctor", *args)
+    assert done.returncode == 1
+    said = done.stdout.decode()
+    assert "its `env` sets BASH_ENV, PYTHONWARNINGS: other code may run instead of our" in said
+    assert f"its `env` sets PATH, in which `gitgates` is {evil}/gitgates, not this one" in said
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = f"{evil}/gitgates agent-hook claude"
+    repo.write(PROJECT, json.dumps(settings))
+    done = repo.gitgates("doctor", *args)
+    assert done.returncode == 1
+    assert f"its program {evil}/gitgates is not the gitgates of this" in done.stdout.decode()
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("args", [(), ("--prove",)], ids=["looking", "proving"])
+def test_nothing_that_a_file_of_the_worktree_names_is_started(
+    repo: Repo, args: tuple[str, ...]
+) -> None:
+    install(repo, COMMIT)
+    mark = trap(repo, "evil")
+    shim = (repo.path / ".git/hooks/pre-commit").read_text()
+    line = next(line for line in shim.splitlines() if line.startswith("python="))
+    repo.write("hooks/pre-commit", shim.replace(line, f"python='{repo.path}/evil'")).chmod(0o755)
+    repo.git("config", "core.hooksPath", "hooks")
+    said = repo.gitgates("doctor", *args).stdout.decode()
+    assert f"hooks/pre-commit: names {repo.path}/evil, and a file of the repository is not" in said
+    assert not mark.exists()
+
+
+def test_an_entry_of_the_framework_that_is_not_ours_is_not_started(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path
+) -> None:
+    monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:{SYSTEM}")
+    install(repo, COMMIT, "--pre-commit")
+    mark = trap(repo, "evil")
+    path = repo.path / ".pre-commit-config.yaml"
+    entry = f"{repo.path}/evil gitgates pre-commit-hook pre-commit"
+    path.write_text(path.read_text().replace("gitgates pre-commit-hook pre-commit", entry))
+    what = f"the entry `{entry}` was not tried: install-hooks would not write it"
+    assert ("note", ".pre-commit-config.yaml", what) in prove(repo)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("gitgates agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
+        ("gitgate agent-hook claude", "where install-hooks writes `gitgates agent-hook claude`"),
+        ("gitgtes agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
+        ("gitgates agent-hook claude || true", "`|| true` may hide what it answers"),
+        ("gitgates agent-hook claude; exit 0", "`; exit 0` may hide what it answers"),
+        ("gitgates agent-hook codex", "where install-hooks writes `gitgates agent-hook claude`"),
+    ],
+)
+def test_a_command_that_is_not_as_we_write_it_is_a_problem(
+    repo: Repo, command: str, what: str
+) -> None:
+    install(repo, STOP, "--agent", "claude")
+    settings = json.loads((repo.path / PROJECT).read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = command
+    repo.write(PROJECT, json.dumps(settings))
+    done = repo.gitgates("doctor", "--prove")
+    assert done.returncode == 1
+    said = done.stdout.decode()
+    assert f"problem  {PROJECT}: runs `{command}` at Stop, where install-hooks writes" in said
+    assert what in said
+
+
+def test_what_the_settings_switch_off_is_not_proved(repo: Repo) -> None:
     install(repo, STOP, "--agent", "claude")
     repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
-    ((severity, where, _what),) = prove(repo)
-    assert (severity, where) == ("problem", PROJECT)
+    assert [one[:2] for one in prove(repo)] == [("note", PROJECT)]
 
 
 def test_of_two_settings_the_local_ones_count_more(repo: Repo) -> None:
@@ -219,7 +305,7 @@ def test_of_two_settings_the_local_ones_count_more(repo: Repo) -> None:
     settings = json.loads((repo.path / PROJECT).read_text())
     repo.write(PROJECT, json.dumps({**settings, "env": {"GITGATES": "1"}}))
     repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
-    assert [one[0] for one in prove(repo)] == ["problem"]
+    assert [one[0] for one in prove(repo)] == ["note"]
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from itertools import product
 from shlex import quote
 
 from gitgates import environ
-from gitgates.doctor.attempt import Attempt, attempt
 from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.reviewer import check_reviewer
-from gitgates.engine.environment import without_git
 from gitgates.hosts.claude_matcher import lets_through, samples
 from gitgates.install import agents
 from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries
 from gitgates.policies.needs import needs
+from gitgates.system.spawn import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,13 +28,11 @@ if TYPE_CHECKING:
 _INSTALL = "gitgates install-hooks --agent claude"
 _ENABLE = "take `disableAllHooks` out of it"
 _MATCHED = (*TOOL_EVENTS, *AGENT_EVENTS)
-# A payload as the client sends it; there is nothing to check where it comes from.
-_PAYLOAD = {
-    "session_id": "gitgates-doctor",
-    "transcript_path": "",
-    "hook_event_name": "SessionStart",
-    "source": "startup",
-}
+# The beginnings of names by which other code is loaded, or another program or repository is found.
+_HARMFUL = (
+    *("BASH_ENV", "DYLD_", "LD_", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONWARNINGS"),
+    *("GIT_CONFIG", "GIT_DIR", "GIT_EXEC_PATH", "GIT_INDEX_FILE", "GIT_OBJECT", "GIT_WORK_TREE"),
+)
 
 
 def check_agents(
@@ -51,7 +46,7 @@ def check_agents(
     if not wanted and not ours and not misplaced:
         return []
     said = _disabled(found) + [finding for source in found for finding in _switches(source)]
-    said += _set_off(found)
+    said += _set_off(found) + (_environment(found, env) if ours else [])
     said += misplaced
     if wanted or config is None:
         said += _missing(wanted, found)
@@ -61,10 +56,10 @@ def check_agents(
     said += check_reviewer(config, roots, env, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
-        alive = _alive(source, environment(found, env))
-        if not alive and source.where not in trouble:
-            alive = [_finding(source, "our hooks are there, and alive")._replace(severity="ok")]
-        said += alive
+        program = _program(source, env)
+        if not program and source.where not in trouble:
+            program = [_finding(source, "our hooks are there")._replace(severity="ok")]
+        said += program
     return said
 
 
@@ -118,15 +113,9 @@ def _get(table: object, name: str) -> object:
 def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> list[Finding]:
     """Find events that nothing of ours hears of."""
     heard = {one.event for source in found for one in source.heard}
-    custom = {event: source for source in found for event in source.custom}
+    custom = {event: (source, command) for source in found for event, command in source.custom}
     missing = [one.event for one in wanted if one.event not in heard]
-    said = [
-        _finding(
-            custom[event], f"a hook of your own at {event} speaks of gitgates: not looked into"
-        )._replace(severity="note")
-        for event in missing
-        if event in custom
-    ]
+    said = [_custom(event, *custom[event]) for event in missing if event in custom]
     missing = [event for event in missing if event not in custom]
     if not missing:
         return said
@@ -141,6 +130,44 @@ def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> list[Finding]:
         return [*said, Finding("problem", "agent", where, what, _INSTALL)]
     what = f"does not call us at {', '.join(missing)}"
     return [*said, _finding(writable[0], what, writable[0].install)]
+
+
+def _custom(event: str, source: Source, command: str) -> Finding:
+    """Compare a command that install-hooks would not write with the one that it would."""
+    _before, ours, after = command.partition(BARE)
+    if ours and not after.strip():
+        what = f"a hook of your own at {event} speaks of gitgates: not looked into"
+        return _finding(source, what)._replace(severity="note")
+    what = f"runs `{command}` at {event}, where install-hooks writes `{BARE}`"
+    if ours:
+        what += f": `{after.strip()}` may hide what it answers"
+    return _finding(source, what, f"take that hook out, then: {source.install}")
+
+
+def _environment(found: list[Source], env: Mapping[str, str]) -> list[Finding]:
+    """Find what the `env` of the settings puts in our program's way; nothing is started with it."""
+    theirs, said = environment(found, {}), []
+    for source in found:
+        table = source.settings.get("env")
+        mine = [name for name, value in theirs.items() if str(_get(table, name)) == value]
+        harmful = sorted(name for name in mine if name.startswith(_HARMFUL))
+        if harmful:
+            what = f"its `env` sets {', '.join(harmful)}: other code may run instead of our hooks"
+            one = _finding(source, what, f"take {', '.join(harmful)} out of its `env`")
+            # Many projects set it for their own tests.
+            said.append(one._replace(severity="note") if harmful == ["PYTHONPATH"] else one)
+        if "PATH" in mine and (what := _path_trouble(theirs["PATH"], env)):
+            said.append(_finding(source, f"its `env` sets PATH, {what}", "take PATH out of it"))
+    return said
+
+
+def _path_trouble(path: str, env: Mapping[str, str]) -> str:
+    try:
+        program = which("gitgates", path)
+    except OSError:
+        return "in which there is no `gitgates`"
+    known = agents.is_known(program, env)
+    return "" if known else f"in which `gitgates` is {program}, not this one"
 
 
 def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> list[Finding]:
@@ -240,33 +267,20 @@ def _above(name: str) -> list[str]:
     return [folder for folder in found if os.path.basename(folder) != agents.FOLDER]
 
 
-def _alive(source: Source, env: Mapping[str, str]) -> list[Finding]:
-    """Start each command with a payload about a folder where nothing is to be checked."""
+def _program(source: Source, env: Mapping[str, str]) -> list[Finding]:
+    """Find what is wrong with the programs that our hooks start; nothing is started."""
     found = []
     for command in dict.fromkeys(one.command for one in source.heard):
-        with tempfile.TemporaryDirectory(prefix="gitgates-doctor-") as scratch_abs:
-            folder_abs = os.path.join(scratch_abs, "nothing")
-            os.mkdir(folder_abs)
-            payload = json.dumps({**_PAYLOAD, "cwd": folder_abs}).encode()
-            env_there = {**without_git(env), "CLAUDE_PROJECT_DIR": folder_abs}
-            said = attempt(Attempt(command, folder_abs, env_there, scratch_abs, payload))
-        trouble = said.trouble or _wrong_answer(said.exit_status, said.stdout)
-        remark = agents.start("project", env).remark if command == BARE else ""
-        if trouble:
-            why = f": {said.last_line}" if said.last_line else ""
-            mend = remark.partition("\n  ")[2] or source.install
-            found.append(_finding(source, f"`{command}` does not answer: {trouble}{why}", mend))
-        elif remark:
+        program = agents.program_of(command)
+        if program is None:
+            remark = agents.start("project", env).remark
             what, _, mend = remark.partition("\n  ")
-            found.append(_finding(source, what, mend)._replace(severity="note"))
+            missing = [_finding(source, what, mend)] if remark else []
+            in_path = agents.is_in_path(env)
+            found += [one._replace(severity="note") if in_path else one for one in missing]
+        elif not os.access(program, os.X_OK):
+            found.append(_finding(source, f"its program {program} is gone", source.install))
+        elif not agents.is_known(program, env):
+            what = f"its program {program} is not the gitgates of this machine"
+            found.append(_finding(source, what, source.install))
     return found
-
-
-def _wrong_answer(exit_status: int | None, stdout: bytes) -> str:
-    if exit_status:
-        return f"exit status {exit_status}"
-    try:
-        answer = json.loads(stdout) if stdout.strip() else {}
-    except ValueError:
-        answer = None
-    return "" if isinstance(answer, dict) else "what it prints is no JSON object"

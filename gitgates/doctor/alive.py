@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 
+import gitgates
 from gitgates import __version__
 from gitgates.doctor.finding import Finding
 from gitgates.system.call import call
@@ -14,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.hookfile import HookFile
+    from gitgates.system.roots import Roots
 
 _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
 _MEND = "gitgates install-hooks"
 
 
-def check_shim(file: HookFile, where: str, env: Mapping[str, str]) -> Finding:
+def check_shim(file: HookFile, where: str, env: Mapping[str, str], roots: Roots) -> Finding:
     """Return what there is to say of one shim of ours. A shim that falls back is not alive."""
     fine = Finding(severity="ok", check="shim", where=where, what="installed, and alive")
     wrong = fine._replace(severity="problem", mend=_MEND)
@@ -32,6 +35,9 @@ def check_shim(file: HookFile, where: str, env: Mapping[str, str]) -> Finding:
         return wrong._replace(what=f"its interpreter is gone: {file.python or 'none is named'}")
     if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
         return wrong._replace(what=f"gitgates is gone from {file.home or 'its home'}")
+    if not may_start(file, roots):
+        what = f"names {file.python}, and a file of the repository is not believed: not looked into"
+        return wrong._replace(severity="note", what=what)
     version, trouble = _ask_version(file, env)
     if trouble:
         return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
@@ -41,6 +47,18 @@ def check_shim(file: HookFile, where: str, env: Mapping[str, str]) -> Finding:
     if not file.current:
         return noted._replace(what="is not as this version of gitgates writes it")
     return fine
+
+
+def may_start(file: HookFile, roots: Roots) -> bool:
+    """Tell whether a shim may be started: one that may have been cloned only as we write it."""
+    folder_abs = os.path.realpath(os.path.dirname(file.path_abs)) + os.sep
+    inside = [
+        folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
+        for place_abs in (roots.root_abs, roots.common_dir_abs)
+    ]
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
+    is_this_one = file.current and (file.python, file.home) == (sys.executable, ours)
+    return is_this_one or inside != [True, False]
 
 
 def _ask_version(file: HookFile, env: Mapping[str, str]) -> tuple[str, str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from difflib import get_close_matches
 
 import gitgates
 from gitgates.errors import GitgatesError
 from gitgates.install import agents, own_file
-from gitgates.install.claude import BARE, PLUGIN, is_ours, parse_settings
+from gitgates.install.claude import ARGUMENTS, BARE, PLUGIN, is_ours, parse_settings
 from gitgates.install.json_text import plain
 from gitgates.record import Record
 
@@ -50,7 +51,7 @@ class Source(Record):
     where: str
     broken: str = ""  # why it cannot be read
     heard: tuple[Heard, ...] = ()
-    custom: tuple[str, ...] = ()  # events with a hook of somebody's own that speaks of us
+    custom: tuple[tuple[str, str], ...] = ()  # event and command of others that speak of us
     settings: Mapping[str, Any] = {}
 
     @property
@@ -105,9 +106,9 @@ def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
     return source._replace(
         heard=tuple(_heard(event, group, one) for event, group, one in hooks if _calls_us(one)),
         custom=tuple(
-            event
+            (event, command)
             for event, _group, one in hooks
-            if not _calls_us(one) and "gitgates" in f"{one.get('command')} {one.get('args')}"
+            if not _calls_us(one) and _speaks_of_us(command := _command_line(one))
         ),
         settings=settings,
     )
@@ -160,6 +161,23 @@ def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict
             for one in handlers if isinstance(handlers, list) else ():
                 if isinstance(one, dict):
                     yield event, group, one
+
+
+def _command_line(handler: dict[str, Any]) -> str:
+    """Return the command of a hook with its arguments, which may be a list of their own."""
+    args = handler.get("args")
+    words = [handler.get("command"), *(args if isinstance(args, list) else ())]
+    return " ".join(word for word in words if isinstance(word, str))
+
+
+def _speaks_of_us(command: str) -> bool:
+    """Tell whether a command names us, rightly or misspelt."""
+    program = os.path.basename(command.partition(" ")[0])
+    return (
+        "gitgates" in command
+        or ARGUMENTS[0] in command
+        or bool(get_close_matches(program, ("gitgates",), cutoff=0.8))
+    )
 
 
 def _calls_us(handler: dict[str, Any]) -> bool:

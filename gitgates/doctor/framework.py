@@ -24,6 +24,7 @@ class Framework(Record):
     broken: str = ""  # why it cannot be read
     ids: tuple[str, ...] = ()  # of all its hooks, aliases included
     our_stages: tuple[str, ...] = ()
+    strange: tuple[str, ...] = ()  # entries of ours that install-hooks would not write
     install_types: tuple[str, ...] = ("pre-commit",)  # what a bare `pre-commit install` installs
 
 
@@ -46,24 +47,9 @@ def read(root_abs: str) -> Framework:
         exists=True,
         ids=tuple(str(hook[key]) for hook in hooks for key in ("id", "alias") if hook.get(key)),
         our_stages=tuple(dict.fromkeys(stage for hook in hooks for stage in _stages(hook))),
+        strange=tuple(entry for hook in hooks if (entry := _strange_entry(hook))),
         install_types=tuple(map(str, types)) if isinstance(types, list) else ("pre-commit",),
     )
-
-
-def ours_alone(root_abs: str) -> str:
-    """Return the settings with none but our hooks, which stay as they are written.
-
-    There has to be one of ours.
-    """
-    import yaml  # comes with pre-commit
-
-    with open(os.path.join(root_abs, FILE), encoding="utf-8") as file:
-        document = yaml.safe_load(file)
-    repos = []
-    for repo in document["repos"]:
-        hooks = [hook for hook in _hooks({"repos": [repo]}) if list(_stages(hook))]
-        repos += [{**repo, "hooks": hooks}] if hooks else []
-    return str(yaml.safe_dump({"repos": repos}))
 
 
 def _hooks(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -82,3 +68,10 @@ def _stages(hook: dict[str, Any]) -> Iterator[str]:
     point = HOOK_POINTS.get(stage)
     if point is not None and point.framework:
         yield stage
+
+
+def _strange_entry(hook: dict[str, Any]) -> str:
+    """Return the entry of a hook of ours where it is another than install-hooks would write."""
+    entry = str(hook.get("entry", ""))
+    usual = [f"{_ENTRY}{stage}" for stage in _stages(hook)]
+    return entry if usual and entry and entry not in usual else ""

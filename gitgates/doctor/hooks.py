@@ -69,7 +69,7 @@ def check_hook(look_: Look) -> list[Finding]:
             wants = manager and manager not in FRAMEWORK
             return [look_.finding(what, next_command(manager, (look_.hook,)) if wants else "")]
         case "shim":
-            alive = check_shim(look_.file, look_.where, look_.env)
+            alive = check_shim(look_.file, look_.where, look_.env, look_.place.roots)
             if alive.mend.startswith("gitgates"):
                 alive = alive._replace(mend=look_.finding("", alive.mend).mend)
             return [alive, *_twice(look_, kept_by_us(look_.file))]
@@ -95,7 +95,7 @@ def _manager(look_: Look) -> list[Finding]:
     if serves and not file.executable:
         return [look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(file.path_abs)}")]
     if beside.kind == "shim" and manager.runs_kept:
-        alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env)
+        alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env, look_.place.roots)
         what = f"is {manager.name}'s, installed over ours: it runs {look_.hook}{manager.kept} first"
         join = look_.finding("", f"{_INSTALL} --via {manager.name}").mend
         told = look_.note(what, "" if serves else join)

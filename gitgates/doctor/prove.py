@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 
+from gitgates.doctor.alive import may_start
 from gitgates.doctor.finding import Finding
-from gitgates.doctor.framework import FILE, ours_alone
+from gitgates.doctor.framework import FILE
 from gitgates.doctor.framework import read as read_framework
 from gitgates.doctor.hooks import look_at
 from gitgates.doctor.prove_agents import prove_agents
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
+from gitgates.install import block
 from gitgates.install.hookspath import hooks_folder
 from gitgates.install.managers import FRAMEWORK
 from gitgates.system.git import Git
@@ -57,10 +59,11 @@ def _git(folder_abs: str, roots: Roots, env: Mapping[str, str]) -> list[Finding]
     framework = read_framework(roots.root_abs)
     files = {hook: look_at(folder_abs, hook) for hook in _PROVABLE}
     found = []
-    shim = next((hook for hook, file in files.items() if file.kind == "shim"), "")
+    shims = {hook: file for hook, file in files.items() if file.kind == "shim"}
+    shim = next((hook for hook, file in shims.items() if may_start(file, roots)), "")
     if shim:
         found.append(_try(files[shim].path_abs, shim, roots, env))
-    kept = [hook for hook, file in files.items() if file.kind == "shim" and _has_kept(file)]
+    kept = [hook for hook, file in shims.items() if may_start(file, roots) and _has_kept(file)]
     found += [_try_kept(files[hook].path_abs, hook, roots, env) for hook in kept]
     served = [
         hook
@@ -69,6 +72,10 @@ def _git(folder_abs: str, roots: Roots, env: Mapping[str, str]) -> list[Finding]
     ]
     if served:
         found.append(_try(files[served[0]].path_abs, served[0], roots, env))
+        what = "was not tried: install-hooks would not write it"
+        for entry in framework.strange:
+            said = Finding("note", "proof", FILE, f"the entry `{entry}` {what}")
+            found.append(said._replace(mend="gitgates install-hooks --pre-commit"))
     return found
 
 
@@ -87,7 +94,7 @@ def _try_kept(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) ->
     if not first.startswith(b"#!") or not names & _SHELLS:
         first = b"#!/bin/sh"
     kept = first + f'\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
-    trouble = _trial(hook_abs, Trial(hook, True, env), roots, kept)
+    trouble = _trial(hook_abs, Trial(hook, True, env), kept)
     where = os.path.relpath(hook_abs, roots.root_abs)
     found = Finding(
         severity="ok",
@@ -108,10 +115,10 @@ def _try(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Find
     proved = f"proved: a {verb} whose gate fails is refused"
     fine = Finding(severity="ok", check="proof", where=where, what=proved)
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
-    trouble = _trial(hook_abs, Trial(hook, True, env), roots)
+    trouble = _trial(hook_abs, Trial(hook, True, env))
     if trouble:
         return wrong._replace(what=f"a {verb} whose gates pass is refused: {trouble}")
-    trouble = _trial(hook_abs, Trial(hook, False, env), roots)
+    trouble = _trial(hook_abs, Trial(hook, False, env))
     if not trouble:
         return wrong._replace(what=f"a {verb} whose gate fails goes through")
     if GATE not in trouble:
@@ -119,7 +126,7 @@ def _try(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Find
     return fine
 
 
-def _trial(hook_abs: str, trial: Trial, roots: Roots, kept: bytes = b"") -> str:
+def _trial(hook_abs: str, trial: Trial, kept: bytes = b"") -> str:
     """Return what git says where it refuses to commit, or to push; nothing where it does not.
 
     `kept` is the hook from before ours; empty: there is none.
@@ -130,8 +137,8 @@ def _trial(hook_abs: str, trial: Trial, roots: Roots, kept: bytes = b"") -> str:
         repo.write(f".git/hooks/{trial.hook}", content, os.stat(hook_abs).st_mode & 0o777)
         if kept:
             repo.write(f".git/hooks/{trial.hook}{SUFFIX}", kept, 0o755)
-        if read_framework(roots.root_abs).our_stages:
-            repo.write(FILE, ours_alone(roots.root_abs))
+        # As we write it: what the repository's own file says could start anything.
+        repo.write(FILE, block.put(None, (trial.hook,)))
         repo.write("work", "done\n")
         done = repo.run(_PUSH if trial.hook == "pre-push" else _COMMIT)
         if done.exit_status == 0:

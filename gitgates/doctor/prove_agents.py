@@ -1,13 +1,14 @@
-"""Show that the hooks in Claude Code's settings block: as they stand there, on its payloads."""
+"""Show that what Claude Code's settings start blocks, on its payloads."""
 
 from __future__ import annotations
 
 import json
 import os
 
-from gitgates.doctor.claude_sources import environment, sources
+from gitgates.doctor.claude_sources import sources
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
+from gitgates.install import agents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,15 +39,15 @@ _PROVABLE: dict[str, dict[str, Any]] = {
 def prove_agents(
     config: Config | None, roots: Roots, env: Mapping[str, str], looked: list[Finding]
 ) -> list[Finding]:
-    """Try the hook of each settings file that has one of ours; return one finding for each.
+    """Try our program at an event of each settings file that starts it; return a finding for each.
 
-    `looked`: what looking has found. A command that blocks proves nothing where the client does not
-    run it, or does not wait for it.
+    It runs in our own environment, not in the `env` of the settings, and a program that is not ours
+    is not started: a repository that was cloned may have brought either. `looked`: what looking has
+    found; a block proves nothing where the client does not run our hook, or does not wait for it.
     """
     found = sources(roots, env)
-    theirs = environment(found, env)
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
-    tried = [_try(source, gated, theirs) for source in found if source.heard]
+    tried = [_try(source, gated, env) for source in found if source.heard]
     if not any(one.check == "agent" and one.severity == "problem" for one in looked):
         return tried
     return [_in_doubt(one) if one.severity == "ok" else one for one in tried]
@@ -69,6 +70,9 @@ def _try(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
         what = "calls us at no event that has gates and can be blocked: nothing to prove"
         return fine._replace(severity="note", what=what)
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
+    program = agents.program_of(heard[event])
+    if program is not None and not agents.is_known(program, env):
+        return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
     passed = _trial(heard[event], Trial(event, True, env))
     failed = _trial(heard[event], Trial(event, False, env))
     if _is_block(passed):

@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from gitgates.errors import StateError
-from gitgates.install.claude import ARGUMENTS, BARE
+from gitgates.install.claude import ARGUMENTS, BARE, PLUGIN
 from gitgates.record import Record
 from gitgates.system.spawn import which
 
@@ -52,19 +52,47 @@ def start(scope: str, env: Mapping[str, str]) -> Start:
     """
     if _find_bare(env):
         return Start(BARE)
-    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "gitgates")
+    beside = _beside()
     is_there = os.access(beside, os.X_OK) and _is_text(beside)
     if scope == "project" or not is_there:
         return Start(BARE, _missing(beside if is_there else ""))
     return Start(shlex.join((beside, *ARGUMENTS)))
 
 
+def program_of(command: str) -> str | None:
+    """Return the program that a command of ours names by its path; None for the bare name."""
+    return None if command in (BARE, PLUGIN) else shlex.split(command)[0]
+
+
+def is_known(program: str, env: Mapping[str, str]) -> bool:
+    """Tell whether a program is this gitgates, or the one that a person's own PATH finds."""
+    known = (_beside(), _find_bare(env), _which(env))
+    return os.path.realpath(program) in {os.path.realpath(one) for one in known if one}
+
+
+def is_in_path(env: Mapping[str, str]) -> bool:
+    """Tell whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
+    return bool(_which(env))
+
+
+def _which(env: Mapping[str, str]) -> str:
+    folders = env.get("PATH", os.defpath).split(os.pathsep)
+    return _search([name for name in folders if os.path.isabs(name)])
+
+
+def _beside() -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "gitgates")
+
+
 def _find_bare(env: Mapping[str, str]) -> str:
     """Return the `gitgates` that a shell finds without any virtual environment's help."""
     folders = env.get("PATH", os.defpath).split(os.pathsep)
-    stable = [name for name in folders if os.path.isabs(name) and not _is_in_venv(name)]
+    return _search([name for name in folders if os.path.isabs(name) and not _is_in_venv(name)])
+
+
+def _search(folders: list[str]) -> str:
     try:
-        return which("gitgates", os.pathsep.join(stable)) if stable else ""
+        return which("gitgates", os.pathsep.join(folders)) if folders else ""
     except OSError:
         return ""
 
