@@ -381,6 +381,20 @@ def test_what_a_shell_may_have_written_is_the_sessions(repo: Repo) -> None:
     assert "`made.py` +60" in reason(agent.stop())
 
 
+@pytest.mark.parametrize(("tool", "kept"), [("", True), ("Edit", False), ("Bash", True)])
+def test_what_a_sub_agent_may_have_written_is_the_sessions(
+    repo: Repo,
+    tool: str,
+    kept: bool,  # noqa: FBT001 - pytest's
+) -> None:
+    agent = begin(repo, REVIEW)
+    agent.pre("Agent", tool_input={"prompt": "do it", "subagent_type": "worker"})
+    if tool:  # one of whose tools no event tells may have used any
+        agent.pre(tool, agent_id="w1", agent_type="worker")
+    repo.write("made.py", LINES)
+    assert (agent.stop().get("decision") == "block") == kept
+
+
 def test_the_transcript_tells_of_tools_that_no_event_told_of(repo: Repo) -> None:
     agent = begin(repo, '[review]\nprefix = ""\n' + REVIEW)
     agent.write("a.py", LINES)

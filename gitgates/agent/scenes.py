@@ -29,8 +29,12 @@ def own_now(place: Place, facts: list[Fact], *, hears_all: bool) -> list[str] | 
 
     None where they may have written any file.
     """
+    payload = place.payload
+    at_work = any(task.kind == "subagent" for task in payload.background)
+    if not hears_all and (payload.agent_id or at_work):
+        return None  # what a sub-agent does is in no transcript of the session
     journals = (facts, elsewhere(place))
-    paths = (place.payload.transcript_abs, place.roots.root_abs)
+    paths = (payload.transcript_abs, place.roots.root_abs)
     return own_since(journals, *paths, hears_all=hears_all)
 
 

@@ -73,7 +73,7 @@ def new_facts(place: Place, key: str) -> list[Fact]:
         }
     ]
     if payload.command:
-        from gitgates.review.authorship import only_shows  # only shells pay for it
+        from gitgates.policies.reviewer import only_shows  # only shells pay for it
 
         facts[0]["shows"] = only_shows(payload.command)
     if payload.event == "PostToolUse" and payload.paths and not payload.failed:

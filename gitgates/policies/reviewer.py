@@ -19,6 +19,11 @@ _READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")
 _SHELLS = ("Bash", "PowerShell")
 # What output may be passed on to, and what shows where one is. None has an option that writes.
 _FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
+# What a blocked agent is told to run, and what shows a change.
+_SHOWING = (
+    *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
+    *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
+)
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
 _HARMLESS = ("2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null", "&>/dev/null")
@@ -67,6 +72,11 @@ def refuse_tool(tool: str, command: str, allowed: tuple[str, ...]) -> str:
             "written, nothing in the background. Put text with such signs into single quotes."
         )
     return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
+
+
+def only_shows(command: str) -> bool:
+    """Tell whether a line for the shell changes no file."""
+    return bool(command.strip()) and not refuse_tool(_SHELLS[0], command, _SHOWING)
 
 
 def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:

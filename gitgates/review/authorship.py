@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.policies.reviewer import only_shows
 from gitgates.policies.reviews import Quiet
 from gitgates.policies.tools import AGENTS, READING, SHELLS, WRITING
 from gitgates.review.transcript import Unread, calls_since
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 
 _POINTS = ("snapshot", "rest")
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse")
-# What a blocked agent is told to run, and what only shows something.
-_SHOWING = (
-    *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
-    *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
-)
 
 
 def own_since(
@@ -44,7 +40,9 @@ def own_since(
         return None
     since += [fact for facts in journals[1:] for fact in facts if _stamp(fact) > _stamp(point)]
     events = [fact for fact in since if fact.get("event") in _TOOL_EVENTS]
-    quiet = (*READING, *WRITING, *(AGENTS if hears_all else ()))
+    # What a sub-agent does is in no transcript of the session, and not every client tells of it.
+    tells = hears_all and any(fact.get("agent") for fact in events)
+    quiet = (*READING, *WRITING, *(AGENTS if tells else ()))
     if any(fact.get("tool") not in quiet and fact.get("shows") is not True for fact in events):
         return None
     own = {str(fact["path"]) for fact in since if fact.get("what") == "wrote" and "path" in fact}
@@ -65,13 +63,6 @@ def with_open_span(evidence: Evidence, own: list[str] | None, now: Point) -> Evi
         began=point.stamp, ended=time.time(), before=point.tree, after=now.tree, own=tuple(own)
     )
     return evidence._replace(quiet=(*evidence.quiet, span))
-
-
-def only_shows(command: str) -> bool:
-    """Tell whether a line for the shell changes no file."""
-    from gitgates.policies.reviewer import refuse_tool  # only where a shell is used
-
-    return bool(command.strip()) and not refuse_tool("Bash", command, _SHOWING)
 
 
 def _since_last(facts: Sequence[Fact]) -> tuple[Fact | None, list[Fact]]:
