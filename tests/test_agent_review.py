@@ -395,6 +395,17 @@ def test_what_a_sub_agent_may_have_written_is_the_sessions(
     assert (agent.stop().get("decision") == "block") == kept
 
 
+def test_what_a_shell_in_the_background_may_have_written_is_the_sessions(repo: Repo) -> None:
+    agent = begin(repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\n')
+    agent.pre("Bash", tool_input={"command": "make &"})
+    edited(agent, "bad", "")
+    task = {"type": "shell", "status": "running"}
+    reason(agent.stop(background_tasks=[task]))
+    (repo.path / "bad").unlink()
+    repo.write("made.py", LINES)
+    assert "`made.py` +60" in reason(agent.stop(again=True))
+
+
 def test_the_transcript_tells_of_tools_that_no_event_told_of(repo: Repo) -> None:
     agent = begin(repo, '[review]\nprefix = ""\n' + REVIEW)
     agent.write("a.py", LINES)

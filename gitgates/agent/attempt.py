@@ -206,8 +206,8 @@ class Attempt:
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         return (
             f"These files were changed by somebody else meanwhile: {', '.join(named[:_MOST_NAMED])}"
-            f"{more}. Where a failure comes from there, leave it, and name the file in the reason "
-            "of: gitgates cannot-fix"
+            f"{more}. A failure that comes from there is theirs to mend: say so with `gitgates "
+            "cannot-fix`, and name the file."
         )
 
     def _could_not_run(self, why: str) -> Led:

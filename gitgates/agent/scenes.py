@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.policies.reviews import Evidence
     from gitgates.policies.session import Fact
-    from gitgates.types import Review
+    from gitgates.types import Payload, Review
 
 
 def evidence_of(place: Place, facts: list[Fact]) -> Evidence:
     """Return what is known of the session's reviews, those in its other worktrees included."""
     return fold(facts).joined(fold(elsewhere(place)))
+
+
+def is_shell_running(payload: Payload) -> bool:
+    """Tell whether something runs in the background that may write any file."""
+    return any(one.status == "running" and one.kind != "subagent" for one in payload.background)
 
 
 def own_now(place: Place, facts: list[Fact], *, hears_all: bool) -> list[str] | None:
@@ -30,8 +35,10 @@ def own_now(place: Place, facts: list[Fact], *, hears_all: bool) -> list[str] | 
     None where they may have written any file.
     """
     payload = place.payload
-    at_work = any(task.kind == "subagent" for task in payload.background)
-    if not hears_all and (payload.agent_id or at_work):
+    if is_shell_running(payload):
+        return None
+    has_agents = any(task.kind == "subagent" for task in payload.background)
+    if not hears_all and (payload.agent_id or has_agents):
         return None  # what a sub-agent does is in no transcript of the session
     journals = (facts, elsewhere(place))
     paths = (payload.transcript_abs, place.roots.root_abs)

@@ -52,14 +52,16 @@ def answer_stop(
 
 def _note_turn(place: Place, config: Config, now: Snapshot) -> None:
     """Note what is there at the end of a turn, and which files of it are the session's own."""
-    from gitgates.agent.scenes import own_now  # who wants no reviews need not load it
+    from gitgates.agent.scenes import is_shell_running, own_now  # most want no reviews
     from gitgates.policies.needs import hears_all
     from gitgates.system.transcript import length_of
 
     if now.tree:
         own = own_now(place, place.journal.read(), hears_all=hears_all(config))
         fact = {"what": "snapshot", "tree": now.tree, "head": now.head, "own": own}
-        place.journal.append(fact | {"transcript": length_of(place.payload.transcript_abs)})
+        length = length_of(place.payload.transcript_abs)
+        running = is_shell_running(place.payload)
+        place.journal.append(fact | {"transcript": length, "running": running})
 
 
 def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:

@@ -2,9 +2,10 @@
 
 Facts (`what`), beside those of policies/session.py:
 
-- `snapshot`: tree, head, note, own. The first one with a tree is where the session began, or what
-  stands in for it: then the note says so. `own` are the files that its tools wrote since the one
-  before, where they can have written no others.
+- `snapshot`: tree, head, note, own, transcript, running. The first one with a tree is where the
+  session began, or what stands in for it: then the note says so. `own` are the files that its tools
+  wrote since the one before, where they can have written no others. The rest is for
+  review/authorship.py: how long the transcript was, and whether a shell ran in the background.
 - `prompt`: text, transcript. What the person asked for, word for word; the host's transcript.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.

@@ -36,7 +36,7 @@ def own_since(
     the session, that of this worktree first; `hears_all` tells whether events tell of all tools.
     """
     point, since = _since_last(journals[0])
-    if point is None:
+    if point is None or point.get("running"):
         return None
     since += [fact for facts in journals[1:] for fact in facts if _stamp(fact) > _stamp(point)]
     events = [fact for fact in since if fact.get("event") in _TOOL_EVENTS]
