@@ -9,6 +9,8 @@ import errno
 import os
 import stat
 
+_LONGEST_BYTES = 16 << 20
+
 
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
     """Open a regular file, or the one that a link leads to; an `opener` for `open`.
@@ -18,13 +20,17 @@ def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
     try:
         fd = os.open(path_abs, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
-        if error.errno in (errno.ENXIO, errno.ELOOP):  # a fifo to write to; a link, with O_NOFOLLOW
+        is_link = error.errno == errno.ELOOP and flags & os.O_NOFOLLOW
+        if is_link or error.errno == errno.ENXIO:  # which a fifo answers that nobody reads
             raise _not_regular(path_abs) from error
         raise
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise _not_regular(path_abs)
-    return fd
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path_abs)
+    raise _not_regular(path_abs)
 
 
 def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
@@ -33,6 +39,26 @@ def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
     Raises: OSError, also where it is no regular file.
     """
     return open_regular(path_abs, flags | os.O_NOFOLLOW, mode)
+
+
+def is_regular(path_abs: str) -> bool:
+    """Tell whether a file of our state folders may be handed to git, which would follow a link."""
+    try:
+        return stat.S_ISREG(os.lstat(path_abs).st_mode)
+    except OSError:
+        return False
+
+
+def read_regular(path_abs: str) -> bytes:
+    """Return the bytes of somebody's settings.
+
+    Raises: OSError, also where it is no regular file, or longer than settings ever are.
+    """
+    with open(path_abs, "rb", opener=open_regular) as file:
+        content = file.read(_LONGEST_BYTES + 1)
+    if len(content) > _LONGEST_BYTES:
+        raise OSError(errno.EFBIG, f"is longer than {_LONGEST_BYTES >> 20} MiB", path_abs)
+    return content
 
 
 def _not_regular(path_abs: str) -> OSError:

@@ -13,6 +13,7 @@ from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.view import choose_view, how_again
 from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, advance
 from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
+from gitgates.files import open_state
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
@@ -372,7 +373,7 @@ class _Run:
         path_abs = f"{self.run_abs}/stdin"
         try:
             os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
-            with open(path_abs, "xb", opener=_private) as file:
+            with open(path_abs, "xb", opener=open_state) as file:
                 file.write(self.plan.event.stdin)
         except OSError as error:
             raise StateError(
@@ -386,10 +387,6 @@ def _watch() -> Watch:
     from gitgates.system.watch import Watch
 
     return Watch()
-
-
-def _private(path_abs: str, flags: int) -> int:
-    return os.open(path_abs, flags, 0o600)
 
 
 def _say_interrupted(number: int, results: Mapping[tuple[str, int], GateResult]) -> str:

@@ -11,6 +11,7 @@ from gitgates.engine.failures import Failure, split
 from gitgates.engine.limits import GATES_OWN_TIME, gates_limit_s
 from gitgates.engine.plan import make_plan
 from gitgates.environ import skipped_gates
+from gitgates.files import open_state
 from gitgates.pipeline import inside, record_skips
 from gitgates.record import Record
 from gitgates.report.feedback import Finding, Situation
@@ -164,7 +165,7 @@ def whole_output(result: GateResult) -> bytes:
     if not (result.dropped_bytes and result.log_abs):
         return result.output
     try:
-        with open(result.log_abs, "rb") as file:
+        with open(result.log_abs, "rb", opener=open_state) as file:
             return file.read(_MOST_READ)
     except OSError:
         return result.output

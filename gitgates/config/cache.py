@@ -12,6 +12,7 @@ import os
 import sys
 
 from gitgates import __version__
+from gitgates.files import open_state
 from gitgates.types import Config, Gate, Hook, Review
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ _KEY = (
 def read(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
     """Return the configuration made from exactly these bytes, if it is there and whole."""
     try:
-        with open(path_abs, "rb", buffering=0) as file:
+        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
             key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
         return _thaw(frozen) if key == _KEY and known == raw else None
     except (OSError, EOFError, ValueError, TypeError, MemoryError):
@@ -44,7 +45,7 @@ def write(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
     temporary = f"{path_abs}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=open_state) as file:
             file.write(marshal.dumps((_KEY, raw, _freeze(config))))
             file.flush()
             os.fsync(file.fileno())

@@ -7,10 +7,10 @@ from; only where they differ does it parse TOML.
 from __future__ import annotations
 
 import os
-import stat
 
 from gitgates.config import cache
 from gitgates.errors import ConfigError
+from gitgates.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,10 +78,8 @@ def read_files(root_abs: str) -> tuple[bytes | None, ...]:
 
 def _read(path_abs: str, name: str) -> bytes | None:
     try:
-        # Without waiting: a pipe in its place would hold every hook up for ever.
-        with open(path_abs, "rb", buffering=0, opener=_open_at_once) as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return file.read()
+        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path_abs):
             hint = f"Mend the link, or remove it: {path_abs}"
@@ -92,11 +90,6 @@ def _read(path_abs: str, name: str) -> bytes | None:
 
         hint = f"Look at it with: ls -ld {quote(path_abs)}"
         raise ConfigError(f"{name}: cannot be read: {error.strerror}", hint) from error
-    raise ConfigError(f"{name}: cannot be read: is no regular file", f"Look at it: {path_abs}")
-
-
-def _open_at_once(path_abs: str, flags: int) -> int:
-    return os.open(path_abs, flags | os.O_NONBLOCK)
 
 
 def _mentions_us(raw: tuple[bytes | None, ...]) -> bool:

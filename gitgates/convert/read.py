@@ -13,6 +13,7 @@ from gitgates.config.parse import parse
 from gitgates.convert import gates_json, quality_gates
 from gitgates.convert.converted import Converted
 from gitgates.errors import UsageError
+from gitgates.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _refuse_problems(name: str, found: Converted) -> None:
 def _text(path: str) -> str:
     name = os.path.basename(path)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             content = file.read(_LONGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error

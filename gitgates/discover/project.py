@@ -6,6 +6,7 @@ import os
 
 from gitgates.discover import sources
 from gitgates.discover.task import Project
+from gitgates.files import open_regular
 
 # No task file is longer; what is, was generated, and is not worth a minute of parsing.
 _LONGEST_BYTES = 1024 * 1024
@@ -76,7 +77,7 @@ def _list(folder_abs: str) -> list[str]:
 
 def _read(path_abs: str) -> str:
     longest = _LONGEST_LOCK_BYTES if path_abs.endswith(".lock") else _LONGEST_BYTES
-    with open(path_abs, "rb") as file:
+    with open(path_abs, "rb", opener=open_regular) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
         raise ValueError(f"it is longer than {longest // 1024} KiB")

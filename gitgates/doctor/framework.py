@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gitgates.files import read_regular
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 
@@ -33,8 +34,7 @@ def read(root_abs: str) -> Framework:
     import yaml  # comes with pre-commit
 
     try:
-        with open(os.path.join(root_abs, FILE), encoding="utf-8") as file:
-            document = yaml.safe_load(file)
+        document = yaml.safe_load(read_regular(os.path.join(root_abs, FILE)))
     except FileNotFoundError:
         return Framework()
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
+from gitgates.files import open_regular
 from gitgates.install.managers import Manager, recognise
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
@@ -59,7 +60,7 @@ def kept_by_manager(file: HookFile) -> HookFile:
 
 def _read(path_abs: str) -> bytes:
     try:
-        with open(path_abs, "rb") as file:
+        with open(path_abs, "rb", opener=open_regular) as file:
             return file.read(_LONGEST_READ)
     except OSError:
         return b""

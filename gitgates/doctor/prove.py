@@ -15,6 +15,7 @@ from gitgates.doctor.framework import read as read_framework
 from gitgates.doctor.hooks import look_at
 from gitgates.doctor.prove_agents import prove_agents
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
+from gitgates.files import open_regular
 from gitgates.install import block
 from gitgates.install.hookspath import hooks_folder
 from gitgates.install.managers import FRAMEWORK
@@ -132,7 +133,7 @@ def _trial(hook_abs: str, trial: Trial, kept: bytes = b"") -> str:
     `kept` is the hook from before ours; empty: there is none.
     """
     with Throwaway(trial) as repo:
-        with open(hook_abs, "rb") as file:
+        with open(hook_abs, "rb", opener=open_regular) as file:
             content = file.read()
         repo.write(f".git/hooks/{trial.hook}", content, os.stat(hook_abs).st_mode & 0o777)
         if kept:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
+from gitgates.files import read_regular
 
 _NEW_MODE = 0o666  # what the umask leaves of it
 
@@ -17,9 +17,7 @@ def read(path_abs: str) -> str | None:
     Raises: ConfigError where it cannot be read, or is no UTF-8.
     """
     try:
-        with open(path_abs, encoding="utf-8", newline="", opener=_at_once) as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return file.read()
+        return read_regular(path_abs).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
@@ -28,15 +26,9 @@ def read(path_abs: str) -> str | None:
             "Save it as UTF-8; it was left alone.",
         ) from error
     except OSError as error:
-        raise ConfigError(
-            f"{path_abs}: cannot be read: {error.strerror}", "Nothing was changed."
-        ) from error
-    raise ConfigError(f"{path_abs}: is no regular file", "Look at it; it was left alone.")
-
-
-def _at_once(path_abs: str, flags: int) -> int:
-    # Without waiting: a pipe in its place would hold us up for ever.
-    return os.open(path_abs, flags | os.O_NONBLOCK)
+        why = error.strerror or str(error)
+        why = why if why.startswith("is ") else f"cannot be read: {why}"
+        raise ConfigError(f"{path_abs}: {why}", "Look at it; it was left alone.") from error
 
 
 def holds(path_abs: str, mark: str) -> bool:
@@ -47,8 +39,7 @@ def holds(path_abs: str, mark: str) -> bool:
 def content(path_abs: str) -> bytes:
     """Return the bytes of a file; none where it cannot be read."""
     try:
-        with open(path_abs, "rb", opener=_at_once) as file:
-            return file.read() or b""
+        return read_regular(path_abs)
     except OSError:
         return b""
 

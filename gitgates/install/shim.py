@@ -7,6 +7,7 @@ import shlex
 import sys
 
 import gitgates
+from gitgates.files import open_regular
 from gitgates.system.kept_hook import BECOME
 
 # The second line of every shim of ours begins so, whatever its version.
@@ -36,7 +37,7 @@ def is_ours(path_abs: str) -> bool:
     if os.path.islink(path_abs) or not os.path.isfile(path_abs):
         return False
     try:
-        with open(path_abs, "rb") as file:
+        with open(path_abs, "rb", opener=open_regular) as file:
             head = file.read(_LONGEST_HEAD)
     except OSError:
         return False

@@ -6,6 +6,7 @@ import os
 
 from gitgates.config import load
 from gitgates.errors import ConfigError
+from gitgates.files import open_regular
 from gitgates.policies.weakening.agents import find_in_agent_settings, read_off
 from gitgates.policies.weakening.find import Finding, Pair, find
 from gitgates.policies.weakening.finding import AGENT_HOOKS, GATE
@@ -156,7 +157,7 @@ def _hooks_off(root_abs: str, place: tuple[Git, str]) -> Iterable[Finding]:
     """Yield that settings of an agent which no snapshot has switch all hooks off."""
     git, now = place
     try:
-        with open(f"{root_abs}/{_LOCAL_SETTINGS}", "rb") as file:
+        with open(f"{root_abs}/{_LOCAL_SETTINGS}", "rb", opener=open_regular) as file:
             content = file.read(_LARGEST)
     except OSError:
         return

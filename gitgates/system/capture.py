@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gitgates.files import open_state
+
 
 class Capture:
     """Takes bytes as they come; keeps at most `limit` of them in memory.
@@ -52,7 +54,7 @@ class Capture:
             if self._log_fd < 0:
                 os.makedirs(os.path.dirname(self.log_abs), mode=0o700, exist_ok=True)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-                self._log_fd = os.open(self.log_abs, flags, 0o600)
+                self._log_fd = open_state(self.log_abs, flags)
             while data:
                 data = data[os.write(self._log_fd, data) :]
         except OSError:

@@ -9,6 +9,7 @@ import fcntl
 import os
 import time
 
+from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system import own_objects, runs
 from gitgates.system.kept import prune_kept
@@ -60,7 +61,7 @@ def collect_if_due(roots: Roots, git: Git, config: Config, now_s: float | None =
         pass
     try:
         # First, so that no other hook does the same meanwhile.
-        with open(stamp_abs, "ab", buffering=0):
+        with open(stamp_abs, "ab", buffering=0, opener=open_state):
             os.utime(stamp_abs, (now, now))
     except OSError:
         return Gone()  # there is no state, or it is not ours to write
@@ -102,7 +103,7 @@ def _remove_unlocked(paths_abs: list[str], before_s: float) -> bool:
     held: list[int] = []
     try:
         for path_abs in paths_abs:
-            held.append(os.open(path_abs, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK))
+            held.append(open_state(path_abs, os.O_RDWR))
             fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         if any(os.fstat(fd).st_mtime > before_s for fd in held):
             return False  # a session has just gone on

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from gitgates.files import open_state
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +129,7 @@ def _copy(source_abs: str, target_abs: str) -> None:
     with open(source_abs, "rb", buffering=0) as source:
         content = source.read()
         times = os.fstat(source.fileno())
-    with open(target_abs, "wb", buffering=0) as target:
+    with open(target_abs, "wb", buffering=0, opener=open_state) as target:
         view = memoryview(content)
         while view:
             view = view[target.write(view) or 0 :]

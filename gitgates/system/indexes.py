@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gitgates.files import open_state
+
 
 def copy_index(source_abs: str, target_abs: str) -> None:
     """Copy an index with its times: git's check for racy files compares with them.
@@ -13,11 +15,7 @@ def copy_index(source_abs: str, target_abs: str) -> None:
     with open(source_abs, "rb", buffering=0) as source:
         content = source.read()
         times = os.fstat(source.fileno())
-    with open(f"{target_abs}.new", "wb", opener=_private) as target:
+    with open(f"{target_abs}.new", "wb", opener=open_state) as target:
         target.write(content)
     os.utime(f"{target_abs}.new", ns=(times.st_atime_ns, times.st_mtime_ns))
     os.rename(f"{target_abs}.new", target_abs)
-
-
-def _private(path_abs: str, flags: int) -> int:
-    return os.open(path_abs, flags, 0o600)

@@ -14,6 +14,8 @@ import os
 import time
 import zlib
 
+from gitgates.files import open_state
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +86,7 @@ def read_lines(path_abs: str) -> bytes:
     Raises: OSError where it cannot be read.
     """
     try:
-        with open(path_abs, "rb", buffering=0) as file:
+        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
             _lock(file.fileno(), fcntl.LOCK_SH)  # else half of what is being written is seen
             return file.read()
     except FileNotFoundError:
@@ -213,10 +215,10 @@ def _lock(fd: int, mode: int) -> bool:
 def _open(path_abs: str) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
     try:
-        return os.open(path_abs, flags, 0o600)
+        return open_state(path_abs, flags)
     except FileNotFoundError:
         folder_abs = os.path.dirname(path_abs)
         # The state folder itself, too: makedirs gives its mode to the last folder alone.
         os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
         os.makedirs(folder_abs, mode=0o700, exist_ok=True)
-        return os.open(path_abs, flags, 0o600)
+        return open_state(path_abs, flags)

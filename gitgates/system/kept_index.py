@@ -11,6 +11,7 @@ import marshal
 import os
 
 from gitgates.errors import GitError
+from gitgates.files import is_regular, open_state
 from gitgates.record import Record
 from gitgates.system.indexes import copy_index
 from gitgates.system.own_objects import storing_env
@@ -81,12 +82,12 @@ class KeptIndex:
     def is_usable(self) -> bool:
         """Tell whether it is whole, and the user's index lists what it did."""
         try:
-            with open(self._facts_abs, "rb", buffering=0) as file:
+            with open(self._facts_abs, "rb", buffering=0, opener=open_state) as file:
                 facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
             version, self._signature, self._listed, flagged, extra, dropped, stored = facts
         except (OSError, ValueError, EOFError, TypeError):
             return False
-        if version != _VERSION or not os.path.exists(self._index_abs):
+        if version != _VERSION or not is_regular(self._index_abs):
             return False
         self.flagged, self.extra, self.dropped = list(flagged), set(extra), set(dropped)
         self.stored = stored
@@ -118,7 +119,7 @@ class KeptIndex:
             *(_VERSION, self._signature, self._listed, self.flagged),
             *(sorted(self.extra), sorted(self.dropped), self.stored),
         )
-        with open(f"{self._facts_abs}.new", "wb", opener=_private) as file:
+        with open(f"{self._facts_abs}.new", "wb", opener=open_state) as file:
             file.write(marshal.dumps(facts))
         os.rename(f"{self._facts_abs}.new", self._facts_abs)
 
@@ -271,7 +272,3 @@ def _is_file(root_abs: str, path: str) -> bool:
     return os.path.realpath(folder) == os.path.join(
         os.path.realpath(root_abs), os.path.dirname(path)
     ).rstrip("/")
-
-
-def _private(path_abs: str, flags: int) -> int:
-    return os.open(path_abs, flags, 0o600)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.files import open_state
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -28,7 +30,7 @@ def record(shared_state_abs: str, what: str, fields: dict[str, object]) -> None:
     line = json.dumps({"v": 1, "time": stamp, "what": what, **fields}).encode() + b"\n"
     os.makedirs(shared_state_abs, mode=0o700, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    fd = os.open(os.path.join(shared_state_abs, LEDGER), flags, 0o600)
+    fd = open_state(os.path.join(shared_state_abs, LEDGER), flags)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         os.write(fd, line)
@@ -42,7 +44,7 @@ def read(shared_state_abs: str) -> list[dict[str, Any]]:
 
     found: list[dict[str, Any]] = []
     try:
-        with open(os.path.join(shared_state_abs, LEDGER), "rb") as file:
+        with open(os.path.join(shared_state_abs, LEDGER), "rb", opener=open_state) as file:
             lines = file.read().splitlines()
     except OSError:
         return found

@@ -11,6 +11,7 @@ import os
 import time
 
 from gitgates.errors import LockError
+from gitgates.files import open_state
 from gitgates.record import Record
 
 WAIT_S = 60.0
@@ -67,7 +68,9 @@ class Lock:
     def holder(self) -> str:
         """Return who took the lock last, for people."""
         try:
-            with open(self._path_abs, encoding="utf-8", errors="replace") as file:
+            with open(
+                self._path_abs, encoding="utf-8", errors="replace", opener=open_state
+            ) as file:
                 return file.read().strip() or "another gitgates run"
         except OSError:
             return "another gitgates run"
@@ -88,7 +91,7 @@ class Lock:
     def _open(self) -> None:
         if self._fd < 0:
             os.makedirs(os.path.dirname(self._path_abs), mode=0o700, exist_ok=True)
-            self._fd = os.open(self._path_abs, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
 
     def _sign(self) -> None:
         text = f"gitgates (process {os.getpid()}) since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"

@@ -12,6 +12,7 @@ import time
 import unicodedata
 
 from gitgates.errors import UsageError
+from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system.message_checks import shown, sound
 from gitgates.system.message_words import Term, hits, terms, words
@@ -111,6 +112,7 @@ def _open(path_abs: str) -> Connection:
     from sqlite3 import connect
     from urllib.parse import quote
 
+    os.close(open_state(path_abs, os.O_RDONLY))  # the library would wait for a fifo
     # It is only ever replaced as a whole: so it needs no lock, and no folder that can be written.
     return connect(f"file:{quote(os.fsencode(path_abs))}?mode=ro&immutable=1", uri=True)
 
@@ -143,7 +145,7 @@ def _read(roots: Roots, places: list[tuple[int, int]]) -> tuple[Message, ...]:
     Raises: ValueError where there is none.
     """
     found: list[Message] = []
-    with open(file_abs(roots), "rb") as file:
+    with open(file_abs(roots), "rb", opener=open_state) as file:
         for start, length in places:
             file.seek(start)
             message = message_at(file.read(length))

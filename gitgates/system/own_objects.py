@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.files import open_state
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -77,7 +79,7 @@ def prune(roots: Roots, now_s: float | None = None, *, at_once: bool = False) ->
         pass
     gone = 0
     try:
-        with open(stamp_abs, "wb"):
+        with open(stamp_abs, "wb", opener=open_state):
             os.utime(stamp_abs, (now, now))
         for folder in os.scandir(_folder(roots)):
             if folder.is_dir(follow_symlinks=False):

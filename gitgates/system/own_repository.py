@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system.indexes import copy_index
 from gitgates.system.own_objects import sources
@@ -134,5 +135,5 @@ def _content(path_abs: str) -> bytes:
 
 
 def _write(path_abs: str, text: bytes) -> None:
-    with open(path_abs, "wb") as file:
+    with open(path_abs, "wb", opener=open_state) as file:
         file.write(text)

@@ -9,6 +9,7 @@ import fcntl
 import os
 import time
 
+from gitgates.files import open_state
 from gitgates.system.moves import sync_folder
 
 RESULT = "result.json"
@@ -35,7 +36,7 @@ class ResultsLock:
     def __enter__(self) -> ResultsLock:
         """Raise OSError where there can be no lock, TimeoutError where somebody holds it long."""
         os.makedirs(os.path.dirname(self._path_abs), mode=0o700, exist_ok=True)
-        self._fd = os.open(self._path_abs, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
         until = time.monotonic() + _WAIT_S
         while True:
             try:
@@ -93,7 +94,7 @@ def mark_open(run_abs: str, *, is_open: bool) -> None:
     """
     path_abs = f"{run_abs}/{OPEN}"
     if is_open:
-        os.close(os.open(path_abs, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.close(open_state(path_abs, os.O_WRONLY | os.O_CREAT))
         os.utime(path_abs)
     else:
         _unlink(path_abs)
@@ -158,7 +159,7 @@ def _copy_log(from_abs: str, to_abs: str) -> None:
         pass
     new_abs = _new_name(to_abs)
     try:
-        source = os.open(from_abs, os.O_RDONLY | os.O_NOFOLLOW)
+        source = open_state(from_abs, os.O_RDONLY)
         with open(source, "rb") as log, open(new_abs, "xb") as copy:
             while data := log.read(_CHUNK):
                 copy.write(data)
@@ -170,7 +171,7 @@ def _copy_log(from_abs: str, to_abs: str) -> None:
 
 def _read(path_abs: str) -> bytes | None:
     try:
-        fd = os.open(path_abs, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = open_state(path_abs, os.O_RDONLY)
     except FileNotFoundError:
         return None
     with open(fd, "rb") as file:

@@ -12,6 +12,7 @@ import os
 import time
 
 from gitgates.errors import LockError, StateError
+from gitgates.files import is_regular, open_state
 
 KEPT_FREE = 4
 KEPT_S = 14 * 24 * 3600.0
@@ -30,8 +31,10 @@ class Slot:
 
     def state(self) -> tuple[object, ...] | None:
         """Return what was said to be in it; None where that is not known."""
+        if not is_regular(self.index_abs):
+            return None
         try:
-            with open(self._state_abs, "rb", buffering=0) as file:
+            with open(self._state_abs, "rb", buffering=0, opener=open_state) as file:
                 found = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
         except (OSError, ValueError, EOFError, TypeError):
             return None
@@ -44,7 +47,7 @@ class Slot:
 
     def end(self, state: tuple[int, str, bytes, tuple[str, ...]]) -> None:
         """Note what is in it now."""
-        with open(f"{self._state_abs}.new", "wb", opener=_private) as file:
+        with open(f"{self._state_abs}.new", "wb", opener=open_state) as file:
             file.write(marshal.dumps(state))
         os.rename(f"{self._state_abs}.new", self._state_abs)
 
@@ -148,7 +151,7 @@ def clear_away(folder_abs: str) -> None:
 
 def _try(base_abs: str) -> Slot | None:
     lock_abs = f"{base_abs}.lock"
-    fd = os.open(lock_abs, os.O_RDWR | os.O_CREAT, 0o600)
+    fd = open_state(lock_abs, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Pruned between the two calls: a lock on a file without a name protects nothing.
@@ -158,7 +161,3 @@ def _try(base_abs: str) -> Slot | None:
         pass
     os.close(fd)
     return None
-
-
-def _private(path_abs: str, flags: int) -> int:
-    return os.open(path_abs, flags, 0o600)

@@ -16,6 +16,7 @@ import os
 import time
 
 from gitgates.errors import GitError, LockError, StateError
+from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system import own_objects
 from gitgates.system.hidden import Hidden, find_hidden, show_saved
@@ -84,7 +85,7 @@ def take(roots: Roots, git: Git) -> Snapshot:
 
 def _lock(roots: Roots) -> int:
     os.makedirs(roots.state_abs, mode=0o700, exist_ok=True)
-    fd = os.open(f"{roots.state_abs}/snapshot.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fd = open_state(f"{roots.state_abs}/snapshot.lock", os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + _WAIT_S
     while True:
         try:

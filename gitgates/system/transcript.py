@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import stat
 
+from gitgates.files import open_regular
+
 _MOST = 64 * 1024 * 1024
 
 
@@ -25,8 +27,7 @@ def read_tail(path_abs: str, since: int, most: int = _MOST) -> bytes | None:
     if length_of(path_abs) < 0:
         return None
     try:
-        # Without waiting: a pipe may have come in its place.
-        fd = os.open(path_abs, os.O_RDONLY | os.O_NONBLOCK)
+        fd = open_regular(path_abs, os.O_RDONLY)
     except OSError:
         return None
     try:
