@@ -25,7 +25,7 @@ gates = ["check", "review"]
 TOKEN = "0123456789abcdef"
 LINES = "".join(f"line = {number}\n" for number in range(64))
 CHANGE = """\
-change:     significant: 64.1 weighted line (threshold 40), 1.1 weighted file (threshold 5)
+change:     significant: 64.1 weighted lines (threshold 40), 1.1 weighted files (threshold 5)
   lines  files  added  removed  path       why
      64      1    +64       -0  a.py       code, weight 1
     0.1    0.1     +1       -0  README.md  documentation, weight 0.1
