@@ -236,6 +236,7 @@ def test_nothing_is_known_of_the_session(repo: Repo) -> None:
     assert [fact["what"] for fact in journal(repo, "unknown.session")] == [
         "event",
         "snapshot",
+        "watched",
         "round",
     ]
 

@@ -330,7 +330,7 @@ def test_mode_off_and_skipped_gates(repo: Repo) -> None:
     assert agent.stop() == {}
     repo.config(REVIEW)
     agent.env["GITGATES_SKIP"] = "review"
-    assert "settings of this gate have changed" in agent.stop()["systemMessage"]
+    assert "gate `review`" in agent.stop()["systemMessage"]
     repo.config("[review]\nrequired = true\n" + REVIEW)
     reason(agent.stop())
 

@@ -192,14 +192,16 @@ def test_settings_that_change_in_the_session_are_told(repo: Repo) -> None:
     agent = changed(repo)
     repo.config("[review]\nmin_lines = 500\n" + REVIEW)
     told = agent.stop()
-    assert "settings of this gate have changed" in told["systemMessage"]
+    since = "since this session began"
+    assert told["systemMessage"] == f"gitgates: changed in the configuration {since}: gate `review`"
     assert agent.stop(again=True) == {}
 
 
 def test_a_gate_that_is_taken_out_in_the_session_is_told(repo: Repo) -> None:
     agent = changed(repo)
     repo.config('[gates.ok]\ncommand = "true"\n[hooks.Stop]\ngates = ["ok"]\n')
-    assert "this gate is off now" in agent.stop()["systemMessage"]
+    gone = "gone from the configuration since this session began: gate `review`"
+    assert gone in agent.stop()["systemMessage"]
     assert agent.stop(again=True) == {}
 
 

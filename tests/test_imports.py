@@ -200,7 +200,7 @@ AGENT_PARTS = {
     *("system.spawn", "system.alarm", "engine.limits"),
 }
 TO_LOOK = {
-    *("agent.stopping", "agent.changed"),
+    *("agent.stopping", "agent.changed", "agent.tampering"),
     *(
         f"system.{name}"
         for name in ("snapshot", "kept_index", "own_objects", "settings", "indexes")

@@ -104,9 +104,10 @@ def _is_somebody_elses(place: Place, facts: list[Fact], base: str, now: str) -> 
     Either it used no tool that may write any file, or the files are as they were when it began.
     """
     from gitgates.agent.scenes import own_now  # cold, as all of this
+    from gitgates.agent.tampering import knows_review
 
     # What the gate `review` hears of is known only from what it has noted.
-    hears_all = any(fact.get("what") == "settings" for fact in facts)
+    hears_all = knows_review(facts)
     own = own_now(place, facts, hears_all=hears_all)
     if own is not None:
         return not set(own).intersection(FILES)

@@ -73,6 +73,10 @@ def _respond(
 
 def _without_repository(payload: Payload, error: GitError) -> Answer:
     """Tell the person, as a session begins, where gates are configured and none can run."""
+    if payload.event == "Stop":
+        from gitgates.agent.tampering import answer_lost  # seldom needed
+
+        return answer_lost(payload, error.message)
     if payload.event != "SessionStart":
         return Answer()
     try:
@@ -133,7 +137,8 @@ def _answer(place: Place) -> Answer:
     end_within(place, least_limit_s(hook) + more_s(config, event))
     try:
         _heal(place)
-        return _answer_configured(place, config, hook)
+        answer = _answer_configured(place, config, hook)
+        return _with_changes(place, config, answer) if event == "Stop" else answer
     except OutOfTime:
         text = f"gitgates: {event} was not checked: that took longer than the host waits"
         note(place, text)
@@ -161,6 +166,17 @@ def _heal(place: Place) -> None:
         catch_up(Site(place.roots, place.git, place.env, place.say))
 
 
+def _with_changes(place: Place, config: Config, answer: Answer) -> Answer:
+    """Add what else has changed in the session that decides what is checked."""
+    if answer.as_before is not None:
+        return answer
+    from gitgates.agent.tampering import tell as tell_changes  # a stop takes a snapshot as it is
+
+    texts = [text for text in (answer.to_person, tell_changes(place, config)) if text]
+    verdict = max(answer.verdict, WARN) if len(texts) > bool(answer.to_person) else answer.verdict
+    return answer._replace(verdict=verdict, to_person="\n".join(texts))
+
+
 def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     known = place.journal.read()
     if place.journal.torn:
@@ -179,6 +195,10 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
             there[0]["own"] = own_now(place, known, hears_all=hears_all(config))
         place.journal.append(*there)
         new += there
+    if not any(fact.get("what") == "watched" for fact in known):
+        from gitgates.agent.tampering import begin  # once in a session
+
+        begin(place, config, [*known, *new])
     session = fold([*known, *new])
     if session.stop and not place.payload.agent_id:
         if ended := end_main_thread(place, session):
@@ -204,20 +224,10 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
 def _watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
     """Return what the gate `review` answers to an event by itself, before any gates run."""
     if not is_review_on(config):
-        return _review_is_gone(place, facts) if place.payload.event == "Stop" else None
+        return None
     from gitgates.agent.watching import watch  # who wants no reviews need not load it
 
     return watch(place, config, facts)
-
-
-def _review_is_gone(place: Place, facts: list[Fact]) -> Answer | None:
-    """Tell the person, once, where the gate `review` was there as the session began."""
-    told = [str(fact.get("digest")) for fact in facts if fact.get("what") == "settings"]
-    if not told or not told[-1]:
-        return None
-    place.journal.append({"what": "settings", "digest": ""})
-    text = "gitgates: review: this gate is off now, and was not when this session began"
-    return Answer(WARN, to_person=text)
 
 
 def _watch_end(place: Place, config: Config, facts: list[Fact]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-
 from gitgates.agent.place import note
 from gitgates.errors import StateError
 from gitgates.policies.reviews import COMPLETE, ISSUES, SKIP
@@ -14,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.policies.asking import Facts
-    from gitgates.policies.reviews import Evidence
-    from gitgates.types import Review
 
 _LONGEST = 500
 
@@ -53,23 +49,6 @@ def passed_text(place: Place, facts: Facts) -> str:
         return ""
     said = _short(message_of(place, holding[0].message))
     return f"gitgates: review: not reviewed; the agent says that none is needed: {said}"
-
-
-def settings_digest(review: Review) -> str:
-    """Return what stands for the settings of the gate."""
-    return f"{zlib.crc32(repr(review).encode('utf-8', 'replace')):08x}"
-
-
-def settings_text(place: Place, review: Review, evidence: Evidence) -> str:
-    """Return what the person is to know where the settings are not those of before; once."""
-    digest = settings_digest(review)
-    if evidence.settings in ("", digest):
-        return ""
-    place.journal.append({"what": "settings", "digest": digest})
-    return (
-        "gitgates: review: the settings of this gate have changed since this session began; what "
-        "they say now was applied"
-    )
 
 
 def record(place: Place, what: str, fields: dict[str, object]) -> None:

@@ -6,6 +6,7 @@ import json
 
 from gitgates.agent.replay import Turns
 from gitgates.agent.scenes import is_strict_here, point_now, scene_of
+from gitgates.agent.tampering import is_another_reviewer, reviewers
 from gitgates.agent.telling import event_key
 from gitgates.engine.limits import least_limit_s
 from gitgates.policies.asking import MOST_SENT_BACK
@@ -68,6 +69,10 @@ def begin(place: Place, config: Config) -> Answer | None:
         if not agent or was_told or not _is_held(place, config, fold(facts)):
             place.journal.append(began)
             return None
+        if is_another_reviewer(
+            facts, reviewers(config.review, place.roots.root_abs, place.env)
+        ):  # even if it is put back before it posts
+            place.journal.append({"what": "reviewer-changed"})
         token, fact = new_token(agent, key)
         place.journal.append(began, fact)
         return Answer(WARN, to_agent=reviewer_task(config.review, token))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.agent.changed import blocks_elsewhere
 from gitgates.agent.marking import marker
 from gitgates.agent.place import is_elsewhere, note
-from gitgates.agent.review_report import message_of, passed_text, record, settings_text
+from gitgates.agent.review_report import message_of, passed_text, record
 from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
 from gitgates.engine.filters import names_agent
 from gitgates.environ import skipped_gates
@@ -126,10 +126,6 @@ class Look:
             most=MOST_BLOCKS,
         )
 
-    def settings_text(self) -> str:
-        """Return what the person is to know of settings that have changed in this session."""
-        return settings_text(self._place, self._config.review, self._evidence)
-
 
 def answer_review(
     place: Place, config: Config, now: Snapshot, known: tuple[Session, Turns, Answer]
@@ -143,8 +139,6 @@ def answer_review(
         look = Look(place, config, now)
         session = session._replace(elsewhere=blocks_elsewhere(place))
         own, fact = look.answer(session)
-        if text := look.settings_text():
-            own = _join(own, Answer(WARN, to_person=text))
     except GitError as error:
         text = f"gitgates: review: nothing was decided, because git cannot compare: {error.message}"
         note(place, text)

@@ -39,12 +39,9 @@ def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
             return _before_tool(place, config, facts)
         case "PostToolUse":
             _after_tool(place, review, facts)
-        case "SessionStart":
-            _note_settings(place, review, facts)
         case "UserPromptSubmit" if is_pseudo_prompt(payload):
             return _ignore_prefix(payload, review)
         case "UserPromptSubmit":
-            _note_settings(place, review, facts)
             return _heed_prompt(place, config, facts)
         case "UserPromptExpansion" if names_agent(review.skills, payload.skill):
             _mark(place, review, facts, ("command", payload.skill))
@@ -113,14 +110,6 @@ def _mark(place: Place, review: Review, facts: list[Fact], told: tuple[str, str]
     from gitgates.agent.marking import mark  # takes a snapshot
 
     mark(place, review, facts, told)
-
-
-def _note_settings(place: Place, review: Review, facts: list[Fact]) -> None:
-    """Keep how the gate is configured as the session begins, so that a change is noticed."""
-    if not any(fact.get("what") == "settings" for fact in facts):
-        from gitgates.agent.review_report import settings_digest
-
-        place.journal.append({"what": "settings", "digest": settings_digest(review)})
 
 
 def _ignore_prefix(payload: Payload, review: Review) -> Answer | None:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import click
 
+from gitgates import environ
+from gitgates.agent.tampering import is_another_reviewer, reviewers
 from gitgates.cli.reviewing import (
     Desk,
     bound_to,
@@ -33,6 +35,10 @@ _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
 _UNSEEN = (
     "no command of the agent that was handed the token was seen to post it. Run `gitgates review "
     "post` as a plain command of its own, not from within a script"
+)
+_ANOTHER = (
+    "the reviewer's file has changed since this session began: only ISSUES counts in it. Tell the "
+    "person, who can start a session anew, or say `gitgates review skip`"
 )
 
 
@@ -184,6 +190,9 @@ def _weigh_token(desk: Desk, posted: Said) -> tuple[Token | None, str]:
         return None, f"it came from the {said_of(caller.agent)}, and the token is another agent's"
     if not caller.is_certain:
         return None, _UNSEEN
+    now = reviewers(desk.config.review, desk.roots.root_abs, environ.read())
+    if posted.decision == COMPLETE and is_another_reviewer(caller.facts[0], now):
+        return None, _ANOTHER
     if found.used and posted.decision == COMPLETE:
         return None, "a decision was posted with this token before: only ISSUES may follow it"
     return found, ""

@@ -11,6 +11,10 @@ import select
 
 from gitgates import environ
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _AGENTS = ("claude",)
 _LONGEST_S = 2.0  # between two pieces of the payload: the host has all of it ready
 _MOST_BYTES = 64 * 1024 * 1024
@@ -20,6 +24,7 @@ def run(args: list[str]) -> int:
     """Answer one event."""
     env = environ.read()
     if environ.is_off(env):
+        _answer_switched_off(env)
         return 0
     if tuple(args[:1]) not in {(name,) for name in _AGENTS}:
         _say(f"`agent-hook` wants the name of an agent: {', '.join(_AGENTS)}")
@@ -37,6 +42,19 @@ def run(args: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         _say(f"a bug of ours, please report it: {error!r}")
     return 0
+
+
+def _answer_switched_off(env: Mapping[str, str]) -> None:
+    """Have the person told where that is new in this session, and gates are required."""
+    try:
+        raw = _read_payload()
+        if b'"Stop"' not in raw:
+            return
+        from gitgates.agent.tampering import answer_switched_off  # the last event of a turn only
+
+        _write(1, answer_switched_off(raw, env, _say))
+    except BaseException as error:  # noqa: BLE001 - it is switched off
+        _say(f"a bug of ours, please report it: {error!r}")
 
 
 def _read_payload() -> bytes:

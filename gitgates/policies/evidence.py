@@ -18,7 +18,6 @@ Facts (`what`), beside those of policies/session.py:
 - `round` with the gates `review`: the gate has decided on a stop.
 - `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
   not there before, somebody else has done.
-- `settings`: digest. How the gate was configured when that was looked at first, or told last.
 - `reported`: message. The person has been told of this decision, or of this skip.
 
 Whatever is not understood is passed over.
@@ -55,7 +54,6 @@ def fold(facts: Iterable[Fact]) -> Evidence:
     state |= {
         "undecided": 0,
         "acted": False,
-        "settings": "",
         "rest": False,
         "event": "",
         "transcript_abs": "",
@@ -123,10 +121,6 @@ def _began(state: Fact, fact: Fact) -> None:
 
 def _rest(state: Fact, fact: Fact) -> None:
     state["rest"], state["point"] = True, _point(fact)
-
-
-def _settings(state: Fact, fact: Fact) -> None:
-    state["settings"] = str(fact["digest"])
 
 
 def _reported(state: Fact, fact: Fact) -> None:
@@ -264,6 +258,5 @@ _TAKE = {
     "command": _command,
     "round": _round,
     "rest": _rest,
-    "settings": _settings,
     "reported": _reported,
 }

@@ -88,7 +88,6 @@ class Evidence(Record):
     quiet: tuple[Quiet, ...] = ()
     point: Point | None = None  # the last snapshot
     acted: bool = False  # a tool was used that may have written
-    settings: str = ""
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
     transcript_abs: str = ""  # of the host, as the last prompt named it
 

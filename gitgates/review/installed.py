@@ -23,8 +23,8 @@ def installed(
     names such a one (`plugin:name`), it is believed.
     """
     home = env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
-    projects = (root_abs, env.get("CLAUDE_PROJECT_DIR", ""))
-    folders = [*(f"{folder}/.claude" for folder in projects if folder), home]
+    projects = dict.fromkeys((root_abs, env.get("CLAUDE_PROJECT_DIR", root_abs)))
+    folders = [*(f"{folder}/.claude" for folder in projects), home]
     plugin = env.get("CLAUDE_PLUGIN_ROOT", "")
     agents = [
         found

@@ -43,10 +43,21 @@ _SETTINGS = (
 )
 
 
+_FACTS = "snapshot.facts"
 _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
 _IGNORED = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
+
+
+def flagged_paths(roots: Roots) -> list[str]:
+    """Return the paths that git was told not to look at when the last snapshot was taken."""
+    try:
+        with open(f"{roots.state_abs}/{_FACTS}", "rb", opener=open_state) as file:
+            facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
+        return list(facts[3]) if facts[0] == _VERSION else []
+    except (OSError, ValueError, EOFError, TypeError, LookupError):
+        return []
 
 
 class Look(Record):
@@ -64,7 +75,7 @@ class KeptIndex:
     def __init__(self, roots: Roots, git: Git) -> None:
         self._users_abs = f"{roots.git_dir_abs}/index"
         self._index_abs = f"{roots.state_abs}/snapshot.index"
-        self._facts_abs = f"{roots.state_abs}/snapshot.facts"
+        self._facts_abs = f"{roots.state_abs}/{_FACTS}"
         self._signature: tuple[int, ...] = ()
         self._listed = b""  # of the user's index: flags, kinds and paths
         self.flagged: list[str] = []  # that git is told not to look at

@@ -1,0 +1,230 @@
+"""Tell the person at a stop what else has changed that decides what is checked. Blocks nothing.
+
+Gates, hooks, and what keeps git from seeing files are read as a session begins, without git, and
+kept as digests in its journal (`watched`). Each stop compares, and tells of each change once.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from gitgates.agent.changed import elsewhere
+from gitgates.agent.place import find_places
+from gitgates.config.load import load
+from gitgates.errors import GitgatesError
+from gitgates.files import open_regular
+from gitgates.hosts.claude import decode, encode
+from gitgates.policies.needs import is_review_on
+from gitgates.system.journal import session_journal
+from gitgates.system.kept_index import flagged_paths
+from gitgates.types import WARN, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from gitgates.agent.place import Place
+    from gitgates.policies.session import Fact
+    from gitgates.types import Config, Payload, Review
+
+_WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
+_BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
+_REVIEW = "gate `review`"
+_DEFINITIONS = ("gate ", "hook ")
+_MOST_READ = 1 << 20  # bytes of a file
+_MOST_NAMED = 5
+_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
+_SINCE = "since this session began"
+
+
+def begin(place: Place, config: Config, facts: list[Fact]) -> None:
+    """Keep what there is as a session begins. `facts`: its journal, with those of this event."""
+    if any(fact.get("what") == _WATCHED for fact in facts):
+        return
+    first = next((str(fact["event"]) for fact in facts if fact.get("what") == "event"), "")
+    place.journal.append({"what": _WATCHED, "found": {_BEGAN: first, **_look(place, config)}})
+
+
+def knows_review(facts: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether the gate `review` was on as the session began. `facts`: of its journal."""
+    return any(f.get("what") == _WATCHED and _REVIEW in f.get("found", ()) for f in facts)
+
+
+def tell(place: Place, config: Config) -> str:
+    """Return what the person is to know, a line each; from now on they do."""
+    facts = [fact for fact in place.journal.read() if fact.get("what") == _WATCHED]
+    if not facts or not isinstance(facts[-1].get("found"), dict):
+        return ""
+    before = {str(name): str(value) for name, value in facts[-1]["found"].items()}
+    now = {_BEGAN: _TOLD, **_look(place, config)}
+    lines = [*_beginning(place, before), *_lines(config, before, now)]
+    if lines:
+        place.journal.append({"what": _WATCHED, "found": now})
+    return "\n".join(f"gitgates: {line}" for line in lines)
+
+
+def answer_switched_off(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> bytes:
+    """Return what the person is told at a stop where GITGATES=0 came after the session began."""
+    try:
+        payload = decode(raw)
+        if payload.event != "Stop":
+            return b""
+        place = find_places(payload, raw, env, say)[0]
+        facts = place.journal.read()
+        config = load(place.roots.root_abs) if facts else None
+        was_told = any(fact.get("what") == "switched-off" for fact in facts)
+        required = _required(config) if config and not was_told else ""
+        if not required:
+            return b""
+        place.journal.append({"what": "switched-off"})
+    except (GitgatesError, OSError, ValueError) as error:
+        say(str(error))
+        return b""
+    text = f"gitgates: GITGATES=0 is set, and was not as this session began: {required} did not run"
+    return encode("Stop", Answer(WARN, to_person=text))
+
+
+def answer_lost(payload: Payload, why: str) -> Answer:
+    """Return what the person is told at a stop where there is no repository any more, once."""
+    folder = payload.cwd_abs
+    while folder not in ("", "/"):
+        journal = session_journal(f"{folder}/.git/gitgates", payload.session)
+        facts = journal.read()
+        if facts and not any(fact.get("what") == "lost" for fact in facts):
+            journal.append({"what": "lost"})
+            return Answer(WARN, to_person=f"gitgates: nothing is checked any more: {why}")
+        folder = os.path.dirname(folder)
+    return Answer()
+
+
+def reviewers(review: Review, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return each file that the reviewer may have, after `reviewer `, with a digest of it."""
+    name = review.reviewer.rpartition(":")[2]
+    files = [f"{folder}/agents/{name}.md" for folder in (f"{root_abs}/.claude", _home(env))]
+    digests = {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}
+    return {path: digest for path, digest in digests.items() if digest}
+
+
+def is_another_reviewer(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
+    """Tell whether the reviewer's files have changed in a session. `facts`: those of its journal.
+
+    `now`: as `reviewers` returns them.
+    """
+    for fact in facts:
+        if fact.get("what") == "reviewer-changed":
+            return True
+        found = fact.get("found")
+        if fact.get("what") == _WATCHED and isinstance(found, dict):
+            then = {name: one for name, one in found.items() if str(name).startswith(_REVIEWER)}
+            if then != now:
+                return True
+    return False
+
+
+def _look(place: Place, config: Config) -> dict[str, str]:
+    """Return what is watched, each with a digest of what it is now; empty: it is not there."""
+    common_abs, root_abs = place.roots.common_dir_abs, place.roots.root_abs
+    found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
+    found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
+    if is_review_on(config):
+        found[_REVIEW] = _digest(repr(config.review).encode())
+    found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
+    files = (f"{common_abs}/config", f"{place.roots.git_dir_abs}/config.worktree")
+    found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
+    found[_FLAGGED] = _digest("\0".join(flagged_paths(place.roots)).encode("utf-8", "replace"))
+    settings = [path for path in _settings(place) if _sets_off(_read(path))]
+    found[_OFF] = ", ".join(settings)
+    return found | reviewers(config.review, root_abs, place.env)
+
+
+def _beginning(place: Place, before: Mapping[str, str]) -> list[str]:
+    first = before.get(_BEGAN, "")
+    if first in ("SessionStart", _TOLD) or elsewhere(place):
+        return []
+    text = f"the first that is known of this session is a {first} event: what was known before "
+    return [f"{text}is deleted, or the hooks were not there; what it did until then may not count"]
+
+
+def _lines(config: Config, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    changed = [name for name in before if name != _BEGAN and now.get(name, "") != before[name]]
+    changed += [name for name in now if name.startswith(_REVIEWER) and name not in before]
+    if not changed:
+        return []
+    from gitgates.clean import plain_line  # most often, nothing has changed
+
+    lines = []
+    if defined := [name for name in changed if name.startswith(_DEFINITIONS)]:
+        gone = [name for name in defined if name not in now]
+        lines += _definitions("changed in", [name for name in defined if name in now])
+        lines += _definitions("gone from", gone)
+    if _EXCLUDE in changed:
+        lines.append(f".git/info/exclude has changed {_SINCE}: no gate sees what it names")
+    if _CORE in changed:
+        said = plain_line(now[_CORE]) or "nothing"
+        lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {said}")
+    if _FLAGGED in changed and now[_FLAGGED]:
+        lines.append(
+            f"git is told {_SINCE} not to look at more files, or others (skip-worktree, "
+            "assume-unchanged); see: git ls-files -v"
+        )
+    if _OFF in changed and now[_OFF] and (required := _required(config)):
+        where = plain_line(now[_OFF])
+        lines.append(f"{where} has set GITGATES=0 {_SINCE}: {required} will not run")
+    for name in changed:
+        if name.startswith(_REVIEWER):
+            path = plain_line(name.removeprefix(_REVIEWER))
+            lines.append(f"{path} has changed {_SINCE}: a COMPLETE of this reviewer does not count")
+    return lines
+
+
+def _definitions(what: str, names: list[str]) -> list[str]:
+    if not names:
+        return []
+    from gitgates.clean import plain_line
+
+    shown = ", ".join(plain_line(name) for name in names[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return [f"{what} the configuration {_SINCE}: {shown}{more}"]
+
+
+def _required(config: Config) -> str:
+    names = [f"`{gate.name}`" for gate in config.gates if gate.required]
+    names += ["`review`"] if config.review.required and is_review_on(config) else []
+    noun = "gates" if len(names) > 1 else "gate"
+    return f"the required {noun} {', '.join(names)}" if names else ""
+
+
+def _settings(place: Place) -> list[str]:
+    own = f"{_home(place.env)}/settings.json"
+    return [*(f"{place.roots.root_abs}/{name}" for name in _SETTINGS), own]
+
+
+def _home(env: Mapping[str, str]) -> str:
+    return env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
+
+
+def _sets_off(settings: bytes) -> bool:
+    value = settings.partition(b'"GITGATES"')[2].lstrip().removeprefix(b":")
+    return value.lstrip(b' \t\r\n"')[:1] == b"0"
+
+
+def _core_settings(path: str) -> str:
+    lines = (b"".join(line.split()) for line in _read(path).splitlines())
+    keys = (b"worktree", b"bare")
+    found = [one for one in lines if one.lower().partition(b"=")[0] in keys]
+    found = [one for one in found if one.lower() != b"bare=false"]
+    return os.fsdecode(b", ".join(found))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb", opener=open_regular) as file:
+            return file.read(_MOST_READ)
+    except OSError:
+        return b""
+
+
+def _digest(content: bytes) -> str:
+    return f"{zlib.crc32(content):08x}" if content else ""
