@@ -30,6 +30,7 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
   typecheck   tox -e typing  (tox.ini: environment typing)
   test        tox -e py  (tox.ini: environment py)
   left out: make lint: what it runs is in the other gates
+  runs twice while its manager is installed: .pre-commit-config.yaml
 """,
         {
             "pre-commit": {"pre-commit": True},
@@ -51,6 +52,7 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
         """\
   pre-commit  The hooks of .pre-commit-config.yaml  (.pre-commit-config.yaml)
   lint        just lint  (justfile: recipe lint)
+  runs twice while its manager is installed: .pre-commit-config.yaml
 """,
         {"pre-commit": {"pre-commit": True, "runner": "prek"}, "lint": {"command": "just lint"}},
         {
@@ -108,6 +110,7 @@ languages: JavaScript or TypeScript
   left out: package.json: lint-staged: !(*.min).css: is not read; make gates of it by hand
   left out: .husky/pre-push: is a script; make gates of it by hand
   left out: pnpm run format: it rewrites files; other gates run before a commit
+  runs twice while its manager is installed: .husky/commit-msg, .husky/pre-commit, package.json
 """,
         {
             "eslint": {
@@ -149,6 +152,7 @@ languages: JavaScript or TypeScript
   check  npm run check  (package.json: simple-git-hooks.pre-commit)
   test   npm test  (package.json: simple-git-hooks.pre-commit)
   lint   npm run lint  (package.json: script lint)
+  runs twice while its manager is installed: package.json
 """,
         {
             "check": {"command": "npm run check"},
@@ -185,6 +189,7 @@ commit-msg:
   message        ./message.sh "$1"  (lefthook.yml: commit-msg: message)
   lint           make lint  (Makefile: target lint)
   left out: lefthook.yml: pre-commit: odd: is not read; make gates of it by hand
+  runs twice while its manager is installed: lefthook.yml
 """,
         {
             "golangci-lint": {
@@ -401,3 +406,22 @@ def test_a_project_gets_what_its_people_would_write(
     assert "".join(lines[: next(i for i, line in enumerate(lines) if "added" in line)]) == said
     assert unusual == gates
     assert {hook: " ".join(keys["gates"]) for hook, keys in written["hooks"].items()} == hooks
+
+
+ODD = "{run: 1, jobs: [3, {group: {jobs: [x]}}], hooks: [1, {id: [2]}], pre-commit: [&&], 1: {}}"
+
+
+@pytest.mark.parametrize("odd", [ODD, "[]", "1", "{repos: 1, jobs: x, commands: {a: {run: x}}}"])
+def test_odd_files_are_no_trouble(
+    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".husky").mkdir()
+    (tmp_path / ".husky/pre-commit").write_text("&&\nnpx lint-staged &&\n\n")
+    (tmp_path / ".github/workflows").mkdir(parents=True)
+    for name in ("lefthook.yml", ".pre-commit-config.yaml", ".lintstagedrc", "Taskfile.yml"):
+        (tmp_path / name).write_text(odd.replace("jobs", "pre-commit") if "hook" in name else odd)
+    (tmp_path / ".github/workflows/a.yml").write_text(f"on: [push, {{a: 1}}]\njobs: {odd}\n")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, ["--dry-run"])
+    assert (done.exit_code, done.exception) == (0, None)

@@ -203,6 +203,10 @@ def _shown(found: Found) -> str:
         command = _short(proposal.task.command or proposal.task.description)
         lines.append(f"  {proposal.name:{width}}  {command}  ({proposal.task.source})")
     lines += [f"  left out: {note}" for note in found.left_out]
+    managed = {one.task.source.partition(":")[0] for one in found.proposals if one.task.hooks}
+    if managed:
+        named = ", ".join(sorted(managed))
+        lines.append(f"  runs twice while its manager is installed: {named}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gitgates.discover.formats import read_yaml, table
+from gitgates.discover.formats import read_yaml, table, tables, texts
 from gitgates.discover.task import BadFile, Project, Task
 from gitgates.discover.tools import resolve
 from gitgates.discover.words import (
@@ -49,13 +49,12 @@ def find(name: str, project: Project) -> list[Task]:
     except BadFile:
         return []  # it is GitHub's to complain
     events = settings.get("on", settings.get(True))  # type: ignore[call-overload]
-    if not _EVENTS & set(events if isinstance(events, list | dict) else [events]):
+    if not _EVENTS & {*texts(events), *table(events)}:
         return []
     tasks = []
     for job in table(settings, "jobs").values():
-        steps = table(job).get("steps")
-        for step in steps if isinstance(steps, list) else ():
-            script = table(step).get("run")
+        for step in tables(table(job).get("steps")):
+            script = step.get("run")
             if not isinstance(script, str) or "working-directory" in step:
                 continue
             found = (_task(line, name, project) for line in lines_of(script))
@@ -78,6 +77,7 @@ def _task(line: str, source: str, project: Project) -> Task | None:
         bare = line[found.end() :] if (found := _BARE.match(line)) else line
         if bare.startswith(first):
             line = bare
+            bare = bare.replace("ruff check", "ruff check --no-fix")  # its settings may say `fix`
             command, missing = resolve(bare, scope, project)
     return Task(
         name=kind,

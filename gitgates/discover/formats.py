@@ -48,6 +48,13 @@ def table(value: object, *path: str) -> dict[str, Any]:
     return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
 
 
+def tables(value: object) -> list[dict[str, Any]]:
+    """Return the tables of a list; all else is left out."""
+    return (
+        [table(item) for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    )
+
+
 def texts(value: object) -> tuple[str, ...]:
     """Return a text, or the texts of a list, as a tuple; all else is left out."""
     items: Iterable[object] = value if isinstance(value, list) else [value]

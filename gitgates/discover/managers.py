@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from gitgates.discover.formats import read_json, read_toml, read_yaml, table, texts
+from gitgates.discover.formats import read_json, read_toml, read_yaml, table, tables, texts
 from gitgates.discover.npm import local_tool
 from gitgates.discover.task import BadFile, Project, Task
 from gitgates.discover.tools import manager_of
@@ -62,6 +62,7 @@ _LINT_STAGED_CALL = re.compile(
 )
 # What these run says more than they do.
 _CALLERS = ("node", "python", "python3", "sh", "bash", "npm", "pnpm", "yarn", "bun", "make", "just")
+_MOST_BRACES = 6  # each makes as many patterns as it has parts
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _EXTGLOB = re.compile(r"([?@])\(([^()]*)\)")
 _PLACE = re.compile(r"""["']?\{(staged_files|push_files|all_files|files|[0-9])\}["']?""")
@@ -85,12 +86,8 @@ def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
     if PRE_COMMIT not in project.texts:
         return []
     settings = _load(project, PRE_COMMIT)
-    repos = settings.get("repos")
-    hooks = [
-        table(hook)
-        for repo in (repos if isinstance(repos, list) else [])
-        for hook in table(repo).get("hooks", ())
-    ]
+    repos = tables(settings.get("repos"))
+    hooks = [hook for repo in repos for hook in tables(repo.get("hooks"))]
     if not hooks or any("gitgates" in str(hook.get("id")) for hook in hooks):
         return []
     default = texts(settings.get("default_stages"))
@@ -143,12 +140,8 @@ def _lefthook(project: Project, notes: list[str]) -> list[Task]:
 
 def _items(value: object) -> Iterator[dict[str, object]]:
     """Yield the commands or jobs of lefthook; a group's jobs inherit what it says of paths."""
-    listed = (
-        value
-        if isinstance(value, list)
-        else [{**table(job), "name": name} for name, job in table(value).items()]
-    )
-    for job in map(table, listed):
+    named = [{**table(job), "name": name} for name, job in table(value).items()]
+    for job in tables(value) or named:
         inner = table(job.get("group")).get("jobs")
         inherited = {key: job[key] for key in ("glob", "exclude", "root", "env") if key in job}
         if inner:
@@ -173,7 +166,8 @@ def _job(job: dict[str, object], where: str, hook: str) -> Task | None:
     keys |= {"files": globs} if globs else {}
     keys |= {"exclude": excludes} if excludes else {}
     keys |= {"working_dir": str(job["root"]).rstrip("/")} if job.get("root") else {}
-    keys |= {"env": table(job["env"])} if job.get("env") else {}
+    env = {name: str(value) for name, value in table(job.get("env")).items()}
+    keys |= {"env": env} if env else {}
     if {"staged_files", "push_files"} & places:
         keys["pass_files"] = True
     if places & set("0123456789"):
@@ -203,7 +197,8 @@ def _node(project: Project, notes: list[str]) -> list[Task]:
         if any(_CONTROL.search(line) for line in lines):
             notes.append(f"{where}: is a script; make gates of it by hand")
             continue
-        for command in (part.strip() for line in lines for part in line.split("&&")):
+        parts = (part.strip() for line in lines for part in line.split("&&"))
+        for command in filter(None, parts):
             if _is_lint_staged(command, project):
                 found += _lint_staged(hook, project, notes)
             else:
@@ -221,21 +216,17 @@ def _is_lint_staged(command: str, project: Project) -> bool:
 def _scripts(project: Project) -> Iterator[tuple[str, str, str]]:
     """Yield hook, where it is written, its shell text."""
     package = _load(project, "package.json")
-    for name in _SIMPLE:
-        for hook, line in _load(project, name).items():
-            yield hook, f"{name}: {hook}", str(line)
-    tables = (
-        ("simple-git-hooks", table(package, "simple-git-hooks")),
-        ("husky.hooks", table(package, "husky", "hooks")),
-        ("gitHooks", table(package, "gitHooks")),
-    )
-    for where, hooks in tables:
-        for hook, line in hooks.items():
-            if hook in HOOKS:
-                yield hook, f"package.json: {where}.{hook}", str(line)
-    for hook in HOOKS:
-        if f"{HUSKY}/{hook}" in project.texts:
-            yield hook, f"{HUSKY}/{hook}", project.texts[f"{HUSKY}/{hook}"]
+    places = [(f"{name}: ", _load(project, name)) for name in _SIMPLE]
+    places += [
+        ("package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
+        ("package.json: husky.hooks.", table(package, "husky", "hooks")),
+        ("package.json: gitHooks.", table(package, "gitHooks")),
+        (f"{HUSKY}/", {hook: project.texts.get(f"{HUSKY}/{hook}") for hook in HOOKS}),
+    ]
+    for where, hooks in places:
+        for hook in HOOKS:
+            if isinstance(script := hooks.get(hook), str):
+                yield hook, f"{where}{hook}", script
 
 
 def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
@@ -268,7 +259,8 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
             options, where = _load(project, name), name
     by_commands: dict[tuple[str, ...], list[str]] = {}
     for glob, value in table(options).items():
-        commands = tuple(one for one in texts(value) if not one.startswith("git add"))
+        given = (one.strip() for one in texts(value))
+        commands = tuple(one for one in given if one and not one.startswith("git add"))
         globs = _expand(_EXTGLOB.sub(_braces, glob.removeprefix("./")))
         if commands and not any(set(one) & set("!()") for one in globs):
             by_commands.setdefault(commands, []).extend(globs)
@@ -299,7 +291,7 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
 
 def spell_program(command: str) -> str:
     """Return a name for a gate that runs a command."""
-    first, *rest = program_of(command).split()
+    first, *rest = program_of(command).split() or ["hook"]
     name = rest[0] if rest and first in _CALLERS else first
     return re.sub(r"[^\w-]+", "-", name.rpartition("/")[2].partition(".")[0]).strip("-") or "hook"
 
@@ -316,8 +308,8 @@ def _local(command: str, project: Project) -> str:
 def _expand(glob: str) -> list[str]:
     """Expand braces: `*.{js,ts}` becomes two patterns."""
     found = _BRACES.search(glob)
-    if not found:
-        return [glob]
+    if not found or glob.count("{") > _MOST_BRACES:
+        return [glob] if glob else []
     ends = [glob[: found.start()] + part + glob[found.end() :] for part in found[1].split(",")]
     return [one for end in ends for one in _expand(end)]
 

@@ -49,7 +49,7 @@ WORDS: tuple[Word, ...] = (
         "typecheck",
         (
             *("typecheck", "type-check", "check-types", "types", "typing", "type", "typechecking"),
-            *("type-checking", "mypy", "pyright", "tsc"),
+            *("type-checking", "types-check", "mypy", "pyright", "tsc"),
         ),
         "Types",
         "3m",
@@ -73,8 +73,8 @@ KINDS: dict[str, frozenset[str]] = {
     kind: _set(programs)
     for kind, programs in {
         "format": "black, ruff format, isort, yapf, autopep8, autoflake, pyupgrade, blacken-docs, "
-        "gofmt, gofumpt, goimports, golangci-lint fmt, cargo fmt, rustfmt, prettier, oxfmt, "
-        "dprint, biome format, deno fmt, clang-format, shfmt, stylua, terraform fmt, mix format",
+        "gofmt, go fmt, gofumpt, goimports, golangci-lint fmt, cargo fmt, rustfmt, prettier, "
+        "oxfmt, dprint, biome format, deno fmt, clang-format, shfmt, stylua, terraform fmt, mix format",
         "lint": "ruff check, flake8, pylint, hatch fmt, codespell, cargo clippy, go vet, "
         "golangci-lint run, staticcheck, eslint, oxlint, xo, standard, biome check, biome lint, "
         "biome ci, deno lint, stylelint, markdownlint, shellcheck, yamllint, rubocop, hadolint, "
@@ -84,7 +84,7 @@ KINDS: dict[str, frozenset[str]] = {
         "test": "pytest, unittest, coverage run, hatch test, tox, nox, cargo test, cargo nextest, "
         "go test, gotestsum, jest, vitest, mocha, ava, c8, nyc, deno test, bun test, ctest, bats, "
         "make check, make test, rspec, dotnet test, mvn test, mvn verify, swift test, mix test, "
-        "meson test, sbt test, phpunit",
+        "meson test, sbt test, cabal test, stack test, phpunit",
     }.items()
 }
 
@@ -116,7 +116,7 @@ _ENDLESS = _set(
 )
 _ENDLESS_OPTION = re.compile(
     r"\s(?:--watch(?:-all|All)?(?!=false)|--ui|--reload|--inspect(?:-brk)?|--open)(?=\s|$)"
-    r"|\btsc (?:.* )?-w\b|\bread -p\b"
+    r"|\btsc (?:.* )?-w\b|\bread -p\b|\bdocker (?:run|exec)\b.* (?:-it|-ti|--tty)\b"
 )
 _LINES = re.compile(r"&&|\|\||[;\n]|(?<!&)&(?!&)")
 _GLUE = re.compile(
@@ -134,8 +134,8 @@ _PREFIX = re.compile(
 # Programs that do different things by their first argument.
 _TWO_WORDS = _set(
     "ruff, ty, pyrefly, coverage, nox, tox, hatch, uv, go, golangci-lint, cargo, biome, npm, "
-    "pnpm, yarn, bun, deno, make, just, task, mise, docker, dotnet, mvn, swift, mix, meson, sbt, "
-    "terraform"
+    "pnpm, yarn, bun, deno, make, just, task, mise, docker, dotnet, cabal, stack, "
+    "mvn, swift, mix, meson, sbt, terraform"
 )
 _TESTS = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, KINDS['test']))})(?![\w-])")
 _INTERPRETERS = _set("node, python, python3, sh, bash, ruby, perl")
