@@ -120,7 +120,8 @@ class _Run:
     def __init__(self, plan: Plan, config: Config, place: tuple[World, Shelter]) -> None:
         self.plan = plan
         self.world, self.shelter = place
-        self.max_output, self.keep_runs = config.max_output_bytes, config.keep_runs
+        self.max_output, self.max_log = config.max_output_bytes, config.max_log_bytes
+        self.keep_runs = config.keep_runs
         self.slots = config.jobs or os.cpu_count() or 1
         self.run_abs = runs.run_of(self.world.logs_abs) or runs.new_run(self.world.roots.state_abs)
         self.logs_abs = self.world.logs_abs or f"{self.run_abs}/logs"
@@ -187,7 +188,7 @@ class _Run:
             return
         commands = list(make_commands(due.step, self.plan.event, self._setting(gate)))
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
-        job = _Job(due, commands, Capture(self.max_output, log_abs))
+        job = _Job(due, commands, Capture(self.max_output, log_abs, self.max_log))
         if gate.writes:
             job.unstaged = unstaged_names(self.world.git)
             job.before = contents(self.world.git, due.step.paths, job.unstaged)

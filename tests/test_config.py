@@ -115,6 +115,7 @@ BAD: list[tuple[str, str, str]] = [
     ("jobs", "true", "got true, expected a whole number, 0 or more"),
     ("jobs", "1.5", "got 1.5, expected a whole number, 0 or more"),
     ("max_output", "0", 'got 0, expected bytes above zero, or "64 KiB", "1 MiB"'),
+    ("max_log", "0", 'got 0, expected bytes above zero, or "64 KiB", "1 MiB"'),
     ("max_output", '"1 TB"', 'got "1 TB", expected bytes above zero, or "64 KiB", "1 MiB"'),
     (
         "max_output",
@@ -232,7 +233,7 @@ def test_bad_value(key: str, value: str, message: str) -> None:
 
 
 HUGE = "1" + "0" * 400
-KNOWN = "jobs, max_output, link, breaker, keep_runs, artifacts_dir, review, gates, hooks"
+KNOWN = "jobs, max_output, max_log, link, breaker, keep_runs, artifacts_dir, review, gates, hooks"
 
 
 @pytest.mark.parametrize("key", ["timeout", "jobs", "max_output"])

@@ -388,6 +388,21 @@ def test_long_output_is_cut_and_its_log_named(repo: Repo) -> None:
     assert oct(log.stat().st_mode)[-3:] == "600"
 
 
+@pytest.mark.parametrize("pieces", ["seq 2000", "for n in $(seq 2000); do echo $n; done"])
+def test_a_log_is_bounded_and_keeps_head_and_tail(repo: Repo, pieces: str) -> None:
+    repo.config(
+        f'max_log = 2001\nmax_output = 100\n[gates.long]\ncommand = "{pieces}; exit 1"\n'
+        "[hooks.manual]\ngates = ['long']\n"
+    )
+    lines = repo.gitgates("run").stdout.decode().splitlines()
+    log = Path(next(line for line in lines if "all of it:" in line).partition(": ")[2])
+    whole = "".join(f"{n}\n" for n in range(1, 2001))
+    left_out = len(whole) - 2000
+    assert log.read_text() == (
+        f"{whole[:1000]}\n[... {left_out} bytes left out ...]\n{whole[-1000:]}"
+    )
+
+
 def test_old_runs_are_pruned(repo: Repo) -> None:
     repo.config("[gates.a]\ncommand = 'echo x'\n[hooks.manual]\ngates = ['a']\n")
     runs = repo.path / ".git/gitgates/runs"

@@ -33,6 +33,7 @@ from gitgates.lifecycle import HOOK_POINTS
 GOOD: dict[str, list[Any]] = {
     "jobs": [0, 4],
     "max_output": [1, 4096, "64 KiB", "1MiB", "10"],
+    "max_log": [1, 4096, "64 KiB", "16 MiB"],
     "description": ["", "a text", "two\nlines"],
     "command": ["true", " ruff check ", ["ruff", "check"], ["printf", ""]],
     "pre-commit": [True, False, ["ruff"], ["ruff", "mypy"]],

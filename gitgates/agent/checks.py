@@ -166,7 +166,7 @@ def whole_output(result: GateResult) -> bytes:
         return result.output
     try:
         with open(result.log_abs, "rb", opener=open_state) as file:
-            return file.read(_MOST_READ)
+            return max(file.read(_MOST_READ), result.output, key=len)  # `max_log` may be small
     except OSError:
         return result.output
 

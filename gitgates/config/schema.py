@@ -33,7 +33,16 @@ TOP_KEYS: tuple[Key, ...] = (
         values.size,
         '"64 KiB"',
         "How much of a gate's output is kept and shown: its head and its tail, half of this each. "
-        "The log file holds all of it.",
+        "The log file holds more of it.",
+        {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]},
+    ),
+    Key(
+        "max_log",
+        "max_log_bytes",
+        values.size,
+        '"16 MiB"',
+        "How much of a gate's output its log file holds: its head and its tail, half of this each; "
+        "between them stands how much was left out.",
         {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]},
     ),
     Key(

@@ -1,4 +1,4 @@
-"""Keep the head and the tail of an output, and all of it in a log file."""
+"""Keep the head and the tail of an output, and more of both in a log file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from gitgates.files import open_state
 
 
 class Capture:
-    """Takes bytes as they come; keeps at most `limit` of them in memory.
+    """Takes bytes as they come; keeps at most `limit` of them in memory, `log_limit` in the log.
 
     The log file is made with the first byte, so that a silent gate leaves no file. Where it cannot
     be written (a full disk), the gate goes on and `log_abs` is empty.
     """
 
-    def __init__(self, limit: int, log_abs: str = "") -> None:
+    def __init__(self, limit: int, log_abs: str = "", log_limit: int = 16 << 20) -> None:
         self.log_abs = log_abs
         self._log_fd = -1
+        self._log_half = max(log_limit // 2, 1)
         self._half = max(limit // 2, 1)
         self._head = bytearray()
         self._tail = bytearray()
@@ -35,6 +36,10 @@ class Capture:
     def close(self) -> None:
         """Close the log file."""
         if self._log_fd >= 0:
+            try:
+                self._straighten_log()
+            except OSError:
+                self.log_abs = ""
             os.close(self._log_fd)
             self._log_fd = -1
         if not self._total:
@@ -44,18 +49,40 @@ class Capture:
         """Return what was kept, its gap marked, and how many bytes were left out."""
         tail = bytes(self._tail[-self._half :])
         dropped = self._total - len(self._head) - len(tail)
-        gap = b"\n[... %d bytes left out ...]\n" % dropped if dropped else b""
-        return bytes(self._head) + gap + tail, dropped
+        return bytes(self._head) + (_gap(dropped) if dropped else b"") + tail, dropped
 
     def _write_log(self, data: bytes) -> None:
+        """Write to the first half of the log, then round and round in the second one."""
         if not self.log_abs:
             return
+        half, total = self._log_half, self._total
         try:
             if self._log_fd < 0:
                 os.makedirs(os.path.dirname(self.log_abs), mode=0o700, exist_ok=True)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                flags = os.O_RDWR | os.O_CREAT
                 self._log_fd = open_state(self.log_abs, flags)
             while data:
-                data = data[os.write(self._log_fd, data) :]
+                at = total if total < half else half + (total - half) % half
+                room = half - at % half
+                written = os.pwrite(self._log_fd, data[:room], at)
+                data, total = data[written:], total + written
         except OSError:
             self.log_abs = ""
+
+    def _straighten_log(self) -> None:
+        """Bring the second half of the log, where it was written over, into its order."""
+        half = self._log_half
+        dropped = self._total - 2 * half
+        if dropped <= 0 or not self.log_abs:
+            return
+        ring = os.pread(self._log_fd, half, half)
+        begin = dropped % half
+        tail = memoryview(_gap(dropped) + ring[begin:] + ring[:begin])
+        at = half
+        while tail:
+            written = os.pwrite(self._log_fd, tail, at)
+            tail, at = tail[written:], at + written
+
+
+def _gap(dropped: int) -> bytes:
+    return b"\n[... %d bytes left out ...]\n" % dropped
