@@ -74,10 +74,10 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
 languages: JavaScript or TypeScript, Rust
   lint  just lint  (justfile: recipe lint)
   test  cargo test --workspace  (Cargo.toml)
-  left out: just test: it does not end by itself (cargo watch --exec '{{ args }}')
-  left out: make check: it does not end by itself (mkdocs serve)
-  left out: npm test: it does not end by itself (jest --watch)
-  left out: npm run check: it does not end by itself (vite dev)
+  left out: just test: it never ends, or wants a terminal (cargo watch --exec '{{ args }}')
+  left out: make check: it never ends, or wants a terminal (mkdocs serve)
+  left out: npm test: it never ends, or wants a terminal (jest --watch)
+  left out: npm run check: it never ends, or wants a terminal (vite dev)
 """,
         {"lint": {"command": "just lint"}, "test": {"command": "cargo test --workspace"}},
         {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},

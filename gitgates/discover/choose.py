@@ -24,6 +24,7 @@ from gitgates.discover.words import (
 from gitgates.record import Record
 
 USUAL = ("pre-commit", "pre-push", "manual")
+_LONGEST = 40  # of a command in a note
 _OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 
@@ -132,7 +133,7 @@ def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
     for task in tasks.all:
         end = next((line for line in tasks.lines(task) if is_endless(line)), "")
         if end and find_word(task.name) and not task.is_private:
-            notes.append(f"{task.command}: it does not end by itself ({end})")
+            notes.append(f"{task.command}: it never ends, or wants a terminal ({_short(end)})")
         if not (end or task.missing or task.is_private):
             usable.append(task)
     names: set[str] = set()
@@ -159,6 +160,11 @@ def _checking(task: Task, usable: list[Task], tasks: Tasks) -> Task:
     runs = set(map(program_of, lines))
     same = (one for one in usable if one.is_ci and program_of(one.body) in runs)
     return next(same, task)
+
+
+def _short(line: str) -> str:
+    words = " ".join(line.split())
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
 def _missing(tasks: list[Task], proposals: list[Proposal]) -> list[str]:

@@ -74,7 +74,7 @@ KINDS: dict[str, frozenset[str]] = {
     for kind, programs in {
         "format": "black, ruff format, isort, yapf, autopep8, autoflake, pyupgrade, blacken-docs, "
         "gofmt, go fmt, gofumpt, goimports, golangci-lint fmt, cargo fmt, rustfmt, prettier, "
-        "oxfmt, dprint, biome format, deno fmt, clang-format, shfmt, stylua, terraform fmt, mix format",
+        "oxfmt, dprint, biome format, deno fmt, clang-format, shfmt, stylua, mix format",
         "lint": "ruff check, flake8, pylint, hatch fmt, codespell, cargo clippy, go vet, "
         "golangci-lint run, staticcheck, eslint, oxlint, xo, standard, biome check, biome lint, "
         "biome ci, deno lint, stylelint, markdownlint, shellcheck, yamllint, rubocop, hadolint, "
