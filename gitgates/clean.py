@@ -124,9 +124,10 @@ def _mapped(text: str, table: dict[int, str]) -> str:
 
 
 def _newlines(text: str) -> str:
-    while "\r\n" in text:
-        text = text.replace("\r\n", "\n")
-    return text
+    if "\r\n" not in text:
+        return text
+    *lines, last = text.split("\n")
+    return "\n".join([*(line.rstrip("\r") for line in lines), last])
 
 
 def _sequences(text: str) -> list[str]:
