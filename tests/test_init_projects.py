@@ -178,15 +178,16 @@ pre-commit:
       skip: [merge]
 commit-msg:
   commands:
-    message:
+    review:
       run: ./message.sh {1}
 """,
-            "Makefile": "lint:\n\tgolangci-lint run\ntest:\n\tgo test ./...\n",
+            "Makefile": "-include mk/more.mk\nlint:\n\tgolangci-lint run\n",
+            "mk/more.mk": "test:\n\tgo test ./...\n",
         },
         """\
   golangci-lint  golangci-lint fmt  (lefthook.yml: pre-commit: golangci-lint fmt {staged_files})
   test           make test  (lefthook.yml: pre-commit: make test)
-  message        ./message.sh "$1"  (lefthook.yml: commit-msg: message)
+  review-gate    ./message.sh "$1"  (lefthook.yml: commit-msg: review)
   lint           make lint  (Makefile: target lint)
   left out: lefthook.yml: pre-commit: odd: is not read; make gates of it by hand
   runs twice while its manager is installed: lefthook.yml
@@ -200,12 +201,12 @@ commit-msg:
                 "restage": True,
             },
             "test": {"command": "make test", "files": ["*.go"]},
-            "message": {"command": './message.sh "$1"', "pass_hook_input": True},
+            "review-gate": {"command": './message.sh "$1"', "pass_hook_input": True},
             "lint": {"command": "make lint"},
         },
         {
             "pre-commit": "golangci-lint test",
-            "commit-msg": "message",
+            "commit-msg": "review-gate",
             "pre-push": "test lint",
             "manual": "test lint",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+from gitgates.config.schema import RESERVED_GATE_NAMES
 from gitgates.discover.task import Task
 from gitgates.discover.words import (
     IMPLIES,
@@ -215,13 +216,20 @@ def _by_manager(task: Task, tasks: Tasks) -> Proposal:
         name = word[0].name if word else known.name
     lines = tasks.lines(task)
     return Proposal(
-        name=re.sub(r"[^\w-]+", "-", name).strip("-"),
+        name=_gate_name(name),
         task=task,
         word=_OTHER,
         writes=False,  # its keys say so
         fast="pre-commit" in task.hooks,
         programs=_programs(lines),
     )
+
+
+def _gate_name(name: str) -> str:
+    """Return a name that a gate may have."""
+    plain = re.sub(r"[^\w-]+", "-", name).strip("-") or "hook"
+    is_taken = plain.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}
+    return f"{plain}-gate" if is_taken else plain
 
 
 def _unique(proposals: list[Proposal]) -> list[Proposal]:

@@ -1,4 +1,4 @@
-"""Targets of make. Source: the GNU make manual, section 4.2; included files are not followed."""
+"""Targets of make. Source: the GNU make manual, 4.2; files included by a pattern are left out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _RULE = re.compile(
     r"(?![ \t]*(?:export[ \t]+|override[ \t]+|private[ \t]+)*[A-Za-z_]\w*[ \t]*(?::{0,3}|\+|\?|!)=)"
     r"(?P<needs>[^;#]*)(?:;(?P<inline>[^#]*))?"
 )
+_INCLUDE = re.compile(r"^[-s]?include[ \t]+([\w./-]+)[ \t]*$", re.MULTILINE)
 _DEFINE = re.compile(r"(?:override[ \t]+|export[ \t]+)*define\b")
 
 
@@ -23,7 +24,8 @@ def find(name: str, project: Project) -> list[Task]:
     bodies: dict[str, list[str]] = {}
     needs: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in _logical_lines(project.texts[name]):
+    read = (name, *(file for file in includes(name, project) if file in project.texts))
+    for line in _logical_lines("\n".join(project.texts[file] for file in read)):
         if line.startswith("\t"):
             for target in current:
                 bodies[target].append(line.strip().lstrip("@-+ "))
@@ -47,6 +49,11 @@ def find(name: str, project: Project) -> list[Task]:
         for target, body in bodies.items()
         if not target.startswith((".", "-"))
     ]
+
+
+def includes(name: str, project: Project) -> tuple[str, ...]:
+    """Return the files that a makefile includes by their names."""
+    return tuple(_INCLUDE.findall(project.texts[name]))
 
 
 def _logical_lines(text: str) -> list[str]:

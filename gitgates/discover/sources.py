@@ -39,7 +39,7 @@ def reads(project: Project) -> tuple[str, ...]:
 def includes(project: Project) -> tuple[str, ...]:
     """Return the files and folders that task files include."""
     found: list[str] = []
-    for runner in (mise, just):
+    for runner in (mise, just, make):
         for name in (name for name in runner.FILES if name in project.texts):
             try:
                 found += runner.includes(name, project)
