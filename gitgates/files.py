@@ -1,4 +1,4 @@
-"""Open a file that others can replace: a regular one only, and without waiting.
+"""Open a file that others can replace: a regular one only, and without waiting; tell of links.
 
 Opening a fifo waits for somebody at its other end, and `/dev/zero` has none.
 """
@@ -63,3 +63,23 @@ def read_regular(path_abs: str) -> bytes:
 
 def _not_regular(path_abs: str) -> OSError:
     return OSError(errno.EINVAL, "is no regular file", path_abs)
+
+
+def link_out(path_abs: str, root_abs: str) -> str:
+    """Return the link by which a path of a repository leaves its files, and where that leads.
+
+    Empty where it stays inside, or begins outside. What git keeps in `.git` is no file of it.
+    """
+    names = os.path.relpath(path_abs, root_abs).split(os.sep)
+    if {"..", ".git"} & set(names):
+        return ""
+    real_abs = os.path.realpath(root_abs)
+    current = os.path.normpath(root_abs)
+    for name in names:
+        current = os.path.join(current, name)
+        target = os.path.realpath(current)
+        is_inside = f"{target}{os.sep}".startswith(f"{real_abs}{os.sep}")
+        is_inside = is_inside and ".git" not in target[len(real_abs) :].split(os.sep)
+        if os.path.islink(current) and not is_inside:
+            return f"{current} is a link to {target}"
+    return ""

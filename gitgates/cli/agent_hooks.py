@@ -13,7 +13,7 @@ from gitgates.cli import agent_files, edits, init
 from gitgates.cli.places import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
-from gitgates.install import agents, claude, claude_md, own_file
+from gitgates.install import agents, claude, claude_md, own_file, review_files
 from gitgates.policies.needs import is_review_on
 from gitgates.record import Record
 from gitgates.types import Config
@@ -52,6 +52,7 @@ def install(roots: Roots, asked: Asked) -> None:
         click.echo(claude.show(wanted, start.command), nl=False)
         agent_files.show_all(files, show)
         return
+    _require_inside(roots, asked, files)
     before = own_file.read(path_abs)
     rules = _with_rules(roots) if asked.claude_md else None
     after = claude.put(before, wanted, start.command, shown)
@@ -99,6 +100,8 @@ def uninstall(roots: Roots, asked: Asked) -> None:
     env = environ.read()
     path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
     shown = _shown(path_abs, roots)
+    found = review_files.look(os.path.dirname(path_abs), ())
+    _require_inside(roots, asked, agent_files.Task(os.path.dirname(path_abs), (), found))
     before = own_file.read(path_abs)
     after = None if before is None else claude.without(before, shown)
     if after == before:
@@ -120,6 +123,20 @@ def uninstall(roots: Roots, asked: Asked) -> None:
         )
     if not left:
         _take_rules(roots)
+
+
+def _require_inside(roots: Roots, asked: Asked, files: agent_files.Task) -> None:
+    """Refuse links that lead out of the repository, before anything is written through one.
+
+    A person's own settings may well be a link to somewhere else.
+    """
+    paths_abs = [os.path.join(roots.root_abs, claude_md.FILE)] if asked.claude_md else []
+    if asked.scope != "user":
+        settings_abs = agents.settings_file(asked.scope, roots.root_abs, environ.read())
+        paths_abs.append(settings_abs)
+        written = [one.path for one in files.found if one.state in review_files.WRITTEN]
+        paths_abs += [os.path.join(files.folder_abs, path) for path in written]
+    own_file.require_inside(roots.root_abs, *paths_abs)
 
 
 def _folder(scope: str, roots: Roots, env: Mapping[str, str]) -> str:
@@ -161,6 +178,7 @@ def _take_rules(roots: Roots) -> None:
     after = None if before is None else claude_md.without(before)
     if after == before:
         return
+    own_file.require_inside(roots.root_abs, path_abs)
     own_file.replace(path_abs, before, after)
     removed = "removed; only the rules of the gates were in it"
     click.echo(f"{claude_md.FILE}: {removed if after is None else 'the rules were taken out'}")

@@ -9,7 +9,7 @@ import click
 from gitgates import errors
 from gitgates.cli.places import configuration, here
 from gitgates.errors import UsageError
-from gitgates.install import githooks, selection
+from gitgates.install import githooks, own_file, selection
 from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import hooks_folder, remarks, require_usable
 from gitgates.install.via import NAMES as MANAGERS
@@ -134,6 +134,7 @@ def install(roots: Roots, git: Git, hook_types: tuple[str, ...], *, force: bool)
     )
     folder = hooks_folder(git, roots)
     require_usable(folder, force=force)
+    own_file.require_inside(roots.root_abs, folder.path_abs)
     found = present(roots.root_abs, folder, wanted.hooks)
     done = githooks.install(folder.path_abs, wanted.hooks, force=force)
     show(done, roots)

@@ -17,6 +17,8 @@ from gitgates.system.spawn import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitgates.install.via import Change
     from gitgates.system.git import Git
     from gitgates.system.roots import Roots
@@ -34,7 +36,9 @@ def install(manager: str, roots: Roots, git: Git, hook_types: tuple[str, ...]) -
             f"{setting(folder)}: pre-commit installs nothing while that is set",
             f"Unset it: {unset_command(folder)}",
         )
-    for change in via.additions(manager, hooks, roots.root_abs, folder):
+    changes = via.additions(manager, hooks, roots.root_abs, folder)
+    _require_inside(roots, changes)
+    for change in changes:
         if change.after == change.before:
             click.echo(f"{change.file}: our hooks are there already")
             continue
@@ -56,12 +60,18 @@ def uninstall(managers: tuple[str, ...], roots: Roots, git: Git) -> bool:
     """Take our entries out of managers' files; print what was done, and return whether it was."""
     folder = hooks_folder(git, roots)
     changes = via.removals(roots.root_abs, folder, managers)
+    _require_inside(roots, changes)
     for change in changes:
         own_file.replace(os.path.join(roots.root_abs, change.file), change.before, change.after)
         gone = "removed; only our hooks were in it"
         click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
         _say_after(change, git)
     return bool(changes)
+
+
+def _require_inside(roots: Roots, changes: Sequence[Change]) -> None:
+    paths_abs = [os.path.join(roots.root_abs, change.file) for change in changes]
+    own_file.require_inside(roots.root_abs, *paths_abs)
 
 
 def _wanted(

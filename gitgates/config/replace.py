@@ -6,6 +6,7 @@ import os
 import stat
 
 from gitgates.errors import ConfigError
+from gitgates.files import link_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ def save(root_abs: str, edit: Edit) -> None:
 
     Raises: ConfigError where the file cannot be written, or is not what it was any more.
     """
-    path_abs = os.path.realpath(os.path.join(root_abs, edit.file))
+    path_abs = os.path.join(root_abs, edit.file)
+    if link := link_out(path_abs, root_abs):
+        raise ConfigError(
+            f"{link}, which is no file of this repository: nothing was written",
+            "Put a file of the repository in its place, and do the same again.",
+        )
+    path_abs = os.path.realpath(path_abs)
     try:
         if _read(path_abs) != edit.before:
             raise ConfigError(

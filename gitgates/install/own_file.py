@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
-from gitgates.files import read_regular
+from gitgates.files import link_out, read_regular
 
 _NEW_MODE = 0o666  # what the umask leaves of it
 
@@ -42,6 +42,19 @@ def content(path_abs: str) -> bytes:
         return read_regular(path_abs)
     except OSError:
         return b""
+
+
+def require_inside(root_abs: str, *paths_abs: str) -> None:
+    """Refuse to write through links that lead out of a repository.
+
+    Raises: StateError.
+    """
+    for path_abs in paths_abs:
+        if link := link_out(path_abs, root_abs):
+            raise StateError(
+                f"{link}, which is no file of this repository: nothing was changed",
+                "Put a file or a folder of the repository in its place, and do the same again.",
+            )
 
 
 def replace(path_abs: str, before: str | None, after: str | None) -> None:

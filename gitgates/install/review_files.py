@@ -37,6 +37,7 @@ _PLUGINS_OWN = "gitgates:reviewer"
 _CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
 
 MISSING, CURRENT, OLD, EDITED, FOREIGN = "missing", "current", "old", "edited", "foreign"
+WRITTEN = (MISSING, OLD)
 DANGLING = "dangling"  # somebody's link, to what is not there
 
 
