@@ -137,8 +137,8 @@ class _Run:
         self.again = how_again(plan.event)  # then a gate may not change the event's files
         self.files = self._event_files()
         self.blamed: set[str] = set()  # paths for which a gate failed
-        # What somebody else changed while no gate ran: gates would check something else.
-        self.strays = set(self.files.written_since(self.world.began_ns, self.shelter.shown))
+        # What somebody else changed before any gate ran: they would check something else.
+        self.strays = frozenset(self.files.written_since(self.world.began_ns, self.shelter.shown))
         self.index = self._committed_index()
         self.stdin_abs = self._keep_stdin()
 
@@ -200,8 +200,6 @@ class _Run:
         deadline = self.world.deadline
         if deadline and not deadline.left_s():
             return f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
-        if self.again and not self.jobs:
-            self.strays.update(self.files.changed())
         return changed_meanwhile(self.strays, self.again) if self.strays else ""
 
     def _next_command(self, job: _Job, group: Group) -> None:

@@ -13,21 +13,21 @@ from gitgates.errors import LockError, StateError
 from gitgates.files import open_state
 from gitgates.record import Record
 from gitgates.system import gitlocks
+from gitgates.system.changes import find_unstaged
 from gitgates.system.faults import pause_point
 from gitgates.system.locks import WAIT_S, Lock, Wait
-from gitgates.system.unstaged import find_unstaged
 
 # Most commits have nothing unstaged: what hides and puts back is loaded only where it is needed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.system.changes import Unstaged
     from gitgates.system.git import Git
     from gitgates.system.guardian import Guardian
     from gitgates.system.rescue import Journal, Rescue
     from gitgates.system.restore import Restored
     from gitgates.system.roots import Roots
-    from gitgates.system.unstaged import Unstaged
 
 _FIRST_PATHS = 3  # of many, those that are named
 

@@ -12,6 +12,7 @@ from conftest import Repo
 from worktree_state import where, whole
 
 from gitgates.system import own_objects, snapshot
+from gitgates.system.changes import find_unstaged
 from gitgates.system.checkout import lay_out
 from gitgates.system.git import Git
 from gitgates.system.hide import Around, hide
@@ -20,7 +21,6 @@ from gitgates.system.rescue import Rescue
 from gitgates.system.restore import Place, restore
 from gitgates.system.roots import find_roots
 from gitgates.system.snapshot import Snapshot, SnapshotError, take
-from gitgates.system.unstaged import find_unstaged
 
 pytestmark = pytest.mark.slow
 

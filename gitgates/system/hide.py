@@ -22,9 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gitgates.system.changes import Unstaged
     from gitgates.system.git import Git
     from gitgates.system.gitlocks import Held
-    from gitgates.system.unstaged import Unstaged
 
 
 class Around(Record):
