@@ -49,15 +49,23 @@ def begin(place: Place, config: Config, facts: list[Fact]) -> None:
 
 def knows_review(facts: Iterable[Mapping[str, Any]]) -> bool:
     """Tell whether the gate `review` was on as the session began. `facts`: of its journal."""
-    return any(f.get("what") == _WATCHED and _REVIEW in f.get("found", ()) for f in facts)
+    return any(_REVIEW in _found(fact) for fact in facts)
+
+
+def _found(fact: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a fact of the journal keeps of what is watched; nothing where it is another."""
+    found = fact.get("found") if fact.get("what") == _WATCHED else None
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): str(value) for name, value in found.items()}
 
 
 def tell(place: Place, config: Config) -> str:
     """Return what the person is to know, a line each; from now on they do."""
-    facts = [fact for fact in place.journal.read() if fact.get("what") == _WATCHED]
-    if not facts or not isinstance(facts[-1].get("found"), dict):
+    found = [one for fact in place.journal.read() if (one := _found(fact))]
+    if not found:
         return ""
-    before = {str(name): str(value) for name, value in facts[-1]["found"].items()}
+    before = found[-1]
     now = {_BEGAN: _TOLD, **_look(place, config)}
     lines = [*_beginning(place, before), *_lines(config, before, now)]
     if lines:
@@ -74,7 +82,9 @@ def answer_switched_off(raw: bytes, env: Mapping[str, str], say: Callable[[str],
         place = find_places(payload, raw, env, say)[0]
         facts = place.journal.read()
         config = load(place.roots.root_abs) if facts else None
-        was_told = any(fact.get("what") == "switched-off" for fact in facts)
+        was_told = any(
+            fact.get("what") == "switched-off" or _found(fact).get(_OFF) for fact in facts
+        )
         required = _required(config) if config and not was_told else ""
         if not required:
             return b""
@@ -115,11 +125,10 @@ def is_another_reviewer(facts: Iterable[Mapping[str, Any]], now: Mapping[str, st
     for fact in facts:
         if fact.get("what") == "reviewer-changed":
             return True
-        found = fact.get("found")
-        if fact.get("what") == _WATCHED and isinstance(found, dict):
-            then = {name: one for name, one in found.items() if str(name).startswith(_REVIEWER)}
-            if then != now:
-                return True
+        found = _found(fact)
+        then = {name: one for name, one in found.items() if name.startswith(_REVIEWER)}
+        if found and then != now:
+            return True
     return False
 
 

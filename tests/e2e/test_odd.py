@@ -164,3 +164,15 @@ def test_a_long_prompt_with_odd_characters(tmp_path: Path) -> None:
     )
     assert "BAD-IS-THERE" in run.told(2)
     assert run.results[0]["result"] == "2"
+
+
+def test_the_person_is_told_what_has_changed_of_the_checks(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + "required = true\n" + STOP)
+    weaken = "echo x >> .git/info/exclude; git update-index --skip-worktree seed.txt"
+    off = """printf '{"env": {"GITGATES": "0"}}' > .claude/settings.local.json"""
+    turns = (bash(weaken), "one", bash(off), "two", "three")
+    run = scene.run(*turns, prompts=("a", "b", "c"))
+    first, second = (answer["systemMessage"].splitlines() for answer in run.answers("Stop"))
+    assert [line.split()[1] for line in first] == [".git/info/exclude", "git"]
+    assert len(second) == 1
+    assert "has set GITGATES=0 since this session began: the required gate `check`" in second[0]
