@@ -1,0 +1,87 @@
+"""What is published: metadata that an index can show, and a source distribution that works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SRC
+
+HATCHLING = (sys.executable, "-m", "hatchling")
+TARGETS = re.compile(r"\[[^\]]*\]\(([^)]*)\)")
+
+
+def metadata(folder: Path) -> Any:
+    done = subprocess.run([*HATCHLING, "metadata"], cwd=folder, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def published_at(repository: str, tmp_path: Path) -> Path:
+    """Return a copy of what the metadata is made from, as if it were published there."""
+    for name in ("README.md", "LICENSE", "hatch_build.py"):
+        shutil.copy(SRC / name, tmp_path)
+    (tmp_path / "gitgates").mkdir()
+    shutil.copy(SRC / "gitgates/__init__.py", tmp_path / "gitgates")
+    text = (SRC / "pyproject.toml").read_text()
+    changed = re.sub(r'(?m)^repository = ".*?"', f'repository = "{repository}"', text)
+    (tmp_path / "pyproject.toml").write_text(changed)
+    return tmp_path
+
+
+def test_links_of_the_readme_work_on_an_index(tmp_path: Path) -> None:
+    said = metadata(published_at("https://forge.example/us/gitgates/", tmp_path))
+    files = f"https://forge.example/us/gitgates/blob/v{said['version']}/"
+    targets = TARGETS.findall(said["readme"]["text"])
+    ours = [target.removeprefix(files) for target in targets if target.startswith(files)]
+    assert len(ours) > 5
+    assert [path for path in ours if not (SRC / path).exists()] == []
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert said["urls"]["Source"] == "https://forge.example/us/gitgates"
+    assert all(url.startswith(said["urls"]["Source"]) for url in said["urls"].values())
+
+
+def test_nothing_is_linked_whose_address_nobody_knows(tmp_path: Path) -> None:
+    said = metadata(published_at("", tmp_path))
+    assert "urls" not in said
+    targets = TARGETS.findall(said["readme"]["text"])
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert (
+        "How they are chosen (`docs/explanation/paths.md` in the source" in (said["readme"]["text"])
+    )
+
+
+@pytest.mark.slow
+def test_the_source_distribution_is_all_that_make_needs(tmp_path: Path) -> None:
+    build = [*HATCHLING, "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=SRC, capture_output=True, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as tar:
+        tar.extractall(tmp_path, filter="data")
+    root = next(tmp_path.glob("gitgates-*/"))
+    # What a clone holds: all that is not made there.
+    made = (".git", ".venv", "dist", "__pycache__", "PKG-INFO")
+    caches = (".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+
+    def names(folder: Path) -> set[str]:
+        return {
+            str(path.relative_to(folder))
+            for path in folder.rglob("*")
+            if path.is_file() and not {*made, *caches} & set(path.relative_to(folder).parts)
+        }
+
+    assert names(SRC) - names(root) == set()
+    # The demo, in an environment that is there already: what it installs, it takes from the index.
+    (root / ".venv").mkdir()
+    (root / ".venv/run").symlink_to(Path(sys.executable).parent.parent)
+    demo = ["make", "--silent", "--old-file=.venv/run/ready", "demo"]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(demo, cwd=root, env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert b"all as expected" in done.stdout
