@@ -75,6 +75,8 @@ def test_a_field_is_missing_or_of_another_type(repo: Repo, number: int) -> None:
         for name in ("prompt_id", "tool_use_id"):
             if one.get(name) == payload.get(name, ""):
                 one[name] = f"own-{count}"  # or it would be the same event once more
+        if one.get("session_id") == payload["session_id"]:
+            one["session_id"] = f"s{count // 25}"  # each reads all that its session has seen
         event = one.get("hook_event_name")
         answer(json.dumps(one).encode(), event if isinstance(event, str) else "")
 

@@ -303,13 +303,16 @@ def test_a_failing_gate_and_a_broken_gate_give_everything_back(armed: Repo) -> N
 @pytest.mark.slow
 def test_ten_thousand_files(repo: Repo, out: Path) -> None:
     assert out.exists()
-    for number in range(10_000):
-        repo.write(f"f/{number % 100}/{number}", "committed")
+    names = [f"f/{number % 100}/{number}" for number in range(10_000)]
+    for number in range(100):
+        (repo.path / f"f/{number}").mkdir(parents=True)
+    for name in names:
+        (repo.path / name).write_bytes(b"committed")
     repo.config("[gates.g]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['g']\n")
     repo.commit_all("many")
     repo.shim("pre-commit")
-    for number in range(10_000):
-        repo.write(f"f/{number % 100}/{number}", "unstaged")
+    for name in names:
+        (repo.path / name).write_bytes(b"unstaged")
     repo.write("staged", "x")
     repo.git("add", "staged")
     before = files(repo)

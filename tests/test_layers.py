@@ -7,6 +7,7 @@ the house together as any other does.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from pathlib import Path
@@ -101,12 +102,10 @@ class Import(NamedTuple):
     for_types: bool  # in `if TYPE_CHECKING:`, so that it never happens
 
 
+@functools.cache
 def _trees() -> dict[str, ast.Module]:
     files = sorted(PACKAGE.rglob("*.py"))
     return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_bytes()) for path in files}
-
-
-TREES = _trees()
 
 
 def _for_types_only(tree: ast.Module) -> set[ast.AST]:
@@ -137,7 +136,9 @@ def _imports(file: str, tree: ast.Module) -> list[Import]:
     return found
 
 
-IMPORTS = [found for file, tree in TREES.items() for found in _imports(file, tree)]
+@functools.cache
+def _all_imports() -> list[Import]:
+    return [found for file, tree in _trees().items() for found in _imports(file, tree)]
 
 
 def _part(file: str) -> str:
@@ -154,14 +155,14 @@ def _is_in(file: str, places: tuple[str, ...]) -> bool:
 
 
 def test_every_part_of_the_house_has_its_row() -> None:
-    parts = {_part(file) for file in TREES}
+    parts = {_part(file) for file in _trees()}
     assert sorted(parts - MAY_IMPORT.keys()) == []
 
 
 def test_each_part_imports_only_what_lies_below_it() -> None:
     wrong = [
         f"gitgates/{file}:{line}: imports {name}"
-        for file, line, name, _for_types in IMPORTS
+        for file, line, name, _for_types in _all_imports()
         if name.split(".")[0] == "gitgates"
         and _target(name) not in (*_ROOT, _part(file), *MAY_IMPORT[_part(file)])
     ]
@@ -179,7 +180,7 @@ def test_the_table_has_no_circles() -> None:
 def test_what_hooks_load_is_of_the_standard_library() -> None:
     wrong = [
         f"gitgates/{file}:{line}: imports {name}"
-        for file, line, name, for_types in IMPORTS
+        for file, line, name, for_types in _all_imports()
         if name.split(".")[0] not in ("gitgates", *sys.stdlib_module_names)
         and not for_types
         and not _is_in(file, COLD)
@@ -190,7 +191,7 @@ def test_what_hooks_load_is_of_the_standard_library() -> None:
 def test_heavy_modules_of_the_standard_library_are_imported_nowhere() -> None:
     wrong = [
         f"gitgates/{file}:{line}: imports {name}"
-        for file, line, name, for_types in IMPORTS
+        for file, line, name, for_types in _all_imports()
         if name.split(".")[0] in NOWHERE and not for_types
     ]
     assert wrong == []
@@ -212,12 +213,16 @@ def _used_names(tree: ast.Module) -> list[tuple[int, str]]:
     return found
 
 
+@functools.cache
+def _all_used_names() -> list[tuple[str, int, str]]:
+    return [(file, *used) for file, tree in _trees().items() for used in _used_names(tree)]
+
+
 @pytest.mark.parametrize("name", ONLY_IN)
 def test_is_used_only_where_it_belongs(name: str) -> None:
     wrong = [
         f"gitgates/{file}:{line}: {used}"
-        for file, tree in TREES.items()
-        for line, used in _used_names(tree)
+        for file, line, used in _all_used_names()
         if used == name and not (ONLY_IN[name] and _is_in(file, ONLY_IN[name]))
     ]
     assert wrong == []

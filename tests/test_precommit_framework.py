@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,8 +51,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 def source(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a repository of our package as it is now."""
     made = make_repo(tmp_path_factory.mktemp("source") / "gitgates", shared / "home")
-    for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
+    for name in ("README.md", "LICENSE", "pyproject.toml", "hatch_build.py"):
         shutil.copy(ROOT / name, made.path)
+    shutil.copy(ROOT / ".pre-commit-hooks.yaml", made.path)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "gitgates", made.path / "gitgates", ignore=ignored)
     made.git("add", "-A")
@@ -119,17 +121,27 @@ def test_the_manifest_is_valid(tool: Tool, repo: Repo) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_try_repo(tool: Tool, repo: Repo, stage: str) -> None:
-    repo.write("message", "BAD\n")
+def test_try_repo(tool: Tool, repo: Repo) -> None:
+    """Each stage of it is another hook of one environment, which this builds anew each time."""
     repo.write("a b", "BAD\n")
+    args = ("try-repo", str(tool.source), "gitgates-pre-commit", "--hook-stage", "pre-commit")
+    assert_blocked(repo.run(tool.argv0, *args, "--all-files"), "pre-commit")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_by_hand(tool: Tool, installed: Repo, stage: str) -> None:
+    installed.write("message", "BAD\n")
+    installed.write("a b", "BAD\n")
     about = {
         "pre-commit": ("--all-files",),
         "commit-msg": ("--commit-msg-filename", "message"),
         "pre-push": ("--files", "a b"),
     }
-    args = ("try-repo", str(tool.source), f"gitgates-{stage}", "--hook-stage", stage)
-    done = repo.run(tool.argv0, *args, *about[stage])
+    args = ("run", f"gitgates-{stage}", "--hook-stage", stage, *about[stage])
+    assert_blocked(installed.run(tool.argv0, *args), stage)
+
+
+def assert_blocked(done: subprocess.CompletedProcess[str], stage: str) -> None:
     assert done.returncode == 1, done.stderr
     assert f"gitgates {stage}: blocked: gate `no-bad` failed (exit status 1)" in done.stdout
     assert "BAD" in done.stdout

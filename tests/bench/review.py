@@ -1,6 +1,6 @@
 """What the review gate costs where an agent stops: ours, and plain git doing the least for it.
 
-A repository of 50,000 files, 2,000 of them changed since the session began. Plain git takes a
+A repository of 50,000 files, every 25th of them changed since the session began. Plain git takes a
 snapshot with an index that is kept, and compares two trees, counting lines; a shell starts it. The
 runs are interleaved; the table shows medians. `--check` exits 1 where ours takes more than 1.5
 times that and 40 ms.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from agent import LONG_AGO, Bench
 
-FILES, CHANGED = 50_000, 2_000
+FILES, ONE_IN = 50_000, 25
 MOST_RATIO, MOST_MORE_S = 1.5, 0.040
 CONFIG = '[tool.gitgates.hooks.Stop]\ngates = ["review"]\n'
 LINES = "".join(f"value_{number} = {number}\n" for number in range(10))
@@ -30,13 +30,14 @@ LINES = "".join(f"value_{number} = {number}\n" for number in range(10))
 class Scene:
     """The repository, with a session in it that has begun before anything was changed."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, files: int) -> None:
         self.bench = bench
+        self.files = files
         self.folder = bench.folder / "repository"
         self._make()
         self.stop("SessionStart")
         self.base = self._first_snapshot()
-        for number in range(0, FILES, FILES // CHANGED):
+        for number in range(0, self.files, ONE_IN):
             with self._file(number).open("a") as file:
                 file.write("more = 1\n" * 3)
         self._plain_env = self._prepare_plain()
@@ -50,7 +51,7 @@ class Scene:
         git = ("git", "-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
         self.bench.run("git", "init", "-q", self.folder)
         (self.folder / "pyproject.toml").write_text(CONFIG)
-        for number in range(FILES):
+        for number in range(self.files):
             path = self._file(number)
             path.parent.mkdir(exist_ok=True)
             path.write_text(f"number = {number}\n{LINES}")
@@ -86,7 +87,11 @@ class Scene:
             argv, cwd=self.folder, env=self.bench.env, input=raw, capture_output=True, check=False
         )
         took = time.perf_counter() - start
-        if done.returncode or done.stderr or (event == "Stop") != (b"2000 weighted" in done.stdout):
+        if (
+            done.returncode
+            or done.stderr
+            or (event == "Stop") != (f"{self.files // ONE_IN} weighted".encode() in done.stdout)
+        ):
             raise SystemExit(f"{event}: {done}")
         return took
 
@@ -99,7 +104,7 @@ class Scene:
             argv, cwd=self.folder, env=self._plain_env, capture_output=True, check=False
         )
         took = time.perf_counter() - start
-        if done.returncode or done.stdout.count(b"\n") != CHANGED:
+        if done.returncode or done.stdout.count(b"\n") != self.files // ONE_IN:
             raise SystemExit(f"plain git: {done.stderr.decode()}")
         return took
 
@@ -108,12 +113,13 @@ def main() -> int:
     """Measure, print the table, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--runs", type=int, default=15, help="runs of each (default 15)")
+    parser.add_argument("--files", type=int, default=FILES, help=f"how many (default {FILES:,})")
     parser.add_argument("--check", action="store_true", help="exit 1 where ours costs too much")
     options = parser.parse_args()
     ours: list[float] = []
     plain: list[float] = []
     with tempfile.TemporaryDirectory(prefix="gitgates-bench-") as folder:
-        scene = Scene(Bench(Path(folder)))
+        scene = Scene(Bench(Path(folder)), options.files)
         for turn in range(1, options.runs + 1):
             if turn % 2:
                 plain.append(scene.plain())
@@ -123,7 +129,8 @@ def main() -> int:
     at_stop, least = statistics.median(ours), statistics.median(plain)
     most = least * MOST_RATIO + MOST_MORE_S
     holds = at_stop <= most
-    print(f"an agent stops, {FILES:,} files, {CHANGED:,} changed; median of {options.runs} runs")
+    of = f"{options.files:,} files, {options.files // ONE_IN:,} changed"
+    print(f"an agent stops, {of}; median of {options.runs} runs")
     print(f"{'plain git: a snapshot, and a comparison':46}{least * 1000:>7.0f} ms")
     ratio = (at_stop - MOST_MORE_S) / least
     print(f"{'the review gate':46}{at_stop * 1000:>7.0f} ms = {ratio:.2f} x + 40 ms")
