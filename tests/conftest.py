@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
+import forked
 import pytest
 from hypothesis import settings
 
@@ -17,13 +23,43 @@ from gitgates.install.shim import render
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
+# Under nohup, or in the background of a script, these are ignored, and every process started
+# inherits that, as it does not inherit a handler. The tests themselves go on ignoring them.
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda _number, _frame: None)
+
 SRC = Path(__file__).resolve().parents[1]
 DURATION = re.compile(rb"\d+\.\d\d s")
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a path for each home; pytest would read a folder of thousands to number each."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_server_stays() -> Iterator[None]:
+    yield
+    forked.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _blank(tmp_path_factory: pytest.TempPathFactory) -> None:
+    Repo.blank = tmp_path_factory.mktemp("blank")
+    init = ["git", "-c", "init.templateDir=", "init", "-q", "-b", "main", str(Repo.blank)]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    subprocess.run(init, check=True, env=env)
+    for name in ("hooks", "info"):
+        (Repo.blank / ".git" / name).mkdir(exist_ok=True)
+
+
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path_factory.mktemp("home")
+def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = next(_homes)
+    home.mkdir()
     config = home / "gitconfig"
     config.write_text(
         "[user]\n\tname = Test\n\temail = test@example.invalid\n"
@@ -46,13 +82,15 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 class Repo:
     """A real repository in a temporary folder."""
 
+    blank: ClassVar[Path]  # one to copy, which costs a tenth of `git init`
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def init(cls, path: Path) -> Repo:
         path.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["git", "init", "-q", str(path)], check=True)
+        shutil.copytree(cls.blank / ".git", path / ".git")
         return cls(path)
 
     def ask(
@@ -79,7 +117,7 @@ class Repo:
         self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
         """Run gitgates in the working tree."""
-        return self.ask(sys.executable, "-m", "gitgates", *args, env=env, stdin=stdin)
+        return forked.run(args, str(self.path), {**os.environ, **(env or {})}, stdin)
 
     def write(self, name: str, content: str | bytes = "") -> Path:
         """Write a file of the working tree."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+import conftest
+import forked
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -40,8 +44,8 @@ class Repo(NamedTuple):
         return done.stdout.strip()
 
     def gitgates(self, *args: str, **more: str) -> tuple[int, str, str]:
-        done = self.run(sys.executable, "-m", "gitgates", *args, **more)
-        return done.returncode, done.stdout, done.stderr
+        done = forked.run(args, str(self.path), {**self.env, **more}, b"")
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def configure(self, *hooks: str, gate: str = GATE) -> None:
         # These tests are about the working tree, also before a push.
@@ -89,6 +93,6 @@ def make_repo(path: Path, home: Path) -> Repo:
         "GIT_COMMITTER_NAME": "A",
         "GIT_COMMITTER_EMAIL": "a@example.org",
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["git", "init", "-q", "-b", "main", path], check=True, env=env)
+    path.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(conftest.Repo.blank / ".git", path / ".git")
     return Repo(path, env)

@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from conftest import Repo, timeless
+from conftest import SRC, Repo, timeless
 
 from gitgates.system.runs import log_abs
 
@@ -491,6 +491,25 @@ def test_an_interrupted_run_goes_on_counting_its_lines(repo: Repo, tmp_path: Pat
         ["last"],
     )
     assert [(gate["name"], gate["status"]) for gate in last["gates"]] == ENDED
+
+
+@pytest.mark.slow
+def test_these_tests_hold_where_signals_are_ignored() -> None:
+    """As under nohup, and in the background of a script: `make test &`."""
+    name = "test_a_signal_ends_the_gates_and_decides_nothing"
+    script = f"trap '' INT HUP TERM; exec '{sys.executable}' -m pytest -q -p no:xdist {name}"
+    script = script.replace(name, f"{__file__} -k {name}")
+    done = subprocess.run(["sh", "-c", script], cwd=SRC, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode()
+    assert b"3 passed" in done.stdout
+
+
+def test_a_signal_that_was_ignored_stays_ignored(repo: Repo) -> None:
+    repo.config("[gates.g]\ncommand = 'kill -INT $PPID; kill -HUP $PPID'\n"
+                "[hooks.manual]\ngates = ['g']\n")  # fmt: skip
+    script = f"trap '' INT HUP; exec '{sys.executable}' -m gitgates run"
+    done = repo.ask("sh", "-c", script)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_run_inside_its_own_gate_does_not_loop(repo: Repo) -> None:

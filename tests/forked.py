@@ -1,0 +1,181 @@
+"""Run `python -m gitgates VERB` as a process of its own that need not start an interpreter anew.
+
+Starting Python and loading click costs more than most verbs do. A server does that once for each
+worker of pytest, and forks for each call. The modules of a verb are loaded by the call itself, in
+the order in which it needs them. What hosts start is started in earnest.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import os
+import pickle
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import traceback
+from typing import Any, NoReturn
+
+_HEAD = struct.Struct("!I")
+_TIMEOUT_S = 60.0
+_PIPE_BYTES = 65_536  # so much can be written before anybody reads
+_INTERPRETERS = ("PYTHON", "LC_", "LANG")  # variables that are read when an interpreter starts
+_HOST_VERBS = (("git-hook",), ("pre-commit-hook",), ("agent-hook",), ("rescue",))
+_OWN = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_INTERPRETERS)))
+_LOCK = threading.Lock()
+_SERVER: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
+
+
+def run(
+    args: tuple[str, ...], cwd: str, env: dict[str, str], stdin: bytes
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what gitgates answered."""
+    argv = (sys.executable, "-m", "gitgates", *args)
+    own = tuple(sorted(item for item in env.items() if item[0].startswith(_INTERPRETERS)))
+    is_plain = own == _OWN and len(stdin) <= _PIPE_BYTES and args[:1] not in _HOST_VERBS
+    if not (is_plain and _LOCK.acquire(blocking=False)):
+        return subprocess.run(
+            argv,
+            cwd=cwd,
+            env=env,
+            input=stdin,
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    try:
+        return _ask(argv, pickle.dumps((args, cwd, env)), stdin)
+    except BaseException:
+        stop()  # it may be about to answer what nobody waits for any more
+        raise
+    finally:
+        _LOCK.release()
+
+
+def stop() -> None:
+    """End the server, if there is one."""
+    for end, process in _SERVER:
+        end.close()
+        process.kill()  # it has nothing to tidy up
+        process.wait()
+    _SERVER.clear()
+
+
+def _ask(argv: tuple[str, ...], request: bytes, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    if not _SERVER:
+        _SERVER.append(_start())
+    server, _process = _SERVER[0]
+    server.settimeout(_TIMEOUT_S)
+    (in_read, in_write), (out, out_write), (err, err_write) = os.pipe(), os.pipe(), os.pipe()
+    theirs = (in_read, out_write, err_write)
+    os.write(in_write, stdin)
+    os.close(in_write)
+    fds = array.array("i", theirs)
+    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
+    server.sendmsg([_HEAD.pack(len(request))], ancillary)
+    server.sendall(request)
+    for fd in theirs:
+        os.close(fd)
+    said = _read(out, err)
+    (status,) = struct.unpack("!i", _receive(server, 4))
+    code = os.waitstatus_to_exitcode(status)
+    return subprocess.CompletedProcess(argv, code, said[out], said[err])
+
+
+def _read(out: int, err: int) -> dict[int, bytes]:
+    parts: dict[int, list[bytes]] = {out: [], err: []}
+    with selectors.DefaultSelector() as selector:
+        for fd in parts:
+            selector.register(fd, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(_TIMEOUT_S)
+            assert ready, f"no end after {_TIMEOUT_S:g} s"
+            for key, _events in ready:
+                if data := os.read(key.fd, 1 << 16):
+                    parts[key.fd].append(data)
+                else:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return {fd: b"".join(some) for fd, some in parts.items()}
+
+
+def _start() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    ours, theirs = socket.socketpair()
+    process = subprocess.Popen(
+        (sys.executable, __file__, str(theirs.fileno())),
+        cwd="/",
+        pass_fds=[theirs.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # or its own stream would be one for a terminal
+        stderr=subprocess.DEVNULL,
+    )
+    theirs.close()
+    return ours, process
+
+
+def _receive(end: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = end.recv(count - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
+
+
+def serve(end: socket.socket) -> None:
+    """Fork for each request until nobody is there to ask."""
+    while True:
+        head, fds, _flags, _address = socket.recv_fds(end, _HEAD.size, 3)
+        if not head:
+            return
+        request = pickle.loads(_receive(end, _HEAD.unpack(head)[0]))
+        pid = os.fork()
+        if not pid:
+            _be(request, fds)
+        for fd in fds:
+            os.close(fd)
+        _pid, status = os.waitpid(pid, 0)
+        end.sendall(struct.pack("!i", status))
+
+
+def _be(request: Any, fds: list[int]) -> NoReturn:
+    """Be what a new interpreter would be for these arguments, and end."""
+    args, cwd, env = request
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+    os.closerange(3, 1024)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.path[0] = cwd
+    status = 1
+    try:
+        from gitgates.__main__ import __file__ as program
+        from gitgates.__main__ import main
+
+        sys.argv = [program, *args]
+        sys.orig_argv[:] = [sys.executable, "-m", "gitgates", *args]
+        main()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        traceback.print_exc()
+    try:
+        atexit._run_exitfuncs()  # noqa: SLF001 - the interpreter does not end by itself here
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        status = 120
+    os._exit(status & 0xFF)
+
+
+if __name__ == "__main__":
+    import gitgates.__main__
+    import gitgates.cli  # noqa: F401 - what every verb loads first
+
+    serve(socket.socket(fileno=int(sys.argv[1])))
