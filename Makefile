@@ -24,7 +24,7 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" sh docs/demo.sh
 
 test: $(DEV)/ready ## Run all tests, on all cores
-	@$(DEV)/bin/python -m pytest -q -n auto
+	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal
 
 e2e: $(DEV)/ready ## Run the real Claude Code client against a scripted model (needs npm, once)
 	@if [ "$$GITGATES_E2E" = skip ]; then \

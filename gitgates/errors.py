@@ -19,7 +19,7 @@ EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (74, "git failed, or this is not a git repository"),
     (75, "another gitgates run holds the lock"),
     (78, "the configuration has problems, or there is none where one is needed"),
-    (130, "interrupted by a signal; the gates' processes were ended"),
+    (130, "interrupted by a signal (unless it is ignored, as under nohup); the gates were ended"),
 )
 
 

@@ -34,6 +34,7 @@ def run(
     args: tuple[str, ...], cwd: str, env: dict[str, str], stdin: bytes
 ) -> subprocess.CompletedProcess[bytes]:
     """Return what gitgates answered."""
+    args = tuple(map(os.fsdecode, args))  # some are bytes, which no text is
     argv = (sys.executable, "-m", "gitgates", *args)
     own = tuple(sorted(item for item in env.items() if item[0].startswith(_INTERPRETERS)))
     is_plain = own == _OWN and len(stdin) <= _PIPE_BYTES and args[:1] not in _HOST_VERBS

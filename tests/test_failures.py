@@ -339,10 +339,10 @@ HOSTILE = [b"a", b" ", b"/tmp/", b"\r", b"FAILED a::b[ - ", b"---- a stdout ----
 @pytest.mark.parametrize("preset", ["", *PRESETS])
 def test_a_hostile_mebibyte_is_read_in_time(preset: str) -> None:
     for seed in HOSTILE:
-        begin = time.monotonic()
+        begin = time.process_time()
         found = split((seed * 2**20)[: 2**20], preset)
         assert 1 <= len(found) <= MOST_FAILURES
-        assert time.monotonic() - begin < 10, seed
+        assert time.process_time() - begin < 10, seed
 
 
 def _failures(names: str) -> tuple[Failure, ...]:

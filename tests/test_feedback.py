@@ -141,11 +141,12 @@ def _many(count: int, size: int) -> Situation:
 
 
 @pytest.mark.slow
-def test_thirty_gates_with_a_mebibyte_each_are_all_told() -> None:
-    text = feedback(_many(30, 2**20))
+@pytest.mark.parametrize(("count", "kept"), [(30, 2**16), (4, 2**20)])  # 64 KiB is the default
+def test_many_gates_with_long_outputs_are_all_told(count: int, kept: int) -> None:
+    text = feedback(_many(count, kept))
     assert units(text) <= 10_000
-    assert all(f"## `gate-{at}` failed (exit status 1)" in text for at in range(30))
-    assert text.count("left out; all of it: .git/gitgates/runs/7/logs/test.log") == 30
+    assert all(f"## `gate-{at}` failed (exit status 1)" in text for at in range(count))
+    assert text.count("left out; all of it: .git/gitgates/runs/7/logs/test.log") == count
     assert text.endswith("in the report too.")
 
 
