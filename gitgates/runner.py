@@ -11,7 +11,7 @@ from gitgates.engine.decide import changed_meanwhile, decide, first_names, undec
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.view import choose_view, how_again
-from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, advance
+from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, Walker
 from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
 from gitgates.files import open_state
 from gitgates.shelter import Shelter, Site
@@ -132,6 +132,7 @@ class _Run:
         }
         self.folder = runs.hold(self.run_abs)
         self.watch = _watch() if plan.event.host == "claude" else None
+        self.walker = Walker(plan)
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self.again = how_again(plan.event)  # then a gate may not change the event's files
@@ -147,7 +148,7 @@ class _Run:
             if group.interrupted_by and not self.jobs:
                 text = _say_interrupted(group.interrupted_by, self.results)
                 raise InterruptedRun(text, self.plan, self._so_far())
-            walk = advance(self.plan, self.results)
+            walk = self.walker.advance(self.results)
             if not walk.due and not self.jobs:
                 results = tuple(self.results.items())
                 return self._judge_run(decide(self.plan, walk))._replace(results=results)
@@ -160,7 +161,7 @@ class _Run:
                 self._ended(child, group)
 
     def _so_far(self) -> Decision:
-        walk = advance(self.plan, self.results)
+        walk = self.walker.advance(self.results)
         met = {visit.result.gate for visit in walk.visits}
         rest = tuple(name for name in self.plan.listed if name not in met)
         return Decision(verdict=walk.verdict, visits=walk.visits, not_run=rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from config_support import fatal, read
+from conftest import Repo
 
 
 def chain(names: list[str], action: str, *, close: bool) -> str:
@@ -118,3 +119,50 @@ def test_all_problems_at_once_in_the_order_of_the_files() -> None:
         "gitgates.local.toml: gates.a.comand",
     ]
     assert deferred.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("length", "verb", "status", "said"),
+    [
+        (5000, "check", 0, "5000 gates, 1 hook, no problems"),
+        (2000, "explain manual", 0, " → g1999: runs, whatever has changed"),
+        (500, "run", 1, "blocked: gate `g499` could not be started"),
+    ],
+)
+def test_a_long_chain_is_followed_to_its_end(
+    repo: Repo, length: int, verb: str, status: int, said: str
+) -> None:
+    lines = ["[hooks.manual]", 'gates = ["g0"]']
+    for number in range(length):
+        lines += [f"[gates.g{number}]", 'command = ["no-such-program"]']
+        lines += [f'on_fail = "g{number + 1}"'] if number < length - 1 else []
+    repo.write("gitgates.toml", "\n".join(lines))
+    done = repo.gitgates(*verb.split())
+    assert done.returncode == status
+    assert said in done.stdout.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_circles_that_share_a_gate_are_all_named(repo: Repo) -> None:
+    chains = {
+        "a": ("b", "c"),
+        "b": ("a", "BLOCK"),
+        "c": ("a", "d"),
+        "d": ("d", "e"),
+        "e": ("a", "a"),
+    }
+    repo.config(
+        "".join(
+            f'[gates.{name}]\ncommand = "x"\non_pass = "{passed}"\non_fail = "{failed}"\n'
+            for name, (passed, failed) in chains.items()
+        )
+    )
+    said = repo.gitgates("check").stderr.decode()
+    for circle in (
+        "`a` → `b` → `a`",
+        "`c` → `a` → `c`",
+        "`d` → `d`",
+        "`e` → `a` → `c` → `d` → `e`",
+    ):
+        assert f"comes back to itself: {circle}" in said

@@ -125,12 +125,12 @@ def _narrowed(before: Hook, gate: str, layers: list[Settings]) -> list[Problem]:
 
 def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
     """Return the defined gates that the named ones lead to, themselves included, in order."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     waiting = list(names)
-    while waiting:
-        gate = gates.get(waiting.pop(0))
-        if gate is None or gate.name in found:
+    for name in waiting:  # which grows while it is walked
+        gate = gates.get(name)
+        if gate is None or name in found:
             continue
-        found.append(gate.name)
+        found[name] = None
         waiting += [action for action in (gate.on_pass, gate.on_fail) if action not in ACTIONS]
     return tuple(found)

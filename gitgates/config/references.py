@@ -10,6 +10,10 @@ from gitgates.config.values import did_you_mean
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _ENDINGS = ("Stop", "SubagentStop")
 
 
@@ -130,28 +134,55 @@ def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
 
 
 def _circles(gates: dict[str, Gate]) -> list[tuple[str, ...]]:
-    """Return each chain that comes back to its start, once, from its first gate in the file."""
+    """Return chains that come back to their start, from their first gate in the file.
+
+    One for each gate that is in none before it.
+    """
+    leads_to = {
+        gate.name: [a for a in (gate.on_pass, gate.on_fail) if a in gates]
+        for gate in gates.values()
+    }
+    for name in _in_order_of_chains(leads_to):
+        del leads_to[name]  # it leads to no circle, so that it is in none
     found: list[tuple[str, ...]] = []
-    for start in gates:
-        chain = _way_back(start, gates)
-        if chain and not any(set(chain) == set(other) for other in found):
+    told: set[str] = set()
+    for start in leads_to:
+        if start not in told and (chain := _way_back(start, leads_to)):
             found.append(chain)
+            told.update(chain)
     return found
 
 
-def _way_back(start: str, gates: dict[str, Gate]) -> tuple[str, ...]:
+def _in_order_of_chains(leads_to: Mapping[str, list[str]]) -> list[str]:
+    """Return the gates that lead to no circle, each after those that it leads to."""
+    left = {name: len(set(targets)) for name, targets in leads_to.items()}
+    callers: dict[str, list[str]] = {name: [] for name in leads_to}
+    for name, targets in leads_to.items():
+        for target in set(targets):
+            callers[target].append(name)
+    ended = [name for name, count in left.items() if not count]
+    for name in ended:  # which grows while it is walked
+        for caller in callers[name]:
+            left[caller] -= 1
+            if not left[caller]:
+                ended.append(caller)
+    return ended
+
+
+def _way_back(start: str, leads_to: Mapping[str, list[str]]) -> tuple[str, ...]:
     """Return the shortest chain from `start` to itself, both ends named; empty where none."""
-    chains: list[tuple[str, ...]] = [(start,)]
-    seen: set[str] = set()
-    while chains:
-        chain = chains.pop(0)
-        gate = gates.get(chain[-1])
-        if gate is None:
-            continue
-        for action in (gate.on_pass, gate.on_fail):
-            if action == start:
-                return (*chain, start)
-            if action not in ACTIONS and action not in seen:
-                seen.add(action)
-                chains.append((*chain, action))
-    return ()
+    came_from: dict[str, str] = {}
+    waiting = [start]
+    for name in waiting:  # which grows while it is walked
+        for target in leads_to.get(name, ()):
+            if target not in came_from:
+                came_from[target] = name
+                waiting.append(target)
+        if start in came_from:
+            break
+    else:
+        return ()
+    chain = [start, came_from[start]]
+    while chain[-1] != start:
+        chain.append(came_from[chain[-1]])
+    return tuple(reversed(chain))

@@ -1,7 +1,8 @@
 """Walk a plan: which gates are due, and what the results so far mean.
 
 The walk is a fold: it starts from the first gate each time, with all results so far, and either
-comes to a gate without a result, which is due, or to the end. Nothing is remembered in between.
+comes to a gate without a result, which is due, or to the end. How far each chain had come is kept
+in between, for speed alone: a chain may have thousands of gates.
 
 A result counts for the content that the gate saw. When a gate that writes has changed files, the
 content is another one, and a gate met again after that runs again.
@@ -54,48 +55,94 @@ class Walk(Record):
     not_run: tuple[str, ...]  # listed gates that the end came before
 
 
-class _Walker:
-    """One pass over a plan. Its fields are what the pass has met."""
+class _Chain:
+    """How far a listed gate, and those that it led to, have come."""
 
-    def __init__(self, plan: Plan, results: Results) -> None:
+    def __init__(self, listed: str, generation: int) -> None:
+        self.name, self.called_by = listed, ""  # the gate to go on with
+        self.generation = generation  # of the content that it is met with
+        self.visits: list[Visit] = []
+        self.led_on: list[tuple[int, bool]] = []  # the places of those that led on; did they pass
+        self.verdict: Verdict | None = None  # None: a gate has not run yet
+
+
+class Walker:
+    """Walks one plan again and again, while results are added."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.steps = {step.gate.name: step for step in plan.steps}
         self.may_change = plan.hook.name not in (*BEFORE_A_COMMIT, "pre-push")
+        self.chains: dict[tuple[str, int], _Chain] = {}
+        self._begin({})
+
+    def _begin(self, results: Results) -> None:
         self.results = results
         self.generation = 0
         self.due: list[Due] = []
         self.visits: list[Visit] = []
 
+    def advance(self, results: Results) -> Walk:
+        """Return which gates are due after these results, or what it all means in the end."""
+        self._begin(results)
+        collect = self.plan.hook.strategy == "collect"
+        listed = self.plan.listed
+        verdict: Verdict = ALLOW
+        for place, name in enumerate(listed):
+            due_before = len(self.due)
+            found = self.visit(name)
+            if found is None:
+                if not collect or _holds_back(self.due, due_before):
+                    break
+                continue
+            verdict = max(verdict, found)
+            if verdict == STOP or (verdict == BLOCK and not collect):
+                self.due.clear()
+                self.note_ended(listed[place + 1 :])
+                return _walk(self, verdict, listed)
+        return _walk(self, verdict, ())
+
     def visit(self, listed: str) -> Verdict | None:
-        """Return what a gate and its chain mean; None where one of them has not run yet.
+        """Return what a gate and its chain mean; None where one of them has not run yet."""
+        met_at = (listed, self.generation)
+        chain = self.chains.setdefault(met_at, _Chain(*met_at))
+        self.generation = chain.generation
+        if chain.verdict is None:
+            self._follow(chain)
+            chain.generation = self.generation
+        self.visits += chain.visits
+        return chain.verdict
+
+    def _follow(self, chain: _Chain) -> None:
+        """Go on along a chain, to its end or to a gate that has not run yet.
 
         A loop, not a recursion: a chain may be longer than the interpreter's stack.
         """
-        chain: list[tuple[int, bool]] = []  # the places of those that led on, and did they pass
-        name, called_by = listed, ""
         while True:
+            name, called_by = chain.name, chain.called_by
             step = self.steps[name]
             result = self.results.get((name, self.generation))
             if step.fault or step.skip:
-                self.visits.append(_unrun(step, called_by))
+                chain.visits.append(_unrun(step, called_by))
                 break
             if result is None:
                 self.due.append(Due(step, self.generation))
-                return None
+                return
             passed = self._passed(step, result)
             if result.status == "killed" and result.reason == ENDED:
-                self.visits.append(Visit(result, BLOCK, "BLOCK", called_by))
+                chain.visits.append(Visit(result, BLOCK, "BLOCK", called_by))
                 break  # we ended it: that is nothing to act upon
             action = step.gate.on_pass if passed else step.gate.on_fail
             if step.gate.observe or result.excused:
                 would = action if step.gate.observe else ""
-                self.visits.append(Visit(result, ALLOW, "CONTINUE", called_by, would=would))
+                chain.visits.append(Visit(result, ALLOW, "CONTINUE", called_by, would=would))
                 break
-            self.visits.append(Visit(result, _plain(action, passed=passed), action, called_by))
+            chain.visits.append(Visit(result, _plain(action, passed=passed), action, called_by))
             if action in ACTIONS:
                 break
-            chain.append((len(self.visits) - 1, passed))
-            name, called_by = action, name
-        return self._unwind(chain, self.visits[-1].verdict)
+            chain.led_on.append((len(chain.visits) - 1, passed))
+            chain.name, chain.called_by = action, name
+        _unwind(chain)
 
     def note_ended(self, names: tuple[str, ...]) -> None:
         """Take note of gates that were under way when another one stopped the run."""
@@ -109,14 +156,16 @@ class _Walker:
         left_out = set(result.changed_paths) - set(result.restaged_paths)
         return result.status == "passed" and (self.may_change or not left_out)
 
-    def _unwind(self, chain: list[tuple[int, bool]], verdict: Verdict) -> Verdict:
-        """Let each gate of a chain take the verdict of what it led to."""
-        for place, passed in reversed(chain):
-            visit = self.visits[place]
-            rescued_by = visit.action if not passed and verdict == ALLOW else ""
-            verdict = max(verdict, ALLOW if passed else WARN)
-            self.visits[place] = visit._replace(verdict=verdict, rescued_by=rescued_by)
-        return verdict
+
+def _unwind(chain: _Chain) -> None:
+    """Let each gate of a chain take the verdict of what it led to."""
+    verdict = chain.visits[-1].verdict
+    for place, passed in reversed(chain.led_on):
+        visit = chain.visits[place]
+        rescued_by = visit.action if not passed and verdict == ALLOW else ""
+        verdict = max(verdict, ALLOW if passed else WARN)
+        chain.visits[place] = visit._replace(verdict=verdict, rescued_by=rescued_by)
+    chain.verdict = verdict
 
 
 def _unrun(step: Step, called_by: str) -> Visit:
@@ -131,23 +180,8 @@ def _unrun(step: Step, called_by: str) -> Visit:
 
 
 def advance(plan: Plan, results: Results) -> Walk:
-    """Return which gates are due after these results, or what it all means in the end."""
-    walker = _Walker(plan, results)
-    collect = plan.hook.strategy == "collect"
-    verdict: Verdict = ALLOW
-    for place, name in enumerate(plan.listed):
-        due_before = len(walker.due)
-        found = walker.visit(name)
-        if found is None:
-            if not collect or _holds_back(walker.due, due_before):
-                break
-            continue
-        verdict = max(verdict, found)
-        if verdict == STOP or (verdict == BLOCK and not collect):
-            walker.due.clear()
-            walker.note_ended(plan.listed[place + 1 :])
-            return _walk(walker, verdict, plan.listed)
-    return _walk(walker, verdict, ())
+    """Return which gates of a plan are due after these results, or what it all means in the end."""
+    return Walker(plan).advance(results)
 
 
 def _holds_back(due: list[Due], before: int) -> bool:
@@ -162,8 +196,8 @@ def _holds_back(due: list[Due], before: int) -> bool:
     return True
 
 
-def _walk(walker: _Walker, verdict: Verdict, rest: tuple[str, ...]) -> Walk:
-    met = {visit.result.gate for visit in walker.visits}
+def _walk(walker: Walker, verdict: Verdict, rest: tuple[str, ...]) -> Walk:
+    met = {visit.result.gate for visit in walker.visits} if rest else frozenset[str]()
     due = tuple(dict.fromkeys(walker.due))
     return Walk(due, verdict, tuple(walker.visits), tuple(n for n in rest if n not in met))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FIRST_PATHS = 3
 _LONGEST_COMMAND = 100
 _MINUTE_S = 60
+_DEEPEST = 60  # columns that a chain is indented by
 
 
 def plan_text(plan: Plan, *, colour: bool = False) -> str:
@@ -30,20 +31,24 @@ def plan_text(plan: Plan, *, colour: bool = False) -> str:
     lines += [f"note: {note}" for note in plan_notes(plan)]
     told: set[str] = set()
     for number, name in enumerate(plan.listed, 1):
-        lines += ["", *_gate_lines(steps, name, (f"{number}. ", ""), told)]
+        lines += ["", *_gate_lines(steps, name, f"{number}. ", told)]
     text = "".join(f"{visible_line(line)}\n" for line in lines)
     return _bold_names(text, plan) if colour else text
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Return a plan as plain data; gates that only a chain reaches have `listed` false."""
+    callers: dict[str, list[str]] = {}
+    for step in plan.steps:
+        for name in {step.gate.on_pass, step.gate.on_fail}:
+            callers.setdefault(name, []).append(step.gate.name)
     return {
         "version": VERSION,
         "hook": plan.event.name,
         "configured_as": plan.hook.name,
         "strategy": plan.hook.strategy,
         "paths": [utf8(path) for path in plan.event.paths or ()],
-        "gates": [_step_fields(step, plan) for step in plan.steps],
+        "gates": [_step_fields(step, plan, callers) for step in plan.steps],
         "order": list(plan.listed),
         "notes": list(plan_notes(plan)),
     }
@@ -74,25 +79,30 @@ def _heading(plan: Plan) -> str:
     return f"{plan.event.name}: {_count(plan.listed, 'gate')}, {plan.hook.strategy}; {on}"
 
 
-def _gate_lines(
-    steps: dict[str, Step], name: str, marks: tuple[str, str], told: set[str]
-) -> list[str]:
-    """Return the lines of a gate and of its chains. `marks`: what stands before it, and indent."""
-    step = steps[name]
-    mark, indent = marks
-    first = f"{indent}{mark}{name}: {why(step)}"
-    if name in told:
-        return [f"{first} (as above)"]
-    told.add(name)
-    if step.fault or name in POLICY_GATES:  # which has no command, no limits and no actions
-        return [first]
-    inner = f"{indent}   "
-    lines = [first, *(f"{inner}{line}" for line in _facts(step.gate))]
-    for label, action in (("on pass", step.gate.on_pass), ("on fail", step.gate.on_fail)):
-        if action in ACTIONS:
-            lines.append(f"{inner}{label:<9} {action}")
-        else:
-            lines += _gate_lines(steps, action, (f"{label:<9} → ", inner), told)
+def _gate_lines(steps: dict[str, Step], listed: str, mark: str, told: set[str]) -> list[str]:
+    """Return the lines of a listed gate and of its chains, `mark` before it.
+
+    A loop, not a recursion: a chain may be longer than the interpreter's stack.
+    """
+    lines: list[str] = []
+    waiting = [("", mark, listed)]  # indent, what stands before it, the gate or action
+    while waiting:
+        indent, mark, name = waiting.pop()
+        if name in ACTIONS:
+            lines.append(f"{indent}{mark}{name}")
+            continue
+        step = steps[name]
+        arrow = "→ " if indent else ""
+        first = f"{indent}{mark}{arrow}{name}: {why(step)}"
+        lines.append(f"{first} (as above)" if name in told else first)
+        is_told = name in told
+        told.add(name)
+        if is_told or step.fault or name in POLICY_GATES:
+            continue  # the last two have no command, no limits and no actions
+        inner = f"{indent}   " if len(indent) < _DEEPEST else indent
+        lines += [f"{inner}{line}" for line in _facts(step.gate)]
+        waiting.append((inner, f"{'on fail':<9} ", step.gate.on_fail))
+        waiting.append((inner, f"{'on pass':<9} ", step.gate.on_pass))
     return lines
 
 
@@ -145,16 +155,12 @@ def command_text(gate: Gate) -> str:
     return text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + "…"
 
 
-def _step_fields(step: Step, plan: Plan) -> dict[str, Any]:
+def _step_fields(step: Step, plan: Plan, callers: dict[str, list[str]]) -> dict[str, Any]:
     gate = step.gate
     return {
         "name": gate.name,
         "listed": gate.name in plan.listed,
-        "called_by": [
-            other.gate.name
-            for other in plan.steps
-            if gate.name in (other.gate.on_pass, other.gate.on_fail)
-        ],
+        "called_by": callers.get(gate.name, []),
         "runs": not (step.skip or step.fault),
         "why": why(step),
         "fault": step.fault,
@@ -202,10 +208,12 @@ def _time(seconds: float) -> str:
 
 def _bold_names(text: str, plan: Plan) -> str:
     """Make the names of gates bold where a line tells of one."""
+    names = {step.gate.name for step in plan.steps}
     lines = text.split("\n")
     for place, line in enumerate(lines):
-        for step in plan.steps:
-            mark = f" {step.gate.name}: "
-            if mark in line and line.lstrip().startswith(("on pass", "on fail", *"0123456789")):
-                lines[place] = line.replace(mark, f" \x1b[1m{step.gate.name}\x1b[0m: ", 1)
+        if line.lstrip().startswith(("on pass", "on fail", *"0123456789")):
+            head, colon, rest = line.partition(": ")
+            before, mark, name = head.partition("→ " if "→ " in head else ". ")
+            if name in names:
+                lines[place] = f"{before}{mark}\x1b[1m{name}\x1b[0m{colon}{rest}"
     return "\n".join(lines)
