@@ -1,0 +1,73 @@
+"""An agent is at work, and somebody else writes in the same worktree: what counts for whom."""
+
+from __future__ import annotations
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from test_agent_stop import NO_BAD, WAY_OUT
+
+
+@pytest.fixture(name="agent")
+def _agent(repo: Repo) -> Agent:
+    return begin(repo, NO_BAD)
+
+
+def test_settings_that_somebody_else_is_editing_are_told_to_the_person(agent: Agent) -> None:
+    agent.transcript("Read", file_path=str(agent.repo.path / "seed.py"))
+    good = (agent.repo.path / "pyproject.toml").read_text()
+    agent.repo.write("pyproject.toml", good + "\n[tool.gitgates.hooks.Stop\n")
+    told = agent.stop()
+    assert "decision" not in told
+    assert "pyproject.toml" in told["systemMessage"]
+    agent.prompt("and why?")
+    assert "decision" not in agent.stop()
+    agent.transcript("Edit", file_path=str(agent.repo.path / "pyproject.toml"))
+    assert agent.stop()["decision"] == "block"  # now the agent has a part in it
+
+
+def test_settings_that_were_broken_before_are_told_to_the_person(repo: Repo) -> None:
+    begin(repo, NO_BAD)
+    repo.write("pyproject.toml", "[tool.gitgates]\njobs = \n")
+    repo.commit_all("broken")
+    late = Agent(repo, "late")
+    late.start()
+    late.prompt()
+    late.write("a.py", "good\n")
+    told = late.stop()
+    assert "decision" not in told
+    assert "this session has not caused" in told["systemMessage"]
+
+
+def test_settings_that_the_agent_breaks_with_an_edit_block(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD.replace('["check"]', '["check", "review"]'))
+    agent.pre("Write", "pyproject.toml")
+    repo.write("pyproject.toml", "[tool.gitgates]\njobs = \n")
+    agent.post("Write", "pyproject.toml")
+    assert agent.stop()["decision"] == "block"
+
+
+@pytest.mark.parametrize("listed", ['["check"]', '["check", "review"]'])
+def test_a_failure_in_what_somebody_else_writes_names_it(repo: Repo, listed: str) -> None:
+    agent = begin(repo, NO_BAD.replace('["check"]', listed))
+    agent.transcript("Write", file_path=str(repo.path / "a.py"))
+    agent.pre("Write", "a.py")
+    repo.write("a.py", "good = 1\n")
+    agent.post("Write", "a.py")
+    repo.write("tests.py", "BAD\n")
+    reason = agent.stop()["reason"]
+    assert "changed by somebody else meanwhile: tests.py" in reason
+    command = f"{WAY_OUT} 'tests.py is being written by somebody else'"
+    agent.pre("Bash", tool_input={"command": command})
+    agent.transcript("Bash", command=command)
+    env = {"CLAUDE_CODE_SESSION_ID": agent.session}
+    done = repo.gitgates("cannot-fix", "check", "--reason", "tests.py is not mine", env=env)
+    assert done.returncode == 0, done.stderr
+    told = agent.stop(again=True)
+    assert "decision" not in told
+    assert "tests.py is not mine" in told["systemMessage"]
+
+
+def test_what_a_shell_may_have_written_is_named_as_nobody_elses(agent: Agent) -> None:
+    agent.write("a.py", "BAD\n")
+    assert "somebody else" not in agent.stop()["reason"]
