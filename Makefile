@@ -10,6 +10,8 @@ DEV = .venv/dev
 # What the tests were written against; with another version, some may fail.
 CLIENT_VERSION = 2.1.329
 CLIENT = .venv/client/ready-$(CLIENT_VERSION)
+NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
+MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
 .PHONY: help demo test e2e fast lint format bench compare-safety docs lock clean
@@ -26,11 +28,12 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 test: $(DEV)/ready ## Run all tests, on all cores
 	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal
 
-e2e: $(DEV)/ready ## Run the real Claude Code client against a scripted model (needs npm, once)
+e2e: $(DEV)/ready ## Run with the real Claude Code client and hook managers (needs npm, once)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
-	    echo '!!! GITGATES_E2E=skip: the tests with the real client were NOT run.' >&2; \
+	    echo '!!! GITGATES_E2E=skip: the tests with real clients were NOT run.' >&2; \
 	else \
 	    if [ -z "$$GITGATES_E2E_CLIENT" ]; then $(MAKE) --no-print-directory $(CLIENT); fi && \
+	    $(MAKE) --no-print-directory $(MANAGERS) && \
 	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e; \
 	fi
 
@@ -109,5 +112,18 @@ $(CLIENT):
 	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
 	    @anthropic-ai/claude-code@$(CLIENT_VERSION) || { \
 	    echo 'npm could not install Claude Code $(CLIENT_VERSION); is there a network?' >&2; \
+	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
+	@touch $@
+
+# Other hook managers, for tests beside them. Without scripts: those would install hooks here.
+$(MANAGERS):
+	@command -v npm >/dev/null || { \
+	    echo 'make e2e needs npm, to install other hook managers; there is none here.' >&2; \
+	    echo 'Install Node.js, or leave these tests out with GITGATES_E2E=skip.' >&2; exit 1; }
+	@echo 'installing $(NPM_MANAGERS) in $(@D) (once)' >&2
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
+	    $(NPM_MANAGERS) || { \
+	    echo 'npm could not install $(NPM_MANAGERS); is there a network?' >&2; \
 	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
 	@touch $@

@@ -36,6 +36,8 @@ NAMES: tuple[Name, ...] = (
     Name("XDG_CONFIG_HOME", "you", "the same, where it is set"),
     Name("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
     Name("PRE_COMMIT", "pre-commit", "tells that the pre-commit framework runs us"),
+    Name("PRE_COMMIT_RUNNING_LEGACY", "pre-commit", "tells that it runs our hook before its own"),
+    Name("PREK_RUNNING_LEGACY", "pre-commit", "the same, of prek"),
     Name("PRE_COMMIT_FROM_REF", "pre-commit", "the old end of a pushed or checked-out range"),
     Name("PRE_COMMIT_TO_REF", "pre-commit", "the new end of it"),
     Name("PRE_COMMIT_REMOTE_NAME", "pre-commit", "the remote that is pushed to"),

@@ -108,7 +108,10 @@ def _say_after(change: Change, git: Git) -> None:
             f"  Where that needs it no more: {manager} uninstall {types}"
         )
     elif name.endswith(".json"):
-        click.echo(f"next: {via.next_command('simple-git-hooks', ())}")
+        click.echo(
+            "gitgates: the hooks that simple-git-hooks has written run the gates until it writes "
+            f"them anew\n  {via.next_command('simple-git-hooks', ())}"
+        )
 
 
 def _say_where_gitgates_is(git: Git) -> None:

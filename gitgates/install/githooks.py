@@ -213,9 +213,14 @@ def _uninstall_one(place: Found) -> Done:
                 os.unlink(place.shim_abs)  # no file to rename over it
         case _:
             what = "was gone already" if place.kept else ""
-    if place.holder != "another" and place.kept:
+    manager = recognise(content(place.kept_abs))
+    if place.holder == "nobody" and manager:  # which has taken out its own then, and ours with it
+        what += f"; {kept_name} is {manager.name}'s, and stays as it is"
+    elif place.holder != "another" and place.kept:
         os.rename(place.kept_abs, place.shim_abs)
         what += f"; the hook that was there before is back ({kept_name})"
+        if manager and manager.kept and is_ours(place.shim_abs + manager.kept):
+            os.unlink(place.shim_abs + manager.kept)
     if what and os.path.lexists(f"{place.kept_abs}.1"):
         what += f"; {kept_name}.1 is yours to look at"
     return Done(place.hook, place.shim_abs, what)

@@ -1,0 +1,211 @@
+"""Beside the real hook managers: each order of installing and uninstalling them and us.
+
+husky, simple-git-hooks and lefthook come from npm (`make e2e` installs them, pinned), pre-commit
+and prek from our own environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from install_support import BIN, Repo, make_repo
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(os.environ.get("GITGATES_E2E_MANAGERS", ROOT / ".venv/managers")) / "node_modules"
+GATE = '[tool.gitgates.gates.g]\ncommand = "echo gates >>../log; test ! -e bad"\n'
+FRAMEWORK = (
+    "repos:\n- repo: local\n  hooks:\n  - id: t\n    name: t\n    language: system\n"
+    "    entry: sh -c 'echo theirs >>../log'\n    always_run: true\n    pass_filenames: false\n"
+)
+
+
+class Manager(NamedTuple):
+    file: str
+    text: str
+    install: str
+    uninstall: str  # as its documentation says
+
+
+MANAGERS = {
+    "pre-commit": Manager(
+        ".pre-commit-config.yaml", FRAMEWORK, "pre-commit install", "pre-commit uninstall"
+    ),
+    "prek": Manager(".pre-commit-config.yaml", FRAMEWORK, "prek install", "prek uninstall"),
+    "lefthook": Manager(
+        "lefthook.yml",
+        "# mine\npre-commit:\n  jobs:\n    - run: echo theirs >>../log\n",
+        "lefthook install",
+        "lefthook uninstall",
+    ),
+    "husky": Manager(
+        ".husky/pre-commit", "echo theirs >>../log\n", "husky", "git config --unset core.hooksPath"
+    ),
+    "simple-git-hooks": Manager(
+        "package.json",
+        '{\n  "simple-git-hooks": {\n    "pre-commit": "echo theirs >>../log"\n  }\n}\n',
+        "simple-git-hooks",
+        f"node {PROGRAMS}/simple-git-hooks/uninstall.js",
+    ),
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = make_repo(tmp_path / "repo", tmp_path / "home")
+    made.env["PATH"] = f"{PROGRAMS}/.bin:{BIN}:{os.environ['PATH']}"
+    made.configure("pre-commit", gate=GATE)
+    return made
+
+
+class Beside:
+    """A repository with a manager, and what its next commit runs."""
+
+    def __init__(self, repo: Repo, name: str) -> None:
+        self.repo = repo
+        self.name = name
+        self.manager = MANAGERS[name]
+        repo.write(self.manager.file, self.manager.text)
+        self.take_up = self.manager.install
+        self.commits = 0
+
+    def do(self, step: str) -> str:
+        """Do one of: theirs, ours, via; with a minus before it, take it out."""
+        command = {
+            "theirs": self.take_up,
+            "-theirs": self.manager.uninstall,
+            "ours": "gitgates install-hooks",
+            "via": f"gitgates install-hooks --via {self.name}",
+            "-ours": "gitgates uninstall-hooks",
+        }[step]
+        done = self.repo.run(*command.removeprefix("npx ").split())
+        assert done.returncode == 0, (step, done.stdout, done.stderr)
+        if step == "via" and "next: " in done.stdout:
+            self.take_up = done.stdout.partition("next: ")[2].strip().removeprefix("npx ")
+        if step == "-ours":
+            self.take_up = self.manager.install
+        return done.stdout
+
+    def ran(self) -> list[str]:
+        """Commit; return what ran for that: nothing twice, and the doctor tells of the gates."""
+        log = self.repo.path.parent / "log"
+        log.write_text("")
+        self.commits += 1
+        done = self.repo.commit(f"file{self.commits}")
+        assert done.returncode == 0, done.stderr
+        ran = sorted(log.read_text().split())
+        assert max(Counter(ran).values(), default=0) <= 1, ran
+        if ran == ["theirs"] or not ran:
+            assert self.repo.gitgates("doctor")[0] == 1
+        return ran
+
+    def refuses(self) -> bool:
+        """Tell whether a commit whose gate fails is refused."""
+        done = self.repo.commit("bad")
+        self.repo.git("rm", "-qf", "bad")
+        return done.returncode == 1
+
+    def assert_clean(self) -> None:
+        """See that nothing of ours is left in the hooks folder, and in the manager's file."""
+        folder = self.repo.path / ".git/hooks"
+        for name in self.repo.hooks():
+            assert b"Installed by gitgates" not in (folder / name).read_bytes()
+            assert "gitgates" not in name
+        assert (self.repo.path / self.manager.file).read_text() == self.manager.text
+
+
+BOTH = ["gates", "theirs"]
+OVER = {  # what runs after theirs was installed over ours
+    "pre-commit": BOTH,
+    "prek": BOTH,
+    "lefthook": ["theirs"],
+    "husky": ["theirs"],
+    "simple-git-hooks": ["theirs"],
+}
+ALONE: dict[str, list[str]] = {  # what runs when theirs, over ours, was taken out
+    **{name: ["gates"] for name in ("pre-commit", "prek", "lefthook", "husky")},
+    "simple-git-hooks": [],  # removes whatever hook is there
+}
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_ours_after_theirs(repo: Repo, name: str) -> None:
+    beside = Beside(repo, name)
+    beside.do("theirs")
+    assert beside.ran() == ["theirs"]
+    assert f"gitgates install-hooks --via {name}" in beside.do("ours")
+    assert beside.ran() == BOTH
+    assert beside.refuses()
+    beside.do("-ours")
+    assert beside.ran() == ["theirs"]
+    beside.assert_clean()
+    beside.do("-theirs")
+    assert beside.ran() == []
+    # And theirs taken out first: ours knows nothing of that, and still leaves what was there.
+    beside.do("theirs")
+    beside.do("ours")
+    beside.do("-theirs")
+    beside.do("-ours")
+    assert "gates" not in beside.ran()
+    for kept in repo.path.glob(".git/hooks/*.before-gitgates"):
+        assert name == "simple-git-hooks"
+        kept.unlink()
+    beside.assert_clean()
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_theirs_after_ours(repo: Repo, name: str) -> None:
+    beside = Beside(repo, name)
+    for first, second in (("-ours", "-theirs"), ("-theirs", "-ours")):
+        beside.do("ours")
+        assert beside.ran() == ["gates"]
+        beside.do("theirs")
+        assert beside.ran() == OVER[name]
+        beside.do(first)
+        assert beside.ran() == (["theirs"] if first == "-ours" else ALONE[name])
+        beside.do(second)
+        assert beside.ran() == []
+        beside.assert_clean()
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_theirs_again_over_ours(repo: Repo, name: str) -> None:
+    beside = Beside(repo, name)
+    for step in ("theirs", "ours", "theirs"):
+        beside.do(step)
+    assert beside.ran() == OVER[name]
+    beside.do("-ours")
+    assert beside.ran() == ["theirs"]
+    beside.assert_clean()
+    # Ours again over theirs over ours.
+    for step in ("ours", "theirs", "-ours", "ours"):
+        beside.do(step)
+    assert beside.ran() == BOTH
+    beside.do("-ours")
+    assert beside.ran() == ["theirs"]
+    beside.assert_clean()
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_joined(repo: Repo, name: str) -> None:
+    beside = Beside(repo, name)
+    for step in ("theirs", "ours", "via", "theirs", "theirs"):
+        beside.do(step)
+    assert beside.ran() == BOTH
+    assert beside.refuses()
+    assert repo.gitgates("doctor")[0] == 0
+    beside.do("-ours")
+    beside.do("theirs")
+    assert beside.ran() == ["theirs"]
+    beside.assert_clean()
+    # Joined before it is installed, and taken out before we are.
+    for step in ("-theirs", "via", "theirs"):
+        beside.do(step)
+    assert beside.ran() == BOTH
+    beside.do("-theirs")
+    beside.do("-ours")
+    assert beside.ran() == []
+    beside.assert_clean()
