@@ -68,6 +68,38 @@ def test_a_prompt_asks_for_the_strict_form(repo: Repo) -> None:
     assert "`reviewer` has not decided on this change yet" in said
 
 
+STRICT = """\
+The person asked for an independent review: `reviewer` has not decided on this change yet. \
+1 weighted line (threshold 40), 1 weighted file (threshold 5).
+
+- `a.py` +1 −0 (code)
+
+## What to do now
+Start the sub-agent {} and wait for it (with the Agent tool, run_in_background: false). Ask it to \
+review this session's change. Give it no verdict of yours: it reads the person's words and the \
+change itself. It posts its decision itself; one that you post does not count.{}
+When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."""
+INSTALL = (
+    " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent claude` "
+    "writes it."
+)
+NONE_SEEN = ("`reviewer` (from the plugin: `gitgates:reviewer`)", INSTALL)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_the_reviewer_is_named_as_it_is_there(repo: Repo, *, is_there: bool) -> None:
+    if is_there:
+        repo.write(".claude/agents/reviewer.md", "x")
+    agent = begin(repo, REVIEW)
+    agent.env["CLAUDE_CONFIG_DIR"] = str(repo.path.parent / "none")
+    agent.prompt("#review do it")
+    agent.write("a.py", "x = 1\n")
+    text = STRICT.format(*(("`reviewer`", "") if is_there else NONE_SEEN))
+    assert reason(agent.stop()) == text
+    again = reason(agent.stop(again=True, last_assistant_message="again"))
+    assert again == f"{text}\nThis is asked for the second time."
+
+
 def test_complete_lets_go_and_resets(repo: Repo) -> None:
     agent = asked(repo)
     reason(agent.stop())

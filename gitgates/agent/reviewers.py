@@ -17,6 +17,7 @@ from gitgates.policies.reviewer import refuse_tool
 from gitgates.policies.reviews import GATE
 from gitgates.report.asking import reviewer_task, sent_back, strict_began
 from gitgates.review.assess import still_holds
+from gitgates.review.installed import installed_reviewer
 from gitgates.review.tokens import MASK, new_token
 from gitgates.types import BLOCK, WARN, Answer, Hook
 
@@ -44,7 +45,8 @@ def turn(place: Place, config: Config, facts: list[Fact], *, on: bool) -> Answer
         f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
         f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
     )
-    return Answer(WARN, to_agent=strict_began(review), to_person=person)
+    there = installed_reviewer(review, place.roots.root_abs, place.env)
+    return Answer(WARN, to_agent=strict_began(review, there), to_person=person)
 
 
 def _turned_off(review: Review) -> Answer:

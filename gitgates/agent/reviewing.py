@@ -7,7 +7,6 @@ from gitgates.agent.marking import marker
 from gitgates.agent.place import is_elsewhere, note
 from gitgates.agent.review_report import message_of, passed_text, record
 from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
-from gitgates.engine.filters import names_agent
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError
 from gitgates.policies.asking import MOST_BLOCKS
@@ -15,7 +14,7 @@ from gitgates.policies.retry import BREAKER, PASSED
 from gitgates.policies.reviews import GATE
 from gitgates.report.asking import Asked, let_go, reminder, strict
 from gitgates.review.assess import StopRequest, decide
-from gitgates.review.installed import installed
+from gitgates.review.installed import installed, installed_reviewer
 from gitgates.types import ALLOW, BLOCK, WARN, Answer, Point
 
 TYPE_CHECKING = False
@@ -121,7 +120,7 @@ class Look:
             notes=self._notes,
             agents=agents,
             skills=skills,
-            reviewer=next((one for one in agents if names_agent((review.reviewer,), one)), ""),
+            reviewer=installed_reviewer(review, self._place.roots.root_abs, self._place.env),
             number=dict(self._evidence.blocks).get(prompt, 0) + 1,
             most=MOST_BLOCKS,
         )

@@ -134,7 +134,7 @@ def strict(asked: Asked) -> str:
     return "\n".join([*lines, start, then, *_count(asked)])
 
 
-def _reviewer(review: Review, there: str = "") -> str:
+def _reviewer(review: Review, there: str) -> str:
     """Return how the reviewer is called; what a plugin brings has its name in front."""
     if there:
         return f"`{there}`"
@@ -215,12 +215,15 @@ def let_go(asked: Asked, how: str) -> str:
     )
 
 
-def strict_began(review: Review) -> str:
-    """Return what an agent is told whose prompt asks for the strict form."""
+def strict_began(review: Review, reviewer: str) -> str:
+    """Return what an agent is told whose prompt asks for the strict form.
+
+    `reviewer`: the sub-agent that is known to be there; empty: none is.
+    """
     return (
         f"The person asks for an independent review of this work. When it is done, start the "
-        f"sub-agent {_reviewer(review)}; you can stop once it has posted COMPLETE on what there is "
-        "then."
+        f"sub-agent {_reviewer(review, reviewer)}; you can stop once it has posted "
+        "COMPLETE on what there is then."
     )
 
 

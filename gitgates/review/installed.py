@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gitgates.engine.filters import names_agent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +43,12 @@ def installed(
         + _find(name, [path for one in folders for path in _skill_files(one, name)])
     ]
     return tuple(dict.fromkeys(agents)), tuple(dict.fromkeys(skills))
+
+
+def installed_reviewer(review: Review, root_abs: str, env: Mapping[str, str]) -> str:
+    """Return what the client calls the reviewer; empty where none can be seen."""
+    agents, _skills = installed(review, root_abs, env)
+    return next((one for one in agents if names_agent((review.reviewer,), one)), "")
 
 
 def _skill_files(folder: str, name: str) -> tuple[str, str]:
