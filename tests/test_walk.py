@@ -13,7 +13,7 @@ from gitgates.engine.plan import make_plan
 from gitgates.engine.walk import advance
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Event, Gate, GateResult, Hook, Plan
 
-EVENT = Event(host="git", name="pre-push", root_abs="/r", paths=())
+EVENT = Event(host="manual", name="manual", root_abs="/r", paths=())
 WORDS = ["CONTINUE", "CONTINUE", "BLOCK", "STOP"]
 
 
@@ -34,7 +34,7 @@ def plans(draw: st.DrawFn) -> Plan:
     ]
     listed = tuple(draw(st.lists(st.sampled_from([gate.name for gate in gates]), max_size=6)))
     strategy = "collect" if draw(st.booleans()) else "sequence"
-    hook = Hook(name="pre-push", gates=listed, strategy=strategy)  # type: ignore[arg-type]
+    hook = Hook(name="manual", gates=listed, strategy=strategy)  # type: ignore[arg-type]
     return make_plan(Config(gates=tuple(gates), hooks=(hook,)), hook, EVENT, {})
 
 
@@ -75,7 +75,7 @@ def test_every_walk_ends(plan: Plan, data: st.DataObject) -> None:
 
 
 def verdict_of(*gates: Gate, failing: set[str], listed: tuple[str, ...] = ("a",)) -> int:
-    hook = Hook(name="pre-push", gates=listed)
+    hook = Hook(name="manual", gates=listed)
     return run(make_plan(Config(gates=gates), hook, EVENT, {}), failing, set())[0]
 
 
@@ -99,7 +99,7 @@ def test_priority_then_listed_order() -> None:
             ("hi", "high"),
         )
     )
-    hook = Hook(name="pre-push", gates=("n1", "low", "top", "n1", "hi"))
+    hook = Hook(name="manual", gates=("n1", "low", "top", "n1", "hi"))
     plan = make_plan(Config(gates=gates), hook, EVENT, {})
     assert plan.listed == ("top", "hi", "n1", "n1", "low")
 
@@ -113,7 +113,7 @@ def decided(
 ) -> tuple[int, list[tuple[str, int, str, str]], tuple[str, ...], str]:
     """Return the verdict, each visit (gate, verdict, action, would), the notes and the reason."""
     names = tuple(gate.name for gate in gates if not gate.name.startswith("chained"))
-    hook = Hook(name="pre-push", gates=names, strategy=strategy)  # type: ignore[arg-type]
+    hook = Hook(name="manual", gates=names, strategy=strategy)  # type: ignore[arg-type]
     plan = make_plan(Config(gates=gates), hook, EVENT, {})
     walk = advance(plan, results)
     assert not walk.due
