@@ -15,7 +15,7 @@ class Name(Record):
     """One environment name: who sets it, and what it does."""
 
     name: str
-    set_by: str  # you, git, pre-commit, claude, gitgates
+    set_by: str  # you, git, sudo, pre-commit, claude, gitgates
     meaning: str
 
 
@@ -27,6 +27,7 @@ NAMES: tuple[Name, ...] = (
     Name("FORCE_COLOR", "you", "any value: colour in the output even where it is no terminal"),
     Name("TERM", "you", "`dumb`: no colour and no live display"),
     Name("PATH", "you", "where programs are found"),
+    Name("SUDO_UID", "sudo", "whose repositories root takes for its own, as git does"),
     Name("VIRTUAL_ENV", "pre-commit", "undone for the gates when pre-commit points it at itself"),
     Name("GIT_DIR", "git", "the repository, where the folder alone does not tell"),
     Name("GIT_WORK_TREE", "git", "the root, where the folder alone does not tell"),

@@ -60,6 +60,10 @@ class GitError(GitgatesError):
     exit_status = 74
 
 
+class OwnershipError(GitError):
+    """Git does not trust the repository, because another user owns it."""
+
+
 class ConfigError(GitgatesError):
     """The configuration has problems; all of them are in the message."""
 

@@ -16,6 +16,7 @@ gates = ["g"]
 [hooks.Stop]
 gates = ["g", "review"]
 """
+pytestmark = pytest.mark.slow  # some processes each
 AGENT = ("--agent", "claude", "--claude-md")
 
 

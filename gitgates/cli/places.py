@@ -8,7 +8,7 @@ import click
 
 from gitgates import environ
 from gitgates.config.load import FILES, load
-from gitgates.errors import ConfigError, GitError, GitgatesError
+from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
 from gitgates.shelter import Site, catch_up
 from gitgates.system.git import Git
 from gitgates.system.roots import Roots, current_folder, find_roots
@@ -51,9 +51,13 @@ def config_root(cwd_abs: str) -> str:
 
     Outside of one: the nearest folder upwards with one of our files, so that a configuration can be
     checked where git is not.
+
+    Raises: OwnershipError where git does not trust the repository.
     """
     try:
         return find_roots(cwd_abs, environ.read()).root_abs
+    except OwnershipError:
+        raise
     except GitError:
         folder = cwd_abs
         while not any(os.path.isfile(os.path.join(folder, name)) for name in FILES):

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 
-from gitgates.errors import GitError
+from gitgates.errors import GitError, OwnershipError
 from gitgates.record import Record
 from gitgates.system.git import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+# With it, git takes every repository for another user's.
+_DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
 
 class Roots(Record):
@@ -58,11 +62,12 @@ def current_folder() -> str:
 def find_roots(cwd_abs: str, env: Mapping[str, str]) -> Roots:
     """Return the repository that a git command in `cwd_abs` would mean.
 
-    Raises: GitError where there is none, or it is bare and has no working tree.
+    Raises: GitError where there is none, or it is bare and has no working tree; OwnershipError
+    where git does not trust it.
     """
     if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
         found = _read_upwards(cwd_abs)
-        if found:
+        if found and (_is_own(found, env) or _is_safe(cwd_abs, env)):
             return found
     elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env["GIT_DIR"])):
         return found
@@ -81,6 +86,37 @@ def _read_upwards(cwd_abs: str) -> Roots | None:
         if parent == folder:
             return None
         folder = parent
+
+
+def _is_own(roots: Roots, env: Mapping[str, str]) -> bool:
+    """Tell whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
+
+    Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
+    """
+    if _DIFFERENT_OWNER in env:
+        return False
+    user, sudo = os.geteuid(), env.get("SUDO_UID", "")
+    ours = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
+    try:
+        for path_abs in (roots.root_abs, f"{roots.root_abs}/.git", roots.git_dir_abs):
+            if os.lstat(path_abs).st_uid not in ours:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
+    """Ask git whether it trusts a repository of another user, as `safe.directory` may say.
+
+    Raises: OwnershipError where it does not.
+    """
+    asked = Git(cwd_abs=cwd_abs, env=env).ask("rev-parse", "--git-dir")
+    why, _, mend = os.fsdecode(asked.stderr).strip().partition("\n")
+    if "safe.directory" in mend:
+        what = f"{cwd_abs}: git does not trust this repository: {why.removeprefix('fatal: ')}"
+        raise OwnershipError(what, "\n  ".join(line.strip() for line in mend.splitlines() if line))
+    return not asked.exit_status
 
 
 def _read_linked(cwd_abs: str, git_dir: str) -> Roots | None:
