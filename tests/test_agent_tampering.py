@@ -133,6 +133,16 @@ def test_state_that_was_deleted_is_told(repo: Repo) -> None:
     assert told(agent) == ""
 
 
+def test_a_session_that_began_in_a_folder_of_repositories_is_not_told_so(repo: Repo) -> None:
+    begin(repo, CONFIG)
+    late = Agent(repo, "late")
+    late.env["CLAUDE_PROJECT_DIR"] = str(repo.path.parent)
+    late.write("a.py", "x = 1\n")
+    (repo.path.parent / "late.transcript").unlink()
+    late.prompt()
+    assert told(late) == ""
+
+
 def test_a_repository_without_a_working_tree_is_told(repo: Repo) -> None:
     agent = begin(repo, CONFIG)
     repo.git("config", "core.bare", "true")

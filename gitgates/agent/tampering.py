@@ -152,6 +152,9 @@ def _beginning(place: Place, before: Mapping[str, str]) -> list[str]:
     first = before.get(_BEGAN, "")
     if first in ("SessionStart", _TOLD) or elsewhere(place):
         return []
+    home = os.path.realpath(place.env.get("CLAUDE_PROJECT_DIR") or place.roots.root_abs)
+    if not f"{home}/".startswith(f"{os.path.realpath(place.roots.root_abs)}/"):
+        return []  # the session began in a folder of repositories, or in another worktree
     text = f"the first that is known of this session is a {first} event: what was known before "
     return [f"{text}is deleted, or the hooks were not there; what it did until then may not count"]
 
