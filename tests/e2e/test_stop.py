@@ -38,6 +38,13 @@ def test_talk_after_a_pass_runs_nothing_again(tmp_path: Path) -> None:
     assert scene.ran() == 1  # the tools have left everything as it was
 
 
+def test_a_gate_that_changes_a_file_is_told_with_the_next_prompt(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, f"[gates.check]\ncommand = 'sed -i s/x/y/ a.txt'\n{STOP}")
+    run = scene.run(write(scene.at("a.txt"), "x\n"), "done", "read it", prompts=("one", "two"))
+    assert [r["result"] for r in run.results] == ["done", "read it"]
+    assert "A gate changed files; read them again before the next edit: a.txt." in run.told(2)
+
+
 def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> None:
     scene = Scene(tmp_path, f"[gates.check]\ncommand = 'test -e ../mended'\n{STOP}")
     run = scene.run(write(scene.at("a.txt"), "x"), "same", bash("touch ../mended"), "same", "3")
