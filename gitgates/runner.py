@@ -192,7 +192,7 @@ class _Run:
         job = _Job(due, commands, Capture(self.max_output, log_abs, self.max_log))
         if gate.writes:
             job.unstaged = unstaged_names(self.world.git)
-            job.before = contents(self.world.git, due.step.paths, job.unstaged)
+            job.before = contents(self.world.git, self._watched(due.step.paths), job.unstaged)
         self.world.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -300,10 +300,14 @@ class _Run:
         in_index = shelter.hides or choose_view(plan.event, plan.hook) == "checkout"
         return Files(self.world.git, paths, in_index=in_index)
 
+    def _watched(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a gate's files with what an agent wrote: git need not know of it yet."""
+        return (*paths, *(self.files.paths if self.plan.event.payload else ()))
+
     def _look_at_files(self, job: _Job, result: GateResult) -> GateResult:
         """See what a gate changed, and put it into the commit where that is wished and right."""
         git = self.world.git
-        after = contents(git, job.due.step.paths, unstaged_names(git))
+        after = contents(git, self._watched(job.due.step.paths), unstaged_names(git))
         found = changed(job.before, after)
         result = result._replace(changed_paths=found)
         if not (job.gate.restage and self.is_commit and result.status == "passed"):

@@ -110,6 +110,14 @@ gates = ["format"]
     assert agent.post() == {}
 
 
+def test_a_fixer_that_is_given_no_files_says_so_too(repo: Repo) -> None:
+    gate = '[gates.format]\ncommand = "sed -i s/BAD/good/ a.py"\nwrites = true\n'
+    agent = begin(repo, f'{gate}[hooks.PostToolUse]\ngates = ["format"]\n')
+    agent.write("a.py", "BAD\n")  # git does not know it yet
+    assert "a.py" in context(agent.post())
+    assert agent.post() == {}
+
+
 def test_stop_after_a_tool(repo: Repo) -> None:
     agent = begin(repo, CHECK + 'on_fail = "STOP"\n[hooks.PostToolUse]\ngates = ["check"]\n')
     agent.write("a.py", "BAD\n")
