@@ -90,10 +90,12 @@ def test_a_configuration_that_goes_away_is_said(tmp_path: Path) -> None:
     assert run.answers("Stop") != []
 
 
-def test_without_git_nothing_is_said(tmp_path: Path) -> None:
+def test_without_git_the_person_is_told_once_and_nothing_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path, git=False)
     run = scene.run(write(scene.at("bad.txt"), "x"), "end")
-    assert (run.turns, scene.ran(), silent(run), run.person) == (2, 0, True, "")
+    assert (run.turns, scene.ran()) == (2, 0)
+    assert run.answers("UserPromptSubmit") == run.answers("Stop") == []
+    assert "not a git repository" in run.answers("SessionStart")[0]["systemMessage"]
 
 
 def test_without_a_configuration_nothing_is_said(tmp_path: Path) -> None:
