@@ -73,7 +73,10 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
     except KeyboardInterrupt:
         _say("gitgates: interrupted; nothing was decided")
         return errors.Interrupted.exit_status
-    except Exception:  # noqa: BLE001 - the last door: what comes here is our bug
+    except Exception as error:  # noqa: BLE001 - the last door: what comes here is our bug
+        if full := errors.full_disk(error):
+            _say(f"gitgates: {full}")
+            return full.exit_status
         import traceback
 
         _say(f"{traceback.format_exc()}gitgates: a bug of ours, please report it")

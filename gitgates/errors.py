@@ -6,6 +6,9 @@ stay clear of 2: to a coding agent, exit status 2 means "block".
 
 from __future__ import annotations
 
+import os
+from errno import EDQUOT, EIO, ENOSPC
+
 OK = 0
 BLOCKED = 1
 
@@ -52,6 +55,14 @@ class StateError(GitgatesError):
     """The state folder, or a hook, cannot be written."""
 
     exit_status = 73
+
+
+def full_disk(error: BaseException) -> StateError | None:
+    """Return what to say where a device is full or broken, which is no bug of ours; else None."""
+    if not isinstance(error, OSError) or error.errno not in (ENOSPC, EDQUOT, EIO):
+        return None
+    where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "a file"
+    return StateError(f"{where} cannot be written: {error.strerror}", "Make room, and try again.")
 
 
 class GitError(GitgatesError):

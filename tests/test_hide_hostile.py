@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -284,6 +286,49 @@ def test_where_nothing_can_be_saved_nothing_moves(armed: Repo) -> None:
     assert b".git/gitgates: cannot be written" in done.stderr
     assert b"Traceback" not in done.stderr
     assert whole(armed) == before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MiB; it takes the right to mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mount, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.slow
+def test_on_a_full_disk_nothing_is_lost_and_it_is_said(small_disk: Path) -> None:
+    repo = Repo.init(small_disk / "repo")
+    for name in ("a", "b", "z"):
+        repo.write(name, LINES)
+    arm(repo)
+    repo.commit_all("base")
+    repo.shim("pre-commit")
+    repo.write("a", MINE)
+    repo.write("b", "staged")
+    repo.git("add", "b")
+    statuses = set()
+    for pages in range(8):
+        shutil.rmtree(repo.path / ".git/gitgates", ignore_errors=True)
+        fill = small_disk / "fill"
+        room = os.statvfs(small_disk)
+        fill.write_bytes(b"x" * (room.f_bsize * max(room.f_bavail - pages, 0)))
+        done = repo.commit()
+        fill.unlink()
+        statuses.add(done.returncode)
+        assert b"Traceback" not in done.stderr
+        assert b"a bug of ours" not in done.stderr
+        assert (repo.path / "a").read_text() == MINE
+        assert not (repo.path / ".git/gitgates/rescue").exists()
+        if done.returncode == 1:
+            assert re.search(rb"cannot be written|unable to write", done.stderr)
+        repo.write("b", f"staged {pages}")
+        repo.git("add", "b")
+    assert statuses >= {0, 1}
 
 
 def test_what_was_kept_a_month_ago_is_removed(armed: Repo) -> None:

@@ -5,7 +5,6 @@ Usage errors exit 64, never click's own 2: to a coding agent, 2 means "block".
 
 from __future__ import annotations
 
-import errno
 import importlib
 
 import click
@@ -38,9 +37,6 @@ _HEAL_THEMSELVES = ("recover", "run")
 
 # In click's context: all arguments, word for word, so that a verb can find its own call.
 ARGUMENTS = "gitgates.arguments"
-
-# What writing to a full or broken device fails with; then no file is named.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LazyGroup(click.Group):
@@ -124,9 +120,9 @@ def _run() -> int:
         click.echo(f"gitgates: {error}", err=True)
         status = error.exit_status
     except Exception as error:  # noqa: BLE001 - the last door: what comes here is our bug
-        if isinstance(error, OSError) and error.errno in _FULL and not error.filename:
-            click.echo(f"gitgates: a file cannot be written: {error.strerror}", err=True)
-            return errors.StateError.exit_status
+        if full := errors.full_disk(error):
+            click.echo(f"gitgates: {full}", err=True)
+            return full.exit_status
         import traceback
 
         click.echo(traceback.format_exc() + "gitgates: a bug of ours, please report it", err=True)

@@ -146,12 +146,18 @@ class Rescue(Record):
         return ""
 
     def note_group(self, pid: int) -> None:
-        """Write down a process group, so that it can be told from another of the same number."""
-        fd = open_state(self.at("groups"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        """Write down a process group, so that it can be told from another of the same number.
+
+        Raises: StateError where that is not possible: after a kill, nobody could end it.
+        """
         try:
-            os.write(fd, b"%d %s\n" % (pid, identity(pid)))
-        finally:
-            os.close(fd)
+            with open(self.at("groups"), "ab", buffering=0, opener=open_state) as file:
+                file.write(b"%d %s\n" % (pid, identity(pid)))
+        except OSError as error:
+            raise StateError(
+                f"{self.at('groups')}: cannot be written: {error.strerror}",
+                "The gates were ended, and nothing was decided. Make room there, and try again.",
+            ) from error
 
     def groups(self) -> list[tuple[int, bytes]]:
         """Return the process groups that were written down, with their identities."""
