@@ -101,6 +101,12 @@ def test_a_file_that_was_not_there_goes_again(repo: Repo, manager: str) -> None:
     assert list(files(repo)) == ["pyproject.toml"]
 
 
+def test_a_manager_that_is_not_there(repo: Repo) -> None:
+    code, out, err = repo.gitgates("install-hooks", "--via", "simple-git-hooks")
+    assert (code, out) == (78, "")
+    assert err.startswith("gitgates: there is no package.json, and no other file that simple-git-")
+
+
 REFUSED = {
     "flow style": ("lefthook.yml", "{pre-commit: {commands: {a: {run: a}}}}\n"),
     "flow style inside": ("lefthook.yml", "pre-commit: {commands: {a: {run: a}}}\n"),

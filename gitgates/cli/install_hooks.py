@@ -12,7 +12,7 @@ from gitgates.errors import UsageError
 from gitgates.install import githooks, own_file, selection
 from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import hooks_folder, remarks, require_usable
-from gitgates.install.via import NAMES as MANAGERS
+from gitgates.install.managers import VIA as MANAGERS
 from gitgates.install.via import present
 
 TYPE_CHECKING = False

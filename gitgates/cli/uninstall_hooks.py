@@ -20,7 +20,7 @@ from gitgates.install import githooks
 from gitgates.install import via as via_files
 from gitgates.install.agents import SCOPES, settings_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
-from gitgates.install.via import NAMES as MANAGERS
+from gitgates.install.managers import VIA as MANAGERS
 from gitgates.lifecycle import GIT_HOOKS
 from gitgates.system.locks import Lock, Wait
 from gitgates.system.rescue import Rescue

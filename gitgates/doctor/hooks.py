@@ -9,9 +9,9 @@ from gitgates.doctor.alive import check_shim
 from gitgates.doctor.finding import Finding, in_folder
 from gitgates.doctor.framework import FILE
 from gitgates.doctor.hookfile import HookFile, kept_by_manager, kept_by_us, look
-from gitgates.install.managers import FRAMEWORK
+from gitgates.install.managers import FRAMEWORK, VIA
 from gitgates.install.own_file import content
-from gitgates.install.via import NAMES, next_command
+from gitgates.install.via import next_command
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ def _manager(look_: Look) -> list[Finding]:
     was_ours = beside.kind == "shim" or kept_by_us(file).kind != "none"
     lost = " instead of ours" if was_ours else ""
     what = f"is {manager.name}'s{lost}: git runs none of the gates"
-    if manager.name in NAMES:
+    if manager.name in VIA:
         name = "pre-commit" if look_.framework.our_stages else manager.name
         return [look_.finding(what, f"{_INSTALL} --via {name}")]
     return [look_.finding(f"{what} (installing ours keeps that hook, and runs it first)")]

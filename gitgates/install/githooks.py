@@ -10,7 +10,7 @@ import os
 import re
 
 from gitgates.errors import StateError
-from gitgates.install.managers import recognise
+from gitgates.install.managers import VIA, recognise
 from gitgates.install.own_file import content
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
@@ -44,6 +44,11 @@ class Found(Record):
     def kept_abs(self) -> str:
         """Where the hook that was there before is kept."""
         return self.shim_abs + SUFFIX
+
+    @property
+    def is_copied(self) -> bool:
+        """Tell whether what is kept is what is there: its manager has written it over ours."""
+        return self.kept and content(self.shim_abs) == content(self.kept_abs)
 
 
 class Done(Record):
@@ -96,14 +101,25 @@ def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[Done]:
 
 
 def _refuse_conflicts(places: list[Found]) -> None:
-    in_the_way = [place for place in places if place.holder == "another" and place.kept]
+    in_the_way = [
+        place
+        for place in places
+        if place.holder == "another" and place.kept and not place.is_copied
+    ]
     if not in_the_way:
         return
     names = "\n".join(f"  {place.shim_abs}\n  {place.kept_abs}" for place in in_the_way)
+    manager = recognise(content(in_the_way[0].shim_abs))
+    join = (
+        f"Let {manager.name}, which writes it, run the gates: "
+        f"gitgates install-hooks --via {manager.name}\n  Or look"
+        if manager and manager.name in VIA
+        else "Look"
+    )
     raise StateError(
         "a hook that is not ours is where ours would go, and one from before is kept already; "
         f"nothing was changed:\n{names}",
-        "Look at both, and remove the one that you no longer need.\n"
+        f"{join} at both, and remove the one that you no longer need.\n"
         f"  Or keep both: gitgates install-hooks --force names the older one {SUFFIX}.1, "
         "and it runs no more.",
     )
@@ -156,7 +172,7 @@ def _set_aside(place: Found) -> str:
     """Rename the hook that is there; return what to say about it."""
     said = ""
     kept_name = os.path.basename(place.kept_abs)
-    if place.kept:
+    if place.kept and not place.is_copied:
         numbered_abs = _free_name(place.kept_abs)
         os.rename(place.kept_abs, numbered_abs)
         said = f"; the older {kept_name} is now {os.path.basename(numbered_abs)} and runs no more"
@@ -244,7 +260,7 @@ def _uninstall_aside(place: Found) -> str:
             return f"{said[0]}; the hook that was there before is {name} again"
     if not place.kept:
         return "".join(said)
-    if manager and content(place.kept_abs) == content(place.shim_abs):
+    if manager and place.is_copied:
         os.unlink(place.kept_abs)
         return "; ".join(
             said or [f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"]

@@ -68,6 +68,7 @@ MANAGERS = (
         ("hk.pkl", ".config/hk.pkl", "hk.local.pkl"),
     ),
 )
+VIA = ("pre-commit", "prek", "lefthook", "husky", "simple-git-hooks")  # can be asked to run us
 FRAMEWORK = ("pre-commit", "prek")  # these read .pre-commit-config.yaml and can run our hooks
 
 

@@ -11,7 +11,7 @@ import re
 
 from gitgates.errors import ConfigError
 from gitgates.install import block, marked, own_file, via_lefthook, via_package, via_shell, via_toml
-from gitgates.install.managers import FRAMEWORK, MANAGERS, recognise
+from gitgates.install.managers import FRAMEWORK, MANAGERS, VIA, recognise
 from gitgates.install.shim import is_ours
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.install.hookspath import HooksFolder
 
-NAMES = ("pre-commit", "prek", "lefthook", "husky", "simple-git-hooks")
 # What husky 9 installs a stub for.
 HUSKYS = (
     "applypatch-msg",
@@ -69,7 +68,7 @@ def additions(
     return [_addition(manager, _file_of(manager, root_abs), hooks, root_abs)]
 
 
-def removals(root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = NAMES) -> list[Change]:
+def removals(root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = VIA) -> list[Change]:
     """Return what takes our entries out of the files of managers; nothing is written.
 
     Raises: ConfigError where a file is not understood.
@@ -116,12 +115,12 @@ def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[
     for hook in hooks:
         path_abs = os.path.join(folder.path_abs, hook)
         manager = None if is_ours(path_abs) else recognise(own_file.content(path_abs))
-        if manager and manager.name in NAMES:
+        if manager and manager.name in VIA:
             found.setdefault(manager.name, os.path.relpath(path_abs, root_abs))
     for manager in MANAGERS:
         for file in manager.settings:
             name = file.format(hook=hooks[0]) if hooks else file
-            if manager.name not in NAMES or found.keys() & _alike(manager.name):
+            if manager.name not in VIA or found.keys() & _alike(manager.name):
                 break
             if os.path.isfile(os.path.join(root_abs, name)) and _tells(
                 manager.name, name, root_abs
@@ -133,7 +132,7 @@ def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[
 def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
     """Return manager, file and hook of each entry of ours, also of those that a person wrote."""
     found: list[tuple[str, str, str]] = []
-    for manager in NAMES:
+    for manager in VIA:
         files = _files((manager,), root_abs, folder)
         for file in (file for file in files if not any(file == other for _, other, _ in found)):
             text = os.fsdecode(own_file.content(os.path.join(root_abs, file)))
@@ -182,10 +181,12 @@ def _file_of(manager: str, root_abs: str) -> str:
     if manager == "lefthook":
         main = (file for file in _settings(manager) if "-local" not in file)
         return next(iter(there(*main)), "lefthook.yml")
-    file = next(iter(there(*_settings(manager))), "package.json")
+    file = next(iter(there(*_settings(manager))), "")
     if not file.endswith(".json"):
         raise ConfigError(
-            f"{file}: is a program, which nobody but you can change",
+            f"{file}: is a program, which nobody but you can change"
+            if file
+            else "there is no package.json, and no other file that simple-git-hooks reads",
             f"Add to each hook by hand, such as: {via_shell.call(via_package.KEY, 'pre-commit')}",
         )
     return file

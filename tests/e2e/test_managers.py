@@ -181,7 +181,7 @@ def test_theirs_again_over_ours(repo: Repo, name: str) -> None:
     assert beside.ran() == ["theirs"]
     beside.assert_clean()
     # Ours again over theirs over ours.
-    for step in ("ours", "theirs", "-ours", "ours"):
+    for step in ("ours", "theirs", "ours"):
         beside.do(step)
     assert beside.ran() == BOTH
     beside.do("-ours")
