@@ -21,6 +21,7 @@ from gitgates.agent.saving import Came, save_attempt
 from gitgates.agent.scenes import changed_by_others
 from gitgates.engine.failures import Failure, compare, does_not_converge, normalise
 from gitgates.errors import GitgatesError, Interrupted
+from gitgates.files import open_state
 from gitgates.policies.needs import hears_all
 from gitgates.policies.retry import (
     BLOCKED,
@@ -341,7 +342,7 @@ class Attempt:
         lines: set[str] = set()
         for path_abs in self._logs(gate):
             try:
-                with open(path_abs, "rb") as file:
+                with open(path_abs, "rb", opener=open_state) as file:
                     output = file.read(_MOST_READ)
             except OSError:
                 continue

@@ -8,6 +8,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.cli.output import dump
+from gitgates.files import open_regular
 from gitgates.shelter import Site, describe, recover
 from gitgates.system.git import Git
 from gitgates.system.rescue import Rescue
@@ -53,8 +54,12 @@ def _show(roots: Roots, path: str) -> int:
     places += [where for name, _stamp, where in reversed(_kept(roots)) if name == path]
     if not places:
         raise errors.UsageError(f"nothing of `{path}` is hidden or kept", "See: recover --list")
-    with open(places[0], "rb") as file:
-        dump(file.read())
+    try:
+        with open(places[0], "rb", opener=open_regular) as file:
+            dump(file.read())
+    except OSError as error:
+        text = f"{places[0]}: cannot be shown: {error.strerror}"
+        raise errors.UsageError(text, "Look at it there.") from error
     return errors.OK
 
 

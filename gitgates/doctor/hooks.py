@@ -9,6 +9,7 @@ from gitgates.doctor.alive import check_shim
 from gitgates.doctor.finding import Finding, in_folder
 from gitgates.doctor.framework import FILE
 from gitgates.doctor.hookfile import HookFile, kept_by_manager, kept_by_us, look
+from gitgates.files import read_regular
 from gitgates.install.managers import FRAMEWORK, VIA
 from gitgates.install.own_file import content
 from gitgates.install.via import next_command
@@ -142,9 +143,8 @@ def _names_us(look_: Look, settings: tuple[str, ...]) -> bool:
     root_abs = look_.place.roots.root_abs
     for name in settings:
         try:
-            with open(os.path.join(root_abs, name.format(hook=look_.hook)), "rb") as file:
-                if b"gitgates" in file.read():
-                    return True
+            if b"gitgates" in read_regular(os.path.join(root_abs, name.format(hook=look_.hook))):
+                return True
         except OSError:
             continue
     return False
