@@ -39,7 +39,8 @@ def choose_view(event: Event, hook: Hook) -> View:
 
 def how_again(event: Event) -> str:
     """Return what brings a hook on again that is about the content of files; of others, nothing."""
-    scope = HOOK_POINTS[event.name].scope
+    point = HOOK_POINTS.get(event.name)  # asking for opinions is an event of no host
+    scope = point.scope if point else ""
     if event.payload or scope not in _AGAIN:
         return ""  # an agent goes on after its event, with the files as they are then
     return "run" if event.host == "manual" else _AGAIN[scope]
