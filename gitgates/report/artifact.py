@@ -6,9 +6,9 @@ added to what the ones before it left. The fields are in report/artifact_fields.
 
 from __future__ import annotations
 
-import re
 import time
 
+from gitgates.clean import utf8
 from gitgates.record import Record
 from gitgates.report.artifact_fields import OUTCOMES, VERSION, is_sound
 from gitgates.report.artifact_summary import summary
@@ -163,7 +163,7 @@ def _utf8(value: Any) -> Any:  # noqa: ANN401 - plain data of any depth
     # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
     match value:
         case str():
-            return re.sub("[\ud800-\udfff]", "\ufffd", value)
+            return utf8(value)
         case dict():
             return {key: _utf8(item) for key, item in value.items()}
         case list():
