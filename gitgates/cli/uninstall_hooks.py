@@ -96,7 +96,7 @@ def command(
         _say_what_runs_gates(roots, git)
     if purge:
         _purge(roots)
-    elif states := _states(roots):
+    elif not via and (states := _states(roots)):
         click.echo(
             f"gitgates: what runs have left stays in {', '.join(shown(p, roots) for p in states)}\n"
             "  Remove it: gitgates uninstall-hooks --purge"
