@@ -192,7 +192,7 @@ def test_a_hook_runs_theirs_and_the_gates_and_both_read_what_is_pushed(
     repo.write(".husky/_/h", 'sh -e "$(dirname "$(dirname "$0")")/$(basename "$0")" "$@"\n')
     for hook in ("pre-commit", "pre-push"):
         repo.write(f".husky/_/{hook}", '#!/usr/bin/env sh\n. "$(dirname "$0")/h"', 0o755)
-    repo.write(".husky/pre-commit", "echo theirs >>log\n")
+    repo.write(".husky/pre-commit", "echo theirs >>log\n[ ! -e lint ] && echo not reached by -e\n")
     repo.write(".husky/pre-push", 'echo "$1" >>log\ncut -d" " -f1 >>log\n')
     repo.git("config", "core.hooksPath", ".husky/_")
     gate = '[tool.gitgates.gates.g]\ncommand = "echo gate >>log; [ ! -e fail ]"\n'
@@ -210,6 +210,9 @@ def test_a_hook_runs_theirs_and_the_gates_and_both_read_what_is_pushed(
     repo.write("fail", "")
     assert repo.commit("b").returncode == 1
     assert repo.run("git", "push", far, "main:three").returncode == 1
+    (repo.path / "fail").unlink()
+    repo.write("lint", "")
+    assert repo.commit("c").returncode == 1  # as theirs alone would say
 
 
 def test_install_hooks_names_the_manager_and_the_command(repo: Repo) -> None:

@@ -10,6 +10,8 @@ from gitgates.lifecycle import HOOK_POINTS
 # What follows an unconditional end of a script is never run, and a heredoc may swallow it.
 _ENDS = re.compile(r"^(exit|exec)\b|<<", re.MULTILINE)
 _COMMENTS = re.compile(r"(?:#[^\n]*\n)*")
+# The script's last command is its status no more, and where that is `a && b`, -e lets it fail.
+_FAILED = "[ $? -eq 0 ] || exit 1\n"
 # What git says on standard input can be read once only, so that the script is given it again.
 _TWICE = """\
 gitgates_refs=$(cat)
@@ -43,10 +45,10 @@ def put(text: str, manager: str, hook: str, command: str) -> str | None:
     """
     if "\r" in text:
         return None
-    block = marked.block(command, lines(manager, hook))
+    ours = lines(manager, hook)
     if HOOK_POINTS[hook].reads_stdin:
         comments = _COMMENTS.match(text)
-        return marked.insert(text, comments.end() if comments else 0, block)
+        return marked.insert(text, comments.end() if comments else 0, marked.block(command, ours))
     if _ENDS.search(text) or text.rstrip("\n").endswith("\\"):
         return None
-    return marked.insert(text, len(text), block)
+    return marked.insert(text, len(text), marked.block(command, _FAILED + ours))
