@@ -161,19 +161,21 @@ def test_a_new_configuration(repo: Repo) -> None:
     again = repo.gitgates("install-hooks", "--pre-commit")
     assert again[1].startswith(".pre-commit-config.yaml: our hooks are there already\n")
     code, out, err = repo.gitgates("uninstall-hooks", "--pre-commit")
-    assert (code, err) == (0, "")
-    done, _, stays = out.partition("gitgates: ")
-    assert done == (
-        ".pre-commit-config.yaml: removed; only our hooks were in it\n"
-        "pre-commit uninstalled\npre-merge-commit uninstalled\ncommit-msg uninstalled\n"
+    assert (code, out, err) == (
+        0,
+        (
+            ".pre-commit-config.yaml: removed; only our hooks were in it\n"
+            "pre-commit uninstalled\npre-merge-commit uninstalled\ncommit-msg uninstalled\n"
+        ),
+        "",
     )
-    assert ".git/gitgates" in stays
-    assert "uninstall-hooks --purge" in stays  # the state of runs is another matter
     assert not (repo.path / block.FILE).exists()
     assert repo.hooks() == []
-    code, out, err = repo.gitgates("uninstall-hooks", "--pre-commit")
-    assert (code, err) == (0, "")
-    assert out.startswith("gitgates: no hooks of ours in the files of pre-commit\n")
+    assert repo.gitgates("uninstall-hooks", "--pre-commit") == (
+        0,
+        "gitgates: no hooks of ours in the files of pre-commit\n",
+        "",
+    )
 
 
 @pytest.mark.slow
@@ -196,12 +198,13 @@ def test_a_configuration_of_others_comes_back_with_its_mode_and_link(repo: Repo)
         ),
     )
     assert real.read_bytes().startswith(text + b"\r\n  # gitgates")
-    code, out, _ = repo.gitgates("uninstall-hooks", "--pre-commit")
-    assert code == 0
-    assert out.startswith(
-        ".pre-commit-config.yaml: our hooks were taken out\n"
-        "gitgates: pre-commit stays installed, for what else is in that file\n"
-        "  Where that needs it no more: pre-commit uninstall -t commit-msg\n"
+    assert repo.gitgates("uninstall-hooks", "--pre-commit")[:2] == (
+        0,
+        (
+            ".pre-commit-config.yaml: our hooks were taken out\n"
+            "gitgates: pre-commit stays installed, for what else is in that file\n"
+            "  Where that needs it no more: pre-commit uninstall -t commit-msg\n"
+        ),
     )
     assert (real.read_bytes(), real.stat().st_mode & 0o777) == (text, 0o640)
     assert (repo.path / block.FILE).is_symlink()
