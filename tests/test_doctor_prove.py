@@ -77,6 +77,13 @@ def test_nothing_is_installed(repo: Repo) -> None:
     assert what.endswith("is installed: nothing to prove")
 
 
+def test_another_manager_runs_the_gates(repo: Repo) -> None:
+    install(repo, COMMIT, "--via", "lefthook")
+    ((severity, where, what),) = prove(repo)
+    assert (severity, where) == ("note", "lefthook.yml")
+    assert what.startswith("lefthook is not tried: ")
+
+
 def test_without_being_asked_it_proves_nothing(repo: Repo) -> None:
     install(repo, COMMIT)
     assert b"proved" not in repo.gitgates("doctor").stdout

@@ -122,6 +122,17 @@ def test_what_still_runs_gates_is_told_with_what_takes_it_out(repo: Repo, tmp_pa
     )
 
 
+@pytest.mark.slow
+def test_prek_which_refuses_everything_without_its_file_is_told_of(repo: Repo) -> None:
+    assert repo.gitgates("install-hooks", "--via", "prek")[0] == 0
+    assert repo.run(BIN / "prek", "install").returncode == 0
+    out = repo.gitgates("uninstall-hooks")[1]
+    assert not (repo.path / ".pre-commit-config.yaml").exists()
+    command = out.partition("  Take them out: prek ")[2].partition("\n")[0]
+    assert repo.run(BIN / "prek", *command.split()).returncode == 0
+    assert repo.hooks() == []
+
+
 def test_what_is_stored_stays_unless_asked(repo: Repo) -> None:
     assert repo.gitgates("install-hooks")[0] == 0
     repo.gitgates("journal", "post", "a message")

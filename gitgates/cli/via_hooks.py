@@ -11,7 +11,7 @@ from gitgates.cli.places import configuration
 from gitgates.errors import GitError
 from gitgates.install import framework, githooks, own_file, selection, via
 from gitgates.install.hookspath import hooks_folder, setting, unset_command
-from gitgates.install.managers import FRAMEWORK
+from gitgates.install.managers import FRAMEWORK, recognise
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.system.spawn import which
 
@@ -65,7 +65,7 @@ def uninstall(managers: tuple[str, ...], roots: Roots, git: Git) -> bool:
         own_file.replace(os.path.join(roots.root_abs, change.file), change.before, change.after)
         gone = "removed; only our hooks were in it"
         click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
-        _say_after(change, git)
+        _say_after(change, git, folder.path_abs)
     return bool(changes)
 
 
@@ -93,25 +93,43 @@ def _wanted(
     ]
 
 
-def _say_after(change: Change, git: Git) -> None:
+def _say_after(change: Change, git: Git, folder_abs: str) -> None:
     """Say, or do, what a manager needs after a change of its file."""
     name = os.path.basename(change.file)
     if name in (".pre-commit-config.yaml", "prek.toml"):
-        hooks = tuple(hook for hook in change.hooks if HOOK_POINTS[hook].host == "git")
-        if change.after is None:
-            click.echo(framework.run_pre_commit("uninstall", hooks, git.env))
+        found = _installed(folder_abs)
+        manager = "prek" if name == "prek.toml" or "prek" in found.values() else "pre-commit"
+        if change.after is not None:
+            hooks = [hook for hook in change.hooks if HOOK_POINTS[hook].host == "git"]
+            click.echo(
+                f"gitgates: {manager} stays installed, for what else is in that file\n"
+                f"  Where that needs it no more: {manager} uninstall {_types(hooks)}"
+            )
             return
-        manager = "prek" if name == "prek.toml" else "pre-commit"
-        types = " ".join(f"-t {hook}" for hook in hooks)
-        click.echo(
-            f"gitgates: {manager} stays installed, for what else is in that file\n"
-            f"  Where that needs it no more: {manager} uninstall {types}"
-        )
+        # Without the file, each hook of theirs refuses everything, also where it is none of ours.
+        if theirs := tuple(hook for hook, by in found.items() if by == "pre-commit"):
+            click.echo(framework.run_pre_commit("uninstall", theirs, git.env))
+        if theirs := tuple(hook for hook, by in found.items() if by == "prek"):
+            click.echo(
+                "gitgates: prek's hooks refuse everything without that file\n"
+                f"  Take them out: prek uninstall {_types(theirs)}"
+            )
     elif name.endswith(".json"):
         click.echo(
             "gitgates: the hooks that simple-git-hooks has written run the gates until it writes "
             f"them anew\n  {via.next_command('simple-git-hooks', ())}"
         )
+
+
+def _installed(folder_abs: str) -> dict[str, str]:
+    """Return the hooks that pre-commit or prek have installed, each with which of the two."""
+    points = [point.name for point in HOOK_POINTS.values() if point.host == "git"]
+    found = {hook: recognise(own_file.content(os.path.join(folder_abs, hook))) for hook in points}
+    return {hook: by.name for hook, by in found.items() if by and by.name in FRAMEWORK}
+
+
+def _types(hooks: Sequence[str]) -> str:
+    return " ".join(f"-t {hook}" for hook in hooks)
 
 
 def _say_where_gitgates_is(git: Git) -> None:

@@ -19,6 +19,7 @@ from gitgates.files import open_regular
 from gitgates.install import block
 from gitgates.install.hookspath import hooks_folder
 from gitgates.install.managers import FRAMEWORK
+from gitgates.install.via import entries
 from gitgates.system.git import Git
 from gitgates.system.kept_hook import SUFFIX, KeptHook
 
@@ -47,10 +48,13 @@ def prove(
 
     Raises: GitError where no repository can be made to try them in.
     """
-    folder_abs = hooks_folder(Git(cwd_abs=roots.root_abs, env=env), roots).path_abs
-    found = [*_git(folder_abs, roots, env), *prove_agents(config, roots, env, looked)]
+    folder = hooks_folder(Git(cwd_abs=roots.root_abs, env=env), roots)
+    found = [*_git(folder.path_abs, roots, env), *prove_agents(config, roots, env, looked)]
     if found:
         return found
+    for manager, file, _hook in entries(roots.root_abs, folder):
+        what = f"{manager} is not tried: that would start what this repository names"
+        return [Finding("note", "proof", file, what, "commit while a gate fails")]
     what = "nothing of ours that a commit, a push or an agent fires is installed: nothing to prove"
     return [Finding("note", "proof", roots.root_abs, what, "gitgates install-hooks")]
 
