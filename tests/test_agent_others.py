@@ -36,7 +36,7 @@ def test_settings_that_were_broken_before_are_told_to_the_person(repo: Repo) -> 
     late.write("a.py", "good\n")
     told = late.stop()
     assert "decision" not in told
-    assert "this session has not caused" in told["systemMessage"]
+    assert "this turn has not caused" in told["systemMessage"]
 
 
 def test_settings_that_the_agent_breaks_with_an_edit_block(repo: Repo) -> None:
@@ -71,3 +71,32 @@ def test_a_failure_in_what_somebody_else_writes_names_it(repo: Repo, listed: str
 def test_what_a_shell_may_have_written_is_named_as_nobody_elses(agent: Agent) -> None:
     agent.write("a.py", "BAD\n")
     assert "somebody else" not in agent.stop()["reason"]
+
+
+def test_what_gates_leave_behind_is_no_work_of_somebody_else(repo: Repo) -> None:
+    leaves = NO_BAD.replace("command = '''", "command = '''date +%N > left.txt; ")
+    agent = begin(repo, leaves.replace('["check"]', '["check", "review"]'))
+    for text in ("BAD = 1\n", "BAD = 2\n"):
+        agent.transcript("Write", file_path=str(repo.path / "a.py"))
+        agent.pre("Write", "a.py")
+        repo.write("a.py", text)
+        agent.post("Write", "a.py")
+        told = agent.stop()["reason"]
+    assert "somebody else" not in told
+    repo.write("tests.py", "BAD\n")
+    assert "changed by somebody else meanwhile: tests.py." in agent.stop(again=True)["reason"]
+
+
+def test_many_files_of_somebody_else_keep_the_way_out_in_sight(repo: Repo) -> None:
+    agent = begin(repo, NO_BAD + "max_retries = 1\n")
+    agent.transcript("Write", file_path=str(repo.path / "a.py"))
+    repo.write("a.py", "good = 1\n")
+    for number in range(12):
+        repo.write(f"test_of_a_rather_long_name_{number}.py", "BAD\n")
+    reason = agent.stop()["reason"]
+    assert "and 2 more. A failure that comes from there is theirs to mend" in reason
+    agent.transcript("Write", file_path=str(repo.path / "a.py"))
+    repo.write("a.py", "good = 2\n")
+    told = agent.stop(again=True)["systemMessage"]
+    assert "changed by somebody else meanwhile" in told
+    assert "theirs to mend" not in told  # that is for the agent

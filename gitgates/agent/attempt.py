@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.agent.baseline import Known, excuse
 from gitgates.agent.checks import (
@@ -65,6 +66,12 @@ if TYPE_CHECKING:
 
 _TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
 _MOST_NAMED = 10  # files of others
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_CLOCK_S = 0.01  # by which a file's time may lag behind the clock
+_OTHERS = (
+    " A failure that comes from there is theirs to mend: say so with `gitgates cannot-fix`, and "
+    "name the file."
+)
 _LATER = 2000  # characters of what the agent is told with the next prompt
 _AS_BEFORE = Decision(BLOCK, reason="nothing has happened since the attempt before")
 _ALL_GATES = "all gates"
@@ -179,7 +186,10 @@ class Attempt:
         asked = deciding(decision)
         ruling = self._rule(decision.verdict, asked, marks)
         said = self._situation(decision, found, known)
-        notes = (note, self._note_of_others(tree) if found else "")
+        others = self._note_of_others(tree) if found else ""
+        if others and ruling.outcome == BLOCKED:
+            others += _OTHERS
+        notes = (note, others)
         said = said._replace(notes=(*said.notes, *filter(None, notes)))
         answer, more = self._answer(ruling, said)
         self._save(answer, ruling, decision, said.notes)
@@ -195,21 +205,30 @@ class Attempt:
 
     def _note_of_others(self, tree: str) -> str:
         """Return which of the files that differ somebody else has changed; empty for none known."""
-        event = self._check.plan.event
+        event, config = self._check.plan.event, self._check.config
         try:
-            others = changed_by_others(self._place, tree, hears_all=hears_all(self._check.config))
+            others = changed_by_others(self._place, tree, hears_all=hears_all(config))
+            new = set(self._place.git.names(*_UNTRACKED)) if others else set()
         except GitgatesError as error:
             self._place.say(str(error))
             return ""
-        named = sorted({*(event.paths or ()), *event.gone}.intersection(others))
+        both = {*(event.paths or ()), *event.gone}.intersection(others)
+        named = sorted(p for p in both if not (p in new and self._is_left_by_gates(p)))
         if not named:
             return ""
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        return (
-            f"These files were changed by somebody else meanwhile: {', '.join(named[:_MOST_NAMED])}"
-            f"{more}. A failure that comes from there is theirs to mend: say so with `gitgates "
-            "cannot-fix`, and name the file."
-        )
+        some = ", ".join(named[:_MOST_NAMED])
+        return f"These files were changed by somebody else meanwhile: {some}{more}."
+
+    def _is_left_by_gates(self, path: str) -> bool:
+        """Tell whether a file that git does not know was last written while gates ran."""
+        try:
+            written_s = os.lstat(f"{self._place.roots.root_abs}/{path}").st_mtime
+        except OSError:
+            return False
+        runs = [(one.began, one.stamp) for one in self._session.rounds if one.began]
+        runs.append((self._check.began_s, time.time()))
+        return any(began - _CLOCK_S <= written_s <= ended for began, ended in runs)
 
     def _could_not_run(self, why: str) -> Led:
         """Return what comes of gates that could not run at all: that blocks once."""

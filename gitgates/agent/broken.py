@@ -66,9 +66,8 @@ def _answer_in_turn(place: Place, message: str, turns: Turns) -> Answer:
     if session.base and is_unchanged(session, now):
         return Answer()
     if _is_somebody_elses(place, facts, session.base, now.tree):
-        text = (
-            "gitgates checked nothing; this session has not caused the problem that is in the way"
-        )
+        # What an earlier turn has caused, it was sent back for.
+        text = "gitgates checked nothing; this turn has not caused the problem that is in the way"
         return Answer(WARN, to_person=f"{text}. {message}")
     prompt = session.prompt_of(payload.prompt_id)
     broken = (("configuration", "failed"),)

@@ -142,6 +142,7 @@ def remember(
         "statuses": [list(one) for one in statuses],
         "run": check.run_abs,
         "config": definition(place, check),
+        "began": check.began_s,
     }
 
 

@@ -37,6 +37,7 @@ class Round(Record):
     run: str = ""  # the run's folder
     transcript: int = -1  # how long the transcript was; -1: unknown
     config: str = ""  # the digest of the configuration
+    began: float = 0.0  # when the gates began to run; 0: unknown, or none did
 
     def fingerprints(self) -> frozenset[str]:
         """Return the failures of all gates, as one set."""
@@ -174,6 +175,7 @@ def _round(state: Fact, fact: Fact) -> None:
         run=str(fact.get("run", "")),
         transcript=int(fact.get("transcript", -1)),
         config=str(fact.get("config", "")),
+        began=float(fact.get("began", 0)),
     )
     state["rounds"].append(one)
     if one.outcome == "passed":

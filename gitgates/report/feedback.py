@@ -272,7 +272,7 @@ def _ending(situation: Situation) -> str:
                          for g, w in situation.not_run[:10])  # fmt: skip
         lines.append(f"Did not run, which is no pass: {left}{_more(len(situation.not_run), 10)}.")
     lines += [f"Only observed: {plain_line(line)}" for line in situation.observed[:5]]
-    lines += [plain_line(note) for note in situation.notes[:5]]
+    lines += [plain_line(note, 1000) for note in situation.notes[:5]]
     if paths := situation.changed_paths:
         some = ", ".join(plain_line(path, 100) for path in paths[:10]) + _more(len(paths), 10)
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
