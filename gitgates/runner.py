@@ -137,9 +137,12 @@ class _Run:
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self.again = how_again(plan.event)  # then a gate may not change the event's files
         self.files = self._event_files()
-        self.blamed: set[str] = set()  # paths for which a gate failed
+        self.altered: set[str] = set()  # what changed while gates ran that may not change it
         # What somebody else changed before any gate ran: they would check something else.
-        self.strays = frozenset(self.files.written_since(self.world.began_ns, self.shelter.shown))
+        self.strays: frozenset[str] = frozenset()
+        if not self.world.in_checkout:
+            since = self.files.written_since(self.world.began_ns, self.shelter.shown)
+            self.strays = frozenset(since)
         self.index = self._committed_index()
         self.stdin_abs = self._keep_stdin()
 
@@ -278,18 +281,21 @@ class _Run:
             return result
         paths = tuple(sorted(job.changed))
         result = result._replace(changed_paths=paths)
-        if not self.again or result.status != "passed":
+        if not self.again:
             return result
-        self.blamed |= job.changed
+        self.altered |= job.changed
+        if result.status != "passed":
+            return result
         reason = undeclared(paths, job.beside)
         return result._replace(status="failed", exit_status=None, reason=reason)
 
     def _judge_run(self, decision: Decision) -> Decision:
         """Block where somebody else changed what was to be checked, or may have."""
-        said = changed_meanwhile(self.strays or self.blamed, self.again)
-        if self.strays:
+        said = changed_meanwhile(self.strays or self.altered, self.again)
+        # Where no gate blocks for that, others have passed on something else all the same.
+        if self.strays or (self.altered and decision.verdict < BLOCK):
             return decision._replace(verdict=max(decision.verdict, BLOCK), reason=said)
-        notes = (f"if somebody else did that: {said}",) if self.blamed else ()
+        notes = (f"if somebody else did that: {said}",) if self.altered else ()
         return decision._replace(notes=(*decision.notes, *notes))
 
     def _event_files(self) -> Files:

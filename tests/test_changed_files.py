@@ -76,12 +76,14 @@ def test_a_partly_staged_file_gets_the_fix_merged(repo: Repo) -> None:
         "touch a.txt",
         "cp a.txt new && mv new a.txt",
         "chmod +x a.txt; chmod -x a.txt",
+        "chmod 600 a.txt",
         "echo other > b.txt; echo made > made.txt; rm gone.txt",
     ],
 )
-def test_what_leaves_the_commit_as_it_is_passes(repo: Repo, command: str) -> None:
+@pytest.mark.parametrize("unstaged", ["hide", "keep"])
+def test_what_leaves_the_commit_as_it_is_passes(repo: Repo, command: str, unstaged: str) -> None:
     repo.write("gone.txt")
-    arm(repo, command)
+    arm(repo, command, hook=f"unstaged = '{unstaged}'")
     repo.git("rm", "-q", "--cached", "gone.txt")
     done = repo.commit()
     assert done.returncode == 0, done.stderr
@@ -103,6 +105,22 @@ def test_a_gate_that_fails_by_itself_tells_what_it_changed(repo: Repo) -> None:
     done = repo.commit()
     assert done.returncode == 1
     assert "failed         0.00 s  exit status 3; it changed 1 file: a.txt" in timeless(done.stderr)
+
+
+@pytest.mark.parametrize("keys", ["on_fail = 'CONTINUE'", "observe = true", "on_fail = 'h'"])
+@pytest.mark.parametrize("end", ["", "; exit 3"])
+def test_a_change_blocks_where_the_gate_may_not(repo: Repo, keys: str, end: str) -> None:
+    arm(repo, "true")
+    listed = "'g'" if "'h'" in keys else "'g', 'h'"
+    repo.config(
+        f"[gates.g]\ncommand = 'sed -i s/bad/good/ a.txt{end}'\n{keys}\n"
+        f"[gates.h]\ncommand = 'grep -q good a.txt'\n[hooks.pre-commit]\ngates = [{listed}]\n"
+    )
+    repo.git("commit", "-qm", "both", "--no-verify", "--", "pyproject.toml")
+    done = repo.commit()
+    assert done.returncode == 1
+    assert b"h  passed" in done.stderr
+    assert done.stderr.endswith(b"blocked: a.txt changed while it was checked; commit again\n")
 
 
 def test_of_gates_side_by_side_all_are_named(repo: Repo) -> None:
@@ -216,6 +234,27 @@ def test_what_somebody_writes_before_a_push_reads_it(repo: Repo, tmp_path: Path)
     done = repo.ask(hook, "origin", "../origin.git", env=env, stdin=line.encode())
     assert done.returncode == 1
     assert b"blocked: a.txt changed while it was checked; push again" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "status"), [("true", 0), ("touch a.txt", 0), ("echo >> a.txt; rm b.txt", 1)]
+)
+def test_files_that_git_would_add_in_another_form(repo: Repo, command: str, status: int) -> None:
+    arm(repo, "true")
+    repo.add_origin()
+    repo.config(f"[gates.g]\ncommand = '{command}'\n[hooks.pre-push]\ngates = ['g']\n")
+    for name in ("a.txt", "b.txt"):
+        (repo.path / name).write_bytes(b"one\r\ntwo\r\n")
+    repo.commit_all("bytes")
+    repo.write(".gitattributes", "*.txt text eol=lf\n")
+    repo.git("add", ".gitattributes")
+    repo.git("commit", "-qm", "attributes", "--no-verify")
+    repo.shim("pre-push")
+    repo.write("untracked")  # so that it is checked in a private checkout
+    done = repo.ask("git", "push", "origin", "main")
+    assert done.returncode == status, done.stderr
+    if status:
+        assert b"it changed 2 files: a.txt, b.txt" in done.stderr
 
 
 def test_a_fixer_that_says_so_fails_a_push_too(repo: Repo) -> None:

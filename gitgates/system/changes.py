@@ -7,6 +7,7 @@ import stat
 import time
 
 from gitgates.errors import GitError
+from gitgates.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _SUBMODULE = b"160000"
 _NOTHING = b"000000"
 _LOCK_WAIT_S = 2.0
 _LOOK_AGAIN_S = 0.05
+_KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
 _MOST_READ = 1 << 26  # bytes, when a run begins
 _TICK_NS = 10_000_000  # by which the time of a change may be behind the clock
 
@@ -130,8 +132,24 @@ class Files:
         self._contents |= now
         if unread := set(paths) - now.keys():
             as_in_index = set(self._git.names("ls-files", "-z")) - unstaged_names(self._git)
-            found |= unread - as_in_index
+            found |= {path for path in unread - as_in_index if not self._is_laid_out(path)}
         return tuple(sorted(found))
+
+    def _is_laid_out(self, path: str) -> bool:
+        """Tell whether a file is as git writes it, though it would add it in another form.
+
+        That is so where a blob has line endings that its attributes do not allow.
+        """
+        path_abs = os.path.join(self._git.cwd_abs, path)
+        mode, blob, *_rest = (*self._git.out("ls-files", "-s", "--", path).split(), b"", b"")
+        laid_out = self._git.ask("cat-file", "--filters", f"--path={path}", os.fsdecode(blob))
+        try:
+            is_program = os.lstat(path_abs).st_mode & stat.S_IXUSR
+            with open(path_abs, "rb", opener=open_state) as file:
+                is_same = file.read() == laid_out.stdout and not laid_out.exit_status
+        except OSError:
+            return False
+        return is_same and mode == (b"100755" if is_program else b"100644")
 
 
 def unstaged_names(git: Git) -> frozenset[str]:
@@ -185,8 +203,9 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _content(path_abs: str) -> tuple[int, int]:
+    """Return what git keeps of a file: its type, whether it is a program, a hash of its bytes."""
     try:
-        mode = os.lstat(path_abs).st_mode
+        mode = os.lstat(path_abs).st_mode & _KEPT_BITS
         if stat.S_ISLNK(mode):
             return mode, hash(os.readlink(path_abs))
         if not stat.S_ISREG(mode):
