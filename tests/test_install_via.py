@@ -215,6 +215,30 @@ def test_a_hook_runs_theirs_and_the_gates_and_both_read_what_is_pushed(
     assert repo.commit("c").returncode == 1  # as theirs alone would say
 
 
+def test_husky_below_the_root_is_taken_up_from_where_it_is(repo: Repo) -> None:
+    (repo.path / "web app/.husky/_").mkdir(parents=True)
+    repo.git("config", "core.hooksPath", "web app/.husky/_")
+    assert (
+        "next: npx husky 'web app/.husky'\n" in repo.gitgates("install-hooks", "--via", "husky")[1]
+    )
+    assert "  npx husky 'web app/.husky'\n" in repo.gitgates("doctor")[1]
+
+
+@pytest.mark.slow
+def test_a_script_in_a_linked_worktree_may_go_into_a_folder(repo: Repo, tmp_path: Path) -> None:
+    repo.write("web/a", "")
+    repo.configure("pre-commit", gate='[tool.gitgates.gates.g]\ncommand = "pwd; false"\n')
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "a")
+    script = b"#!/bin/sh\ncd web\ngitgates git-hook --via=own pre-commit"
+    repo.keep("pre-commit", script)
+    linked = tmp_path / "linked"
+    repo.git("worktree", "add", "-q", linked)
+    done = Repo(linked, repo.env).commit("b")
+    assert f"  | {linked}\n" in done.stderr, done.stderr
+    assert "the configuration has changes" not in done.stderr
+
+
 def test_install_hooks_names_the_manager_and_the_command(repo: Repo) -> None:
     said = "  Let it run the gates instead: gitgates install-hooks --via {}\n"
     names = {"lefthook": "lefthook.yml", "husky": ".husky/pre-commit"}

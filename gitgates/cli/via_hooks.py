@@ -53,7 +53,7 @@ def install(manager: str, roots: Roots, git: Git, hook_types: tuple[str, ...]) -
         click.echo(f"gitgates: {one}")
     _say_where_gitgates_is(git)
     if manager != "pre-commit":
-        click.echo(f"next: {via.next_command(manager, hooks)}")
+        click.echo(f"next: {via.next_command(manager, hooks, changes[0].file)}")
 
 
 def uninstall(managers: tuple[str, ...], roots: Roots, git: Git) -> bool:

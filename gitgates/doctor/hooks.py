@@ -66,9 +66,11 @@ def check_hook(look_: Look) -> list[Finding]:
     match look_.file.kind:
         case "none":
             what = f"{look_.hook} is not installed: git runs none of its gates"
-            manager, _file = look_.joined.get(look_.hook, ("", ""))
+            manager, file = look_.joined.get(look_.hook, ("", ""))
             wants = manager and manager not in FRAMEWORK
-            return [look_.finding(what, next_command(manager, (look_.hook,)) if wants else "")]
+            return [
+                look_.finding(what, next_command(manager, (look_.hook,), file) if wants else "")
+            ]
         case "shim":
             alive = check_shim(look_.file, look_.where, look_.env, look_.place.roots)
             if alive.mend.startswith("gitgates"):

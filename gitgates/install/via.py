@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 
 from gitgates.errors import ConfigError
 from gitgates.install import block, marked, own_file, via_lefthook, via_package, via_shell, via_toml
@@ -140,8 +141,11 @@ def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
     return found
 
 
-def next_command(manager: str, hooks: tuple[str, ...]) -> str:
+def next_command(manager: str, hooks: tuple[str, ...], file: str = "") -> str:
     """Return the command with which a manager takes up what its file says."""
+    folder = os.path.dirname(file)
+    if manager == "husky" and folder not in ("", ".husky"):  # else it would move core.hooksPath
+        return f"npx husky {shlex.quote(folder)}"
     types = " ".join(f"-t {hook}" for hook in hooks if HOOK_POINTS[hook].host == "git")
     return _TAKE_UP.get(manager) or f"{manager} install {types}"
 

@@ -120,13 +120,16 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
 
 
 def _read_linked(cwd_abs: str, git_dir: str) -> Roots | None:
-    """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd."""
+    """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd.
+
+    A hook may have gone into a folder since: only git takes that for the root then.
+    """
     git_dir_abs = os.path.join(cwd_abs, git_dir)
     if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
         return None
-    back = _read_line(os.path.join(cwd_abs, ".git"), "gitdir: ")
-    if back and os.path.realpath(os.path.join(cwd_abs, back)) == os.path.realpath(git_dir_abs):
-        return _roots(cwd_abs, git_dir_abs)
+    found = _read_upwards(cwd_abs)
+    if found and os.path.realpath(found.git_dir_abs) == os.path.realpath(git_dir_abs):
+        return found
     return None
 
 
