@@ -38,9 +38,10 @@ def advice(hook: str, gates: list[str], *, unable: bool, last: bool | None) -> l
         lines.append(
             "If gates still fail then, there is no further attempt, and the person is told which."
         )
+    others = f", likewise for {', '.join(gates[1:10])}" if gates[1:] else ""
     lines.append(
         "If a gate cannot be made to pass, say why instead of trying on: "
-        f'`gitgates cannot-fix {gates[0]} --reason "…"`. That is no pass: it ends the retries for '
-        "the gate, and the person is told, in the report too."
+        f'`gitgates cannot-fix {gates[0]} --reason "…"`{others}. That is no pass: it ends the '
+        "retries for the gate, and the person is told, in the report too."
     )
     return lines
