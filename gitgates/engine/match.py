@@ -82,16 +82,26 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
 
 
 def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    if not pattern:
-        return not parts
-    head, rest = pattern[0], pattern[1:]
-    if head == "**":
-        if not rest:
-            return bool(parts)
-        if len(rest) == 1 and rest[0] != "**":
-            return bool(parts) and match_name(rest[0], parts[-1])
-        return any(_match_segments(rest, parts[skip:]) for skip in range(len(parts)))
-    return bool(parts) and match_name(head, parts[0]) and _match_segments(rest, parts[1:])
+    # Only the last `**` met ever needs another try, so that the work stays len × len.
+    at = where = 0
+    after_stars = stars_end = -1
+    while where < len(parts) or at < len(pattern):
+        if at < len(pattern) and pattern[at] == "**":
+            at += 1
+            if at == len(pattern):
+                return where < len(parts)
+            after_stars, stars_end = at, where
+            if "**" not in pattern[at:]:
+                where = stars_end = max(where, len(parts) - (len(pattern) - at))
+            continue
+        if at < len(pattern) and where < len(parts) and match_name(pattern[at], parts[where]):
+            at, where = at + 1, where + 1
+            continue
+        if after_stars < 0 or stars_end >= len(parts):
+            return False
+        stars_end += 1
+        at, where = after_stars, stars_end
+    return True
 
 
 def match_name(pattern: str, name: str) -> bool:
