@@ -324,6 +324,61 @@ def test_a_try_leaves_out_what_cannot_pass_here(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_a_try_that_leaves_nothing_writes_nothing(project: Project) -> None:
+    project.write("Makefile", "test:\n\texit 3\n")
+    status, said, trouble = project.init("--try", "--yes")
+    assert (status, trouble) == (
+        0,
+        (
+            "no gate is left, and nothing was written\n"
+            "  Mend what failed, or write them all the same: gitgates init\n"
+        ),
+    )
+    assert said.endswith("  left out: test: make test: failed (exit status 2)\n")
+    assert list(project.files()) == ["Makefile"]
+
+
+@pytest.mark.slow
+def test_characters_that_nobody_sees_are_written_visibly(project: Project) -> None:
+    project.write("lefthook.yml", 'pre-commit: {commands: {lint: {run: "ruff \\u202e\\x9b"}}}\n')
+    assert project.init()[0] == 0
+    written = project.files()["gitgates.toml"]
+    assert rb'command = "ruff \U0000202e\U0000009b"' in written
+    assert written.isascii()
+
+
+# A few lines that stand for billions of values, by aliases and by merge keys.
+BOMB = "a0: &a0 {x: 1, y: 2}\n" + "".join(
+    f"a{n}: &a{n} {{{key}[{', '.join([f'*a{n - 1}'] * 9)}]}}\n"
+    for key in ("<<: ", "k: ")
+    for n in range(1, 10)
+)
+HOOKS_BOMB = f"{BOMB}repos:\n- repo: local\n  hooks: [{{id: *a9}}]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Taskfile.yml", BOMB),
+        (".pre-commit-config.yaml", HOOKS_BOMB),
+        ("Taskfile.yml", "a: !!bool x\n"),
+        ("Taskfile.yml", "a: !!int ''\n"),
+        ("Taskfile.yml", "a: !!timestamp x\n"),
+        ("Taskfile.yml", "[" * 100_000),
+        ("mise.toml", "a = " + "1" * 5_000),
+    ],
+)
+def test_a_hostile_file_is_named_and_costs_no_time(project: Project, name: str, text: str) -> None:
+    project.write(name, text)
+    project.write("Makefile", "test:\n\tpytest\n")
+    status, said, trouble = project.init("--dry-run")
+    assert status == 0
+    assert f"{name}: is no valid" in trouble
+    assert 'command = "make test"' in said
+
+
+@pytest.mark.slow
 def test_nothing_is_tried_where_nobody_can_be_asked(project: Project) -> None:
     project.write("Makefile", "test:\n\ttouch tried\n")
     assert project.init("--try") == (

@@ -94,6 +94,8 @@ def test_an_empty_list() -> None:
     [
         ("repos: [\n", "is no valid YAML"),
         ("a: 1\n---\nb: 2\n", "is no valid YAML"),
+        ("repos: " + "[" * 10_000, "is no valid YAML: it is nested"),
+        ("a: !!bool x\nrepos: []\n", "is no valid YAML: a value does not fit its tag"),
         ("", "there is no list `repos`"),
         ("- repo: a\n", "there is no list `repos`"),
         ("repos:\n", "there is no list `repos`"),

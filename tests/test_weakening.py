@@ -68,6 +68,12 @@ def test_a_line_that_nobody_wrote_costs_no_time() -> None:
     found_in((("a.test.js", "it('x',()=>{expect(1)});" * 5_000, "it('x',()=>{});" * 5_000),))
 
 
+def test_yaml_that_is_nested_without_end_costs_no_stack() -> None:
+    deep = "[" * 200_000
+    assert found_in(((".github/workflows/ci.yml", "on: push\n", deep),)) is not None
+    assert found_in(((".pre-commit-config.yaml", "repos: []\n", deep),)) is not None
+
+
 def config_of(text: str) -> Config:
     found = checked((None, text.encode(), None))
     assert found is not None

@@ -17,7 +17,7 @@ def read_toml(text: str) -> dict[str, Any]:
     """Parse TOML. Raises: BadFile."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadFile(f"is no valid TOML: {error}") from error
 
 
@@ -34,9 +34,11 @@ def read_yaml(text: str) -> dict[str, Any]:
     """Parse a YAML mapping. Raises: BadFile."""
     import yaml
 
+    from gitgates.yaml_load import load
+
     try:
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        found = load(text)
+    except yaml.YAMLError as error:
         raise BadFile(f"is no valid YAML: {' '.join(str(error).split())}") from error
     return _mapping(found, "YAML mapping")
 

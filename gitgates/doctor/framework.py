@@ -33,11 +33,13 @@ def read(root_abs: str) -> Framework:
     """Read the file."""
     import yaml  # comes with pre-commit
 
+    from gitgates.yaml_load import load
+
     try:
-        document = yaml.safe_load(read_regular(os.path.join(root_abs, FILE)))
+        document = load(read_regular(os.path.join(root_abs, FILE)))
     except FileNotFoundError:
         return Framework()
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         return Framework(exists=True, broken=str(error).partition("\n")[0])
     if not isinstance(document, dict):
         return Framework(exists=True)

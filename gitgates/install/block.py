@@ -10,6 +10,7 @@ import re
 
 import yaml
 
+from gitgates import yaml_load
 from gitgates.errors import ConfigError
 from gitgates.install import marked, yaml_text
 
@@ -84,7 +85,7 @@ def _scalar(value: object) -> str:
 def _with_empty_list(text: str) -> str:
     """Write `repos: []` where our block was all that the list held, because it may not be empty."""
     try:
-        if yaml.safe_load(text).get("repos", ()) is not None:
+        if yaml_load.load(text).get("repos", ()) is not None:
             return text
     except (yaml.YAMLError, AttributeError):
         return text
@@ -123,7 +124,7 @@ def _require_appended(before: str, after: str, stages: tuple[str, ...]) -> None:
     if isinstance(wanted, dict):
         wanted["repos"] = [*(wanted["repos"] or ()), ours]
     try:
-        if yaml.safe_load(after) == wanted:
+        if yaml_load.load(after) == wanted:
             return
     except yaml.YAMLError:
         pass

@@ -6,6 +6,7 @@ import json
 
 import yaml
 
+from gitgates import yaml_load
 from gitgates.install import marked, yaml_text
 from gitgates.lifecycle import HOOK_POINTS
 
@@ -88,7 +89,7 @@ def _put_some(text: str, hooks: tuple[str, ...], file: str, command: str) -> str
     else:
         return None
     try:
-        return after if yaml.safe_load(after) == wanted else None
+        return after if yaml_load.load(after) == wanted else None
     except yaml.YAMLError:
         return None
 

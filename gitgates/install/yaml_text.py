@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import yaml
 
+from gitgates import yaml_load
 from gitgates.errors import ConfigError
 
 
@@ -13,6 +14,7 @@ def compose(text: str, file: str) -> yaml.Node | None:
     Raises: ConfigError where it is no YAML.
     """
     try:
+        yaml_load.refuse_too_deep(text, yaml.SafeLoader)
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise _invalid(file, error) from error
@@ -24,7 +26,7 @@ def load(text: str, file: str) -> object:
     Raises: ConfigError where it is no YAML, or well formed and yet nothing that can be built.
     """
     try:
-        return yaml.safe_load(text)
+        return yaml_load.load(text)
     except yaml.YAMLError as error:
         raise _invalid(file, error) from error
 

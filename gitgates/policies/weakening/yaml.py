@@ -18,9 +18,12 @@ def parse(text: str) -> Value:
     """
     import yaml  # who reviews pays for it
 
+    from gitgates.yaml_load import refuse_too_deep
+
     # The loader that is written in C is there wherever PyYAML comes as a wheel.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
+        refuse_too_deep(text, loader)
         value: Value = next(yaml.load_all(text, loader), None) or ""
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error

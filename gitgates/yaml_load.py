@@ -1,0 +1,62 @@
+"""Load YAML that others wrote. Cold: imports PyYAML when called.
+
+A few lines of it can stand for billions of values, by aliases and merge keys, or be nested deeper
+than the stack of the parser, which is written in C.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_DEEPEST = 100
+_MOST = 100_000  # values
+
+
+def load(text: str | bytes) -> Any:  # noqa: ANN401 - any YAML
+    """Return the only document of a text; None where there is nothing in it.
+
+    Raises: yaml.YAMLError where it is no YAML, stands for too much, or cannot be built.
+    """
+    import yaml
+
+    kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    refuse_too_deep(text, kind)
+    try:
+        loader = kind(text)
+        node = loader.get_single_node()
+        _refuse_too_much(node)
+        return None if node is None else loader.construct_document(node)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # PyYAML takes the value of an explicit tag, such as `!!bool x`, for granted.
+        raise yaml.YAMLError(f"a value does not fit its tag: {error!r}") from error
+
+
+def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyYAML has no types
+    """Raise yaml.YAMLError where a text is no YAML, is nested too deeply, or is too long."""
+    import yaml
+
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, kind)):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"it is nested more than {_DEEPEST} deep")
+        if count > 3 * _MOST:
+            raise yaml.YAMLError(f"it has more than {_MOST} values")
+
+
+def _refuse_too_much(node: Any) -> None:  # noqa: ANN401 - PyYAML has no types
+    import yaml
+
+    left, count = [node], 0
+    while left:
+        one = left.pop()
+        if isinstance(one, yaml.MappingNode):
+            left += [half for pair in one.value for half in pair]
+        elif isinstance(one, yaml.SequenceNode):
+            left += one.value
+        count += 1
+        if count > _MOST:
+            raise yaml.YAMLError(f"its aliases stand for more than {_MOST} values")
