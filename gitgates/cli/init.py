@@ -102,6 +102,10 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
             click.echo("nothing was run, and nothing was written", err=True)
             return errors.OK
         edit = propose(root_abs, found, failed, with_agent=for_agent)
+        if is_empty(edit):
+            click.echo("no gate is left, and nothing was written", err=True)
+            click.echo("  Mend what failed, or write them all the same: gitgates init", err=True)
+            return errors.OK
     finish(root_abs, edit, dry_run=dry_run)
     if is_empty(edit):
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)

@@ -6,6 +6,8 @@ import re
 
 import tomlkit
 
+from gitgates.clean import visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,4 +49,6 @@ def render_entries(path: tuple[str, ...], entries: Mapping[str, object]) -> str:
 def _text(value: str) -> str:
     # A command full of double quotes is easier to read between single ones.
     literal = ('"' in value or "\\" in value) and "'" not in value and value.isprintable()
-    return str(tomlkit.string(value, literal=literal).as_string())
+    text = str(tomlkit.string(value, literal=literal).as_string())
+    # What nobody sees is shown to who reads the file; it says the same.
+    return "".join(char if visible(char) == char else f"\\U{ord(char):08x}" for char in text)
