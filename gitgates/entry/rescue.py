@@ -39,7 +39,9 @@ def run(args: list[str]) -> int:
     except StateError as error:  # nobody hears it now
         lines = (str(error),)
     # Killed before there was a journal, a run has only git's own lock files to be tidied up.
-    held = tuple((path, int(inode)) for path, inode in zip(locks[0::2], locks[1::2], strict=True))
+    held = tuple(
+        (path, int(changed)) for path, changed in zip(locks[0::2], locks[1::2], strict=True)
+    )
     lines = (*lines, *gitlocks.clear((held, int(git_pid))))
     if lines:
         _leave_word(f"{roots.state_abs}/recovered", lines)
@@ -49,7 +51,7 @@ def run(args: list[str]) -> int:
 def _makes_sense(args: list[str]) -> bool:
     root_abs, git_dir_abs, *rest = args if len(args) >= _FIXED else ("", "")
     folders = os.path.isabs(root_abs) and os.path.isdir(root_abs) and os.path.isdir(git_dir_abs)
-    numbers = rest[:1] + rest[2::2]  # the process, and the inode of each lock
+    numbers = rest[:1] + rest[2::2]  # the process, and the time of each lock
     return folders and len(rest) % 2 == 1 and all(map(str.isdecimal, numbers))
 
 

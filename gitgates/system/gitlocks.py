@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    # (path, inode) of each lock file, and the process that holds them
+    # (path, time of the last change in ns) of each lock file, and the process that holds them
     Held = tuple[tuple[tuple[str, int], ...], int]
 
 
@@ -23,7 +23,7 @@ def held_by_git(git_dir_abs: str, env: Mapping[str, str]) -> Held:
     index = env.get("GIT_INDEX_FILE", "")
     if index.endswith(".lock") and os.path.isabs(index):
         names.add(index)
-    found = tuple((name, _inode(name)) for name in sorted(names) if _inode(name))
+    found = tuple((name, _changed_ns(name)) for name in sorted(names) if _changed_ns(name))
     return found, os.getppid()
 
 
@@ -33,11 +33,11 @@ def clear(held: Held) -> tuple[str, ...]:
     if not locks or is_alive(git_pid):
         return ()
     notes = []
-    for path_abs, inode in locks:
-        if _inode(path_abs) == inode:
+    for path_abs, changed_ns in locks:
+        if _changed_ns(path_abs) == changed_ns:
             os.unlink(path_abs)
             notes.append(f"git (process {git_pid}) was killed; its {path_abs} is removed")
-        elif _inode(path_abs):
+        elif _changed_ns(path_abs):
             notes.append(
                 f"{path_abs} is there and is not the one of the git that was killed; if no git "
                 f"runs here, remove it with: rm '{path_abs}'"
@@ -64,8 +64,12 @@ def _is_zombie(pid: int) -> bool:
         return False
 
 
-def _inode(path_abs: str) -> int:
+def _changed_ns(path_abs: str) -> int:
+    """Return when a file changed last; 0 where it is not there.
+
+    Not its inode number: the lock of the next commit may get the number of one that is gone.
+    """
     try:
-        return os.stat(path_abs).st_ino
+        return os.stat(path_abs).st_mtime_ns
     except OSError:
         return 0

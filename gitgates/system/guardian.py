@@ -36,7 +36,7 @@ class Guardian:
     def __init__(self, roots: Roots, git_locks: Held, env: Mapping[str, str]) -> None:
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         held, git_pid = git_locks
-        locks = [word for path_abs, inode in held for word in (path_abs, str(inode))]
+        locks = [word for path_abs, changed_ns in held for word in (path_abs, str(changed_ns))]
         about = ("rescue", roots.root_abs, roots.git_dir_abs, str(git_pid), *locks)
         recovery = (sys.executable, "-I", "-S", "-c", _START, home, *about)
         read_fd, self._fd = os.pipe()

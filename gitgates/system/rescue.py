@@ -43,7 +43,9 @@ class Journal(Record):
     started: str  # for people
     entries: tuple[Entry, ...]
     made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
-    git_locks: tuple[tuple[str, int], ...] = ()  # git's own lock files and their inodes
+    git_locks: tuple[
+        tuple[str, int], ...
+    ] = ()  # git's own lock files, each with the time of its last change
     git_pid: int = 0
     token: str = ""  # what gates of this run have as GITGATES_RUN
 
