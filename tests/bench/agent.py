@@ -86,6 +86,7 @@ class Bench:
         found = [Case(BARE, bare, self.folder, {}, asks_git=False)]
         for files in SIZES:
             folder = self._repository(files)
+            self._begin_session(folder)
             for name, (fields, asks_git) in EVENTS.items():
                 payload = {"session_id": "s", "cwd": str(folder), **fields}
                 found.append(self._case(f"{files:,} files: {name}", folder, (payload, asks_git)))
@@ -96,6 +97,12 @@ class Bench:
         case = Case(name, argv, folder, *event)
         once(case, self.env, 0)
         return case
+
+    def _begin_session(self, folder: Path) -> None:
+        payload = {"session_id": "s", "cwd": str(folder), "hook_event_name": "SessionStart"}
+        argv = (str(self.bin / "gitgates"), "agent-hook", "claude")
+        raw = json.dumps({**payload, "source": "startup"}).encode()
+        subprocess.run(argv, cwd=folder, env=self.env, input=raw, capture_output=True, check=True)
 
     def _long_session(self, folder: Path) -> Case:
         fields = {"session_id": "long", "cwd": str(folder), "hook_event_name": "PostToolUse"}
