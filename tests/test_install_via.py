@@ -156,12 +156,16 @@ def test_the_entries_are_what_their_readers_read(repo: Repo) -> None:
     for file, (manager, text) in FILES.items():
         if manager != "husky":
             repo.write(file, text)
-    wanted = 'gitgates git-hook --via=lefthook pre-push "{1}" "{2}"'
+    wanted = 'true {files} && gitgates git-hook --via=lefthook pre-push "{1}" "{2}"'
     for file, load in (("lefthook.yml", yaml.safe_load), ("lefthook.toml", tomllib.loads)):
         after = load(via.add(FILES[file][1], "lefthook", file, HOOKS))
         assert after["pre-commit"]["jobs"][-1]["name"] == "gitgates"
         assert "commands" not in after["pre-commit"]
-        assert after["pre-push"]["commands"]["zz-gitgates"] == {"run": wanted, "use_stdin": True}
+        assert after["pre-push"]["commands"]["zz-gitgates"] == {
+            "files": f"echo {file}",
+            "run": wanted,
+            "use_stdin": True,
+        }
     hooks = json.loads(via.add(PACKAGE, "simple-git-hooks", "package.json", HOOKS))
     command = 'gitgates git-hook --via=simple-git-hooks pre-commit "$@"'
     assert hooks["simple-git-hooks"]["pre-commit"] == f'npx "lint-staged" && {command}'

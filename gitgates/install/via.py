@@ -243,7 +243,7 @@ def _put(manager: str, file: str, text: str | None, hooks: tuple[str, ...]) -> s
             lines = (
                 via_toml.prek_lines(hooks)
                 if manager == "prek"
-                else via_lefthook.toml_lines(text, hooks)
+                else via_lefthook.toml_lines(text, hooks, file)
             )
         except ValueError as error:
             raise ConfigError(f"{file}: is no valid TOML: {error}", "Mend it first.") from error
@@ -257,7 +257,7 @@ def _by_hand(manager: str, file: str, hooks: tuple[str, ...]) -> str:
     if manager in FRAMEWORK:
         return via_toml.prek_lines(hooks) if file.endswith(".toml") else block.lines(hooks)
     if manager == "lefthook":
-        return "".join(map(via_lefthook.lines, hooks))
+        return "".join(via_lefthook.lines(hook, file) for hook in hooks)
     if manager == "husky":
         return via_shell.lines(manager, hooks[0])
     return "".join(f"  {json.dumps(h)}: {json.dumps(via_shell.call(manager, h))}\n" for h in hooks)

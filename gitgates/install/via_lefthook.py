@@ -20,9 +20,9 @@ _JOB = "gitgates"  # jobs run in the order that they are listed in; where there 
 _ARGUMENTS = {"commit-msg": '"{1}"', "applypatch-msg": '"{1}"', "pre-push": '"{1}" "{2}"'}
 
 
-def lines(hook: str) -> str:
+def lines(hook: str, file: str) -> str:
     """Return our command as the lines of a hook that has no others."""
-    return f"{hook}:\n  commands:\n    {_COMMAND}:\n{_yaml(_keys(hook), 6)}"
+    return f"{hook}:\n  commands:\n    {_COMMAND}:\n{_yaml(_keys(hook, file), 6)}"
 
 
 def put(text: str, hooks: tuple[str, ...], file: str, command: str) -> str | None:
@@ -42,7 +42,7 @@ def put(text: str, hooks: tuple[str, ...], file: str, command: str) -> str | Non
     return text
 
 
-def toml_lines(text: str, hooks: tuple[str, ...]) -> str:
+def toml_lines(text: str, hooks: tuple[str, ...], file: str) -> str:
     """Return our commands as tables for the end of a TOML text.
 
     Raises: ValueError where it is no TOML.
@@ -52,7 +52,7 @@ def toml_lines(text: str, hooks: tuple[str, ...]) -> str:
     document = tomllib.loads(text)
     tables = ""
     for hook in hooks:
-        keys, table = _keys(hook), f"[{hook}.commands.{_COMMAND}]"
+        keys, table = _keys(hook, file), f"[{hook}.commands.{_COMMAND}]"
         if "jobs" in document.get(hook, ()):
             keys, table = {"name": _JOB, **keys}, f"[[{hook}.jobs]]"
         pairs = "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
@@ -63,7 +63,7 @@ def toml_lines(text: str, hooks: tuple[str, ...]) -> str:
 def _put_some(text: str, hooks: tuple[str, ...], file: str, command: str) -> str | None:
     """Return the text with one hook that is there changed, or some that are not added."""
     before: Any = yaml_text.load(text, file) or {}
-    root, hook, keys = yaml_text.compose(text, file), hooks[0], _keys(hooks[0])
+    root, hook, keys = yaml_text.compose(text, file), hooks[0], _keys(hooks[0], file)
     node = inside = yaml_text.get(root, hook)
     jobs, commands = yaml_text.get(inside, "jobs"), yaml_text.get(inside, "commands")
     ours = {_COMMAND: keys}
@@ -78,8 +78,8 @@ def _put_some(text: str, hooks: tuple[str, ...], file: str, command: str) -> str
         new = f"commands:\n  {_COMMAND}:\n{_yaml(keys, 4)}"
         wanted = _with(before, hook, "commands", lambda _: ours)
     else:
-        node, new = root, "".join(map(lines, hooks))
-        added = {one: {"commands": {_COMMAND: _keys(one)}} for one in hooks}
+        node, new = root, "".join(lines(one, file) for one in hooks)
+        added = {one: {"commands": {_COMMAND: _keys(one, file)}} for one in hooks}
         wanted = {**before, **added} if isinstance(before, dict) else None
     block = marked.block(command, new)
     if node is None:
@@ -102,9 +102,14 @@ def _with(before: Any, hook: str, key: str, change: Any) -> Any:  # noqa: ANN401
         return None
 
 
-def _keys(hook: str) -> dict[str, str | bool]:
-    arguments = _ARGUMENTS.get(hook, "{0}")
-    keys: dict[str, str | bool] = {"run": f"gitgates git-hook --via=lefthook {hook} {arguments}"}
+def _keys(hook: str, file: str) -> dict[str, str | bool]:
+    """Return our command, which lefthook is never to skip: it does so where no path has changed.
+
+    It also compares a push with what is checked out, and not with what is pushed. A command that is
+    given files, and a file that is there, is run always.
+    """
+    call = f"gitgates git-hook --via=lefthook {hook} {_ARGUMENTS.get(hook, '{0}')}"
+    keys: dict[str, str | bool] = {"files": f"echo {file}", "run": f"true {{files}} && {call}"}
     return {**keys, "use_stdin": True} if HOOK_POINTS[hook].reads_stdin else keys
 
 

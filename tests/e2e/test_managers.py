@@ -209,3 +209,22 @@ def test_joined(repo: Repo, name: str) -> None:
     beside.do("-ours")
     assert beside.ran() == []
     beside.assert_clean()
+
+
+@pytest.mark.parametrize("name", ["lefthook", "husky", "simple-git-hooks"])
+def test_what_is_pushed_is_checked_not_what_is_checked_out(repo: Repo, name: str) -> None:
+    repo.write("pyproject.toml", f'{GATE}[tool.gitgates.hooks.pre-push]\ngates = ["g"]\n')
+    beside = Beside(repo, name)
+    for step in ("via", "theirs"):
+        beside.do(step)
+    far = repo.path.parent / "far.git"
+    repo.git("init", "-q", "--bare", far)
+    repo.git("remote", "add", "origin", far)
+    assert repo.commit("a").returncode == 0
+    repo.git("push", "-qu", "origin", "main")
+    repo.git("checkout", "-qb", "other")
+    assert repo.commit("bad").returncode == 0
+    repo.git("checkout", "-q", "main")
+    done = repo.run("git", "push", "-q", "origin", "other")
+    assert "gitgates pre-push: blocked" in done.stdout + done.stderr
+    assert done.returncode == 1
