@@ -268,7 +268,10 @@ class _Run:
 
     def _note_changes(self) -> None:
         """Note what changed since the last look; any gate that runs may have done that."""
-        if not (found := self.files.changed()):
+        found = set(self.files.changed())
+        if found and self.plan.event.with_untracked:  # caches and reports of gates among them
+            found &= set(self.world.git.names("ls-files", "-z"))
+        if not found:
             return
         names = {job.gate.name for job in self.jobs}
         for job in self.jobs:

@@ -97,6 +97,7 @@ class Event(Record):
     note: str = ""  # what the person should know about how the paths were chosen
     payload: Payload | None = None  # of an agent's event
     gone: tuple[str, ...] = ()  # paths that were there, for gates that are given none
+    with_untracked: bool = False  # among `paths` are some that git does not know and nobody named
 
 
 class Gate(Record):

@@ -284,6 +284,14 @@ def test_by_hand(repo: Repo, content: str) -> None:
     assert repo.gitgates("run", "--all-files").returncode == 0
 
 
+def test_by_hand_gates_may_write_what_git_does_not_know(repo: Repo) -> None:
+    arm(repo, "wc -l <runs >>runs", hook="[hooks.manual]\ngates = ['g']\n")
+    repo.write("runs", "")
+    assert repo.gitgates("run").returncode == 0
+    repo.git("add", "-N", "runs")
+    assert repo.gitgates("run").returncode == 1
+
+
 def test_a_message_may_be_changed(repo: Repo) -> None:
     arm(repo, "true")
     repo.config(

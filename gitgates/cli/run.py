@@ -127,6 +127,7 @@ def _handle(wish: Wish, selection: Selection, world: World) -> Handled:
     hook = _hook(config, wish)
     paths, gone = select_paths(selection, world.git, roots)
     event = manual.decode(hook.name, paths, gone, (roots.root_abs, roots.git_dir_abs))
+    event = event._replace(with_untracked=selection == Selection())
     if is_running_here(world.env, roots.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again")
     if not hook.gates:
