@@ -1,16 +1,18 @@
 """Run `python -m gitgates VERB` as a process of its own that need not start an interpreter anew.
 
 Starting Python and loading click costs more than most verbs do. A server does that once for each
-worker of pytest, and forks for each call. The modules of a verb are loaded by the call itself, in
-the order in which it needs them. What hosts start is started in earnest.
+worker of pytest, and forks for each call, with all of gitgates loaded: that each module can be the
+first to be loaded, tests/test_imports.py shows. What hosts start is started in earnest.
 """
 
 from __future__ import annotations
 
 import array
 import atexit
+import importlib
 import os
 import pickle
+import pkgutil
 import selectors
 import socket
 import struct
@@ -176,7 +178,8 @@ def _be(request: Any, fds: list[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    import gitgates.__main__
-    import gitgates.cli  # noqa: F401 - what every verb loads first
+    import gitgates
 
+    for module in pkgutil.walk_packages(gitgates.__path__, "gitgates."):
+        importlib.import_module(module.name)
     serve(socket.socket(fileno=int(sys.argv[1])))

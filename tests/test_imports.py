@@ -239,3 +239,20 @@ def test_an_agents_hook_with_nothing_to_run_loads_no_runner(
     assert ours <= parts, ours - parts
     assert below(second - own, FORBIDDEN) == []
     assert not_lean(second - own) == []
+
+
+@pytest.mark.slow
+def test_each_module_can_be_the_first_to_be_loaded() -> None:
+    program = """\
+import importlib, pkgutil, sys
+import gitgates
+names = [module.name for module in pkgutil.walk_packages(gitgates.__path__, "gitgates.")]
+for name in names:
+    for loaded in [one for one in sys.modules if one.partition(".")[0] == "gitgates"]:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+print(len(names))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert int(done.stdout) > 100
