@@ -14,7 +14,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test e2e fast lint format bench compare-safety docs lock clean
+.PHONY: help demo test signals e2e fast lint format bench compare-safety docs lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -36,6 +36,9 @@ e2e: $(DEV)/ready ## Run with the real Claude Code client and hook managers (nee
 	    $(MAKE) --no-print-directory $(MANAGERS) && \
 	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e; \
 	fi
+
+signals: $(DEV)/ready ## Run the whole matrix of signals, of which make test runs each pair
+	@GITGATES_SIGNALS=all $(DEV)/bin/python -m pytest -q -n auto tests/test_signals_matrix.py
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
 	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow'

@@ -21,6 +21,9 @@ KINDS = {
     "all": (["-a"], ["guardian 1", "journal 1", "hidden 1", "gate", "forget 1"]),
     "paths": (["--", "c"], [*HIDING, "gate", *RESTORING]),
 }
+# `make signals` runs the whole matrix; else each pair of target, signal and step comes once at least.
+IS_WHOLE = os.environ.get("GITGATES_SIGNALS") == "all"
+TARGETS = ["us", "group", "git"]
 SIGNALS = {
     "int": [signal.SIGINT],
     "int-twice": [signal.SIGINT, signal.SIGINT],
@@ -117,13 +120,16 @@ def settle(repo: Repo, hook: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="finds processes through /proc")
 @pytest.mark.parametrize("blow", SIGNALS)
-@pytest.mark.parametrize("target", ["us", "group", "git"])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost(armed: Repo, tmp_path: Path, kind: str, target: str, blow: str) -> None:
     args, steps = KINDS[kind]
     before = whole(armed)
     head = armed.head()
-    for step in steps:
+    offset = TARGETS.index(target) + list(SIGNALS).index(blow)
+    for number, step in enumerate(steps):
+        if not IS_WHOLE and (number + offset) % len(TARGETS):
+            continue
         strike(armed, tmp_path, args, step, target, blow)
         where = (kind, target, blow, step)
         if (tmp_path / "gate").exists():
