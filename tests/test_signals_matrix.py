@@ -21,7 +21,7 @@ KINDS = {
     "all": (["-a"], ["guardian 1", "journal 1", "hidden 1", "gate", "forget 1"]),
     "paths": (["--", "c"], [*HIDING, "gate", *RESTORING]),
 }
-# `make signals` runs the whole matrix; else each pair of target, signal and step comes once at least.
+# `make signals` runs the whole matrix; else each pair of target, signal and step comes once.
 IS_WHOLE = os.environ.get("GITGATES_SIGNALS") == "all"
 TARGETS = ["us", "group", "git"]
 SIGNALS = {
