@@ -168,6 +168,14 @@ BAD: list[tuple[str, str, str]] = [
     ("on_pass", '""', 'got "", expected CONTINUE, BLOCK, STOP, or the name of a gate'),
     ("on_fail", "false", "got false, expected CONTINUE, BLOCK, STOP, or the name of a gate"),
     ("files", '"*.py"', 'got "*.py", expected an array of texts. Try ["*.py"].'),
+    (
+        "files",
+        '"^src/"',
+        (
+            'got "^src/", expected an array of patterns as in .gitignore, not a regular expression. '
+            'Such as ["*.py", "src/"].'
+        ),
+    ),
     ("files[1]", '["*.py", "!"]', 'got "!", expected a pattern such as *.py or src/'),
     ("files[1]", '["*.py", 7]', "got 7, expected text in quotes"),
     ("files[0]", '[""]', 'got "", expected text that is not empty'),

@@ -189,7 +189,9 @@ def test_unknown_hook(project: Repo) -> None:
 def test_missing_argument(project: Repo) -> None:
     status, said, err = explain(project)
     assert (status, said) == (64, "")
-    assert err.startswith("gitgates: Missing argument 'HOOK'.\n")
+    assert err == (
+        "gitgates: Missing argument 'HOOK'.\n  Hooks with gates: pre-commit, pre-rebase.\n"
+    )
 
 
 def test_no_configuration(repo: Repo) -> None:

@@ -127,6 +127,9 @@ def test_nothing_configured(repo: Repo) -> None:
         ),
     )
     (repo.path / "pyproject.toml").unlink()
+    own = repo.write("gitgates.toml", "jobs = 1\n")
+    assert "such as: [hooks.pre-commit] with" in repo.gitgates("install-hooks")[2]
+    own.unlink()
     code, _, said = repo.gitgates("install-hooks")
     assert code == 78
     assert "gitgates init" in said

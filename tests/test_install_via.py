@@ -121,6 +121,8 @@ REFUSED = {
     "JSON": ("lefthook.json", '{"pre-commit": {"commands": {"a": {"run": "a"}}}}\n'),
     "an inline table": ("lefthook.toml", 'pre-commit = { commands = { a = { run = "a" } } }\n'),
     "no TOML": ("lefthook.toml", "a\n"),
+    "no TOML that ends": ("lefthook.toml", "a = " + "[" * 5_000),
+    "a number without end": ("prek.toml", "a = " + "1" * 5_000 + "\n"),
     "an inline list": ("prek.toml", 'repos = [{ repo = "meta", hooks = [] }]\n'),
     "no object": ("package.json", '{"simple-git-hooks": "./hooks.json"}\n'),
     "no such key": ("package.json", '{"name": "x"}\n'),

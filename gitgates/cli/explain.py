@@ -47,7 +47,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
         _print_rules(config)
         return OK
     if hook is None:
-        raise click.UsageError("Missing argument 'HOOK'.", click.get_current_context())
+        raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {_with_gates(config)}.")
     found = find_hook(config, hook)
     if found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)
@@ -78,5 +78,9 @@ def _say_nothing_runs(hook: str, config: Config, fmt: str) -> None:
         document = {"version": VERSION, "hook": hook, "configured_as": None, "gates": []}
         click.echo(json.dumps(document, indent=2))
         return
-    configured = ", ".join(found.name for found in config.hooks if found.gates) or "none"
-    click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {configured}.")
+    named = _with_gates(config)
+    click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
+
+
+def _with_gates(config: Config) -> str:
+    return ", ".join(hook.name for hook in config.hooks if hook.gates) or "none"

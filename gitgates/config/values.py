@@ -248,6 +248,10 @@ def failures(value: object) -> str:
 
 def patterns(value: object) -> tuple[str, ...]:
     """Parse an array of gitignore-style patterns."""
+    if isinstance(value, str) and ("\\" in value or value[:1] == "^" or value[-1:] == "$"):
+        # As other tools want it; as a pattern it would match nothing, and the gate be skipped.
+        wanted = "an array of patterns as in .gitignore, not a regular expression"
+        raise BadValue(wanted, 'Such as ["*.py", "src/"].')
     found = names(value)
     for entry, item in enumerate(found):
         if "\n" in item or not item.lstrip("!").strip("/"):

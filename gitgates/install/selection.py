@@ -34,9 +34,10 @@ def configured(config: Config) -> Selection:
     hooks = _with_stand_ins([name for name in names if name in CLIENT_HOOKS])
     if not hooks:
         said = "".join(f"\n  {why}" for why in left_out)
+        prefix = "tool.gitgates." if "pyproject.toml" in config.sources else ""
         raise ConfigError(
             f"the configuration names no hook of git that could be installed{said}",
-            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]\n'
+            f'Add one, such as: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
             "  Or name it: gitgates install-hooks --hook-type pre-commit",
         )
     return Selection(hooks=hooks, left_out=left_out)

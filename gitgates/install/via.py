@@ -245,7 +245,7 @@ def _put(manager: str, file: str, text: str | None, hooks: tuple[str, ...]) -> s
                 if manager == "prek"
                 else via_lefthook.toml_lines(text, hooks, file)
             )
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}: is no valid TOML: {error}", "Mend it first.") from error
         return via_toml.put(text, lines, command)
     if file.endswith((".yml", ".yaml")):

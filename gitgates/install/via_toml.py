@@ -23,7 +23,7 @@ def put(text: str, lines: str, command: str) -> str | None:
     after = marked.insert(text, len(text), marked.block(command, lines))
     try:
         is_right = tomllib.loads(after) == _joined(tomllib.loads(text), tomllib.loads(lines))
-    except (tomllib.TOMLDecodeError, TypeError):
+    except (ValueError, RecursionError, TypeError):
         return None
     return after if is_right else None
 
