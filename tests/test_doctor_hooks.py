@@ -51,6 +51,17 @@ def test_worktree_that_is_gone(repo: Repo) -> None:
     assert examine(repo) == [Said("note", "worktree", str(other.path), what, "git worktree prune")]
 
 
+def test_submodule_is_no_worktree_that_is_gone(repo: Repo, tmp_path: Path) -> None:
+    committed(healthy(repo))
+    outer = tmp_path / "outer"
+    repo.git("init", "-q", str(outer))
+    add = ("submodule", "--quiet", "add", str(repo.path), "sub")
+    repo.git("-C", str(outer), "-c", "protocol.file.allow=always", *add)
+    sub = Repo(outer / "sub")
+    assert sub.gitgates("install-hooks").returncode == 0
+    assert examine(sub) == []
+
+
 def test_worktrees_of_a_bare_repository(repo: Repo, tmp_path: Path) -> None:
     repo.config(CONFIG)
     committed(repo)

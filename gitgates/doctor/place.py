@@ -38,7 +38,8 @@ def places(roots: Roots, env: Mapping[str, str]) -> tuple[list[Place], list[str]
     gone = []
     clean = {name: value for name, value in env.items() if name not in _ELSEWHERE_WRONG}
     for folder_abs in _listed(git):
-        if os.path.realpath(folder_abs) == os.path.realpath(roots.root_abs):
+        known = map(os.path.realpath, (roots.root_abs, roots.common_dir_abs))
+        if os.path.realpath(folder_abs) in known:  # git lists a submodule by its git folder
             continue
         other = _roots(folder_abs, clean)
         if other is None:

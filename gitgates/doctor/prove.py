@@ -55,7 +55,7 @@ def prove(
     for manager, file, _hook in entries(roots.root_abs, folder):
         what = f"{manager} is not tried: that would start what this repository names"
         return [Finding("note", "proof", file, what, "commit while a gate fails")]
-    what = "nothing of ours that a commit, a push or an agent fires is installed: nothing to prove"
+    what = "no hook of ours that can be tried is installed: nothing to prove"
     return [Finding("note", "proof", roots.root_abs, what, "gitgates install-hooks")]
 
 
