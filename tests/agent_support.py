@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from conftest import Repo
@@ -97,7 +98,7 @@ class Agent:
         transcript = self.repo.path.parent / f"{self.session}.transcript"
         with transcript.open("a") as file:
             call = {"type": "tool_use", "id": "t", "name": tool, "input": tool_input}
-            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            stamp = datetime.now(UTC).isoformat()
             record = {"type": "assistant", "message": {"content": [call]}, "timestamp": stamp}
             file.write(json.dumps(record) + "\n")
 

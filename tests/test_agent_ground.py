@@ -90,6 +90,12 @@ def test_in_a_folder_of_repositories_one_that_comes_later_runs_nothing(
     assert not (tmp_path / "cloned/evil-ran").exists()
     assert (there.path / "evil-ran").exists()
     assert agent.post()["decision"] == "block"  # of one that the session has been in already
+    copy = tmp_path / "copy"  # with the journal of this session in it
+    source.ask("cp", "-a", str(repo.path), str(copy))
+    (copy / "a.py").write_text("x\n")
+    named = {"file_path": str(copy / "a.py")}
+    assert agent.post(path="", tool_input=named, cwd=str(copy)) == {}
+    assert f"{copy} was not there when the session began" in agent.said[-1]
 
 
 def test_where_nobody_tells_when_the_session_began_only_its_first_events_are_answered(

@@ -103,14 +103,15 @@ def _was_there(roots: Roots, payload: Payload) -> bool:
     from gitgates.system.journal import session_journal
     from gitgates.system.transcript import length_of
 
-    journals = (session_journal(one, payload.session) for one in roots.states_abs)
-    if any(os.path.exists(journal.path_abs) for journal in journals):
-        return True  # it was found to be so before
-    if length_of(payload.transcript_abs) < 0:
-        return payload.event in _BEGINNINGS
+    began = 0.0 if length_of(payload.transcript_abs) < 0 else began_at(payload.transcript_abs)
+    if not began:
+        # A journal: it was found to be so before. A copy of the repository has that, too.
+        journals = (session_journal(one, payload.session) for one in roots.states_abs)
+        known = any(os.path.exists(journal.path_abs) for journal in journals)
+        return known or (length_of(payload.transcript_abs) < 0 and payload.event in _BEGINNINGS)
     try:
         with os.scandir(roots.common_dir_abs) as entries:
             made = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)
     except (OSError, ValueError):
         return False
-    return made < began_at(payload.transcript_abs)
+    return made < began
