@@ -138,6 +138,19 @@ def test_of_gates_side_by_side_all_are_named(repo: Repo) -> None:
     assert "gate `h` failed (it or `g`, which ran beside it, changed 1 file: a.txt;" in said
 
 
+def test_a_gate_that_only_touches_what_another_has_changed_passes(repo: Repo) -> None:
+    arm(repo, "true")
+    repo.config(
+        "jobs = 1\n[gates.g]\ncommand = 'echo good >a.txt'\n[gates.h]\ncommand = 'touch a.txt'\n"
+        "[hooks.pre-commit]\ngates = ['g', 'h']\nstrategy = 'collect'\n"
+    )
+    repo.git("commit", "-qm", "both", "--no-verify", "--", "pyproject.toml")
+    done = repo.commit()
+    assert done.returncode == 1
+    assert b"g  failed" in done.stderr
+    assert b"h  passed" in done.stderr
+
+
 def interfering(tmp_path: Path, when: str, file: Path) -> dict[str, str]:
     """Return an environment whose `git WHEN` writes `good` to a file when it ends, once."""
     folder = tmp_path / "bin"

@@ -132,7 +132,10 @@ class Files:
         self._contents |= now
         if unread := set(paths) - now.keys():
             as_in_index = set(self._git.names("ls-files", "-z")) - unstaged_names(self._git)
-            found |= {path for path in unread - as_in_index if not self._is_laid_out(path)}
+            new = {path for path in unread - as_in_index if not self._is_laid_out(path)}
+            # From now on the index does not tell what they were.
+            self._contents |= {p: _content(os.path.join(self._git.cwd_abs, p)) for p in new}
+            found |= new
         return tuple(sorted(found))
 
     def _is_laid_out(self, path: str) -> bool:
