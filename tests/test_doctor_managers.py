@@ -61,6 +61,15 @@ def test_husky_whose_script_runs_us(repo: Repo) -> None:
     assert examine(repo)[0] == on_hook(severity="note", what=what, mend="")
 
 
+def test_husky_8_whose_script_our_shim_runs_first(repo: Repo) -> None:
+    alone(repo).write(".husky/pre-commit", '#!/bin/sh\n. "$(dirname "$0")/_/husky.sh"\n').chmod(
+        0o755
+    )
+    repo.git("config", "core.hooksPath", ".husky")
+    assert repo.gitgates("install-hooks").returncode == 0
+    assert not [said for said in examine(repo) if said.severity == "problem"]
+
+
 def test_hook_of_nobody_that_we_know(repo: Repo) -> None:
     path = alone(repo).write(".git/hooks/pre-commit", "#!/bin/sh\necho mine\n")
     path.chmod(0o755)

@@ -144,8 +144,10 @@ def _names_us(look_: Look, settings: tuple[str, ...]) -> bool:
     """Tell whether another manager's settings speak of us."""
     root_abs = look_.place.roots.root_abs
     for name in settings:
+        path_abs = os.path.join(root_abs, name.format(hook=look_.hook))
         try:
-            if b"gitgates" in read_regular(os.path.join(root_abs, name.format(hook=look_.hook))):
+            # husky 8 has its scripts, and so our shim, in the hooks folder.
+            if path_abs != look_.file.path_abs and b"gitgates" in read_regular(path_abs):
                 return True
         except OSError:
             continue
