@@ -172,8 +172,8 @@ BAD: list[tuple[str, str, str]] = [
         "files",
         '"^src/"',
         (
-            'got "^src/", expected an array of patterns as in .gitignore, not a regular expression. '
-            'Such as ["*.py", "src/"].'
+            'got "^src/", expected an array of patterns as in .gitignore, '
+            'not a regular expression. Such as ["*.py", "src/"].'
         ),
     ),
     ("files[1]", '["*.py", "!"]', 'got "!", expected a pattern such as *.py or src/'),
