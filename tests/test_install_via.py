@@ -115,6 +115,7 @@ REFUSED = {
         "lefthook.yml",
         "pre-push: &a\n  commands:\n    t: {run: t}\npre-commit: *a\n",
     ),
+    "ours by hand": ("lefthook.yml", "pre-commit:\n  commands:\n    zz-gitgates: {run: a}\n"),
     "a tab": ("lefthook.yml", "pre-commit:\n\tcommands: {}\n"),
     "no YAML": ("lefthook.yml", "pre-commit: [\n"),
     "no mapping": ("lefthook.yml", "- a\n"),

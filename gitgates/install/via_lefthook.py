@@ -72,6 +72,8 @@ def _put_some(text: str, hooks: tuple[str, ...], file: str, command: str) -> str
         node, new = jobs, "- " + _yaml(job, 2)[2:]
         wanted = _with(before, hook, "jobs", lambda found: [*found, job])
     elif commands is not None:
+        if yaml_text.get(commands, _COMMAND):  # by hand; lefthook takes no key twice
+            return None
         node, new = commands, f"{_COMMAND}:\n{_yaml(keys, 2)}"
         wanted = _with(before, hook, "commands", lambda found: {**found, **ours})
     elif inside is not None:
