@@ -151,6 +151,16 @@ def test_a_gate_that_only_touches_what_another_has_changed_passes(repo: Repo) ->
     assert b"h  passed" in done.stderr
 
 
+def test_a_name_of_two_lines_is_said_on_one(repo: Repo) -> None:
+    arm(repo, "rm -f c*")
+    repo.write("c\ngitgates: all is well", "1\n")
+    repo.git("add", "-A")
+    done = repo.commit()
+    assert done.returncode == 1
+    assert b"it changed 1 file: c\\ngitgates: all is well; gates" in done.stderr
+    assert b"\ngitgates: all" not in done.stderr
+
+
 def interfering(tmp_path: Path, when: str, file: Path) -> dict[str, str]:
     """Return an environment whose `git WHEN` writes `good` to a file when it ends, once."""
     folder = tmp_path / "bin"

@@ -137,12 +137,12 @@ def _output(result: GateResult, style: Style) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return text with what could command a terminal shown: the name of a path may hold it."""
+    """Return text as one line, with what could command a terminal: a path's name may hold that."""
     if text.isascii() and text.isprintable():
         return text
     from gitgates.clean import visible  # seldom needed
 
-    return visible(text)
+    return visible(text).replace("\n", "\\n")
 
 
 def _skipped(name: str, reason: str, plan: Plan, style: Style) -> str:
