@@ -61,6 +61,12 @@ def test_completes(project: Repo, words: tuple[str, ...], wanted: list[str]) -> 
     assert complete(project, *words) == wanted
 
 
+def test_a_name_that_a_shell_would_run_is_not_completed(repo: Repo) -> None:
+    names = ("lint", "li;touch x", "li$(touch x)", r"li\u202e")
+    repo.config("".join(f'[gates."{name}"]\ncommand = "true"\n' for name in names))
+    assert complete(repo, "run", "--gate", "li") == ["plain,lint"]
+
+
 def test_after_an_unknown_verb_nothing_is_said(project: Repo) -> None:
     assert complete(project, "no-such-verb", "expl") == ["plain,explain"]
 

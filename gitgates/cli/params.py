@@ -87,9 +87,13 @@ def complete_gates(
 
 
 def _items(names: list[str], incomplete: str) -> list[CompletionItem]:
+    from shlex import quote
+
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    # The shell puts it on its command line as it is: nothing that it would run, or nobody sees.
+    plain = [name for name in names if quote(name) == name]
+    return [CompletionItem(name) for name in plain if name.startswith(incomplete)]
 
 
 def _configuration() -> Config | None:
