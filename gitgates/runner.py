@@ -7,13 +7,12 @@ import time
 
 from gitgates.config.load import FILES
 from gitgates.engine.command import Setting, make_commands
-from gitgates.engine.decide import changed_meanwhile, decide, first_names, undeclared
+from gitgates.engine.decide import changed_meanwhile, decide, undeclared, undeclared_staging
 from gitgates.engine.ending import judge
 from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.view import choose_view, how_again
 from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, Walker
-from gitgates.errors import GitgatesError, Interrupted, LockError, StateError
-from gitgates.files import open_state
+from gitgates.errors import GitgatesError, Interrupted, LockError
 from gitgates.shelter import Shelter, Site
 from gitgates.system import runs
 from gitgates.system.capture import Capture
@@ -349,7 +348,7 @@ class _Run:
             return result._replace(restaged_paths=tuple(sorted({*result.restaged_paths, *staged})))
         if result.status != "passed":
             return result
-        reason = f"it changed the index being committed: {first_names(staged)}"
+        reason = undeclared_staging(staged)
         return result._replace(status="failed", exit_status=None, reason=reason)
 
     def _setting(self, gate: Gate) -> Setting:
@@ -383,16 +382,7 @@ class _Run:
         """Keep the hook's input in a file, from which each gate that asks reads it anew."""
         if not self.plan.event.stdin or not any(s.gate.pass_hook_input for s in self.plan.steps):
             return ""
-        path_abs = f"{self.run_abs}/stdin"
-        try:
-            os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
-            with open(path_abs, "xb", opener=open_state) as file:
-                file.write(self.plan.event.stdin)
-        except OSError as error:
-            raise StateError(
-                f"{path_abs}: the hook's input cannot be kept for its gates: {error.strerror}"
-            ) from error
-        return path_abs
+        return runs.keep_stdin(self.run_abs, self.plan.event.stdin)
 
 
 def _watch() -> Watch:

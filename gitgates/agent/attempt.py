@@ -10,7 +10,9 @@ from gitgates.agent.checks import (
     changed_by_gates,
     deciding,
     definition,
+    earlier_lines,
     failures_of,
+    logs_of,
     remember,
     run_check,
     set_of_gates,
@@ -20,9 +22,8 @@ from gitgates.agent.checks import (
 from gitgates.agent.place import is_elsewhere
 from gitgates.agent.saving import Came, save_attempt
 from gitgates.agent.scenes import changed_by_others
-from gitgates.engine.failures import Failure, compare, does_not_converge, normalise
+from gitgates.engine.failures import Failure, compare, does_not_converge
 from gitgates.errors import GitgatesError, Interrupted
-from gitgates.files import open_state
 from gitgates.policies.needs import hears_all
 from gitgates.policies.retry import (
     BLOCKED,
@@ -35,7 +36,6 @@ from gitgates.policies.retry import (
     Try,
     rule,
 )
-from gitgates.report.excerpt import readable
 from gitgates.report.feedback import (
     Finding,
     Situation,
@@ -44,7 +44,6 @@ from gitgates.report.feedback import (
     stop_text,
     warning_text,
 )
-from gitgates.system.runs import log_abs
 from gitgates.system.transcript import length_of, read_tail
 from gitgates.types import BLOCK, STOP, WARN, Answer, Decision, GateResult
 
@@ -76,7 +75,6 @@ _LATER = 2000  # characters of what the agent is told with the next prompt
 _AS_BEFORE = Decision(BLOCK, reason="nothing has happened since the attempt before")
 _ALL_GATES = "all gates"
 _TRY_AGAIN = "Put right what is in the way if you may, then end your turn again."
-_MOST_READ = 1 << 20  # bytes of an earlier output
 _END_NOW = (
     "\n\nDo no more work: end now, with a short report of what is done and what is not. The main "
     "conversation will be stopped, too."
@@ -314,7 +312,7 @@ class Attempt:
                     cannot_fix=given_up.get(gate, ""),
                     change=change,
                     since=since,
-                    earlier=self._earlier_lines(gate) if change else frozenset(),
+                    earlier=earlier_lines(self._rounds, gate) if change else frozenset(),
                     known=before.failures,
                     caused=own if before.failures and not change else (),
                     note=before.note,
@@ -329,7 +327,7 @@ class Attempt:
         findings = []
         for gate, status in last.statuses:
             change, since = self._since_last(gate, failures.get(gate, ()))
-            logs = self._logs(gate)
+            logs = logs_of(self._rounds, gate)
             result = GateResult(
                 gate=gate,
                 status=status,  # type: ignore[arg-type]  # one that we wrote ourselves
@@ -355,27 +353,6 @@ class Attempt:
             before = tuple(Failure(*each) for each in dict(one.failures).get(gate, ()))
             since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
         return compare(before, now), tuple(since.items())
-
-    def _earlier_lines(self, gate: str) -> frozenset[str]:
-        """Return the lines of a gate's earlier outputs in this cycle, normalised."""
-        lines: set[str] = set()
-        for path_abs in self._logs(gate):
-            try:
-                with open(path_abs, "rb", opener=open_state) as file:
-                    output = file.read(_MOST_READ)
-            except OSError:
-                continue
-            lines.update(normalise("\n".join(readable(output))).split("\n"))
-        return frozenset(lines)
-
-    def _logs(self, gate: str) -> list[str]:
-        """Return the logs of a gate in the earlier attempts of this cycle, the oldest first."""
-        folders = [
-            f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
-            for number, one in enumerate(self._rounds, 1)
-        ]
-        paths_abs = [log_abs(folder, gate, 0) for folder in folders]
-        return [path_abs for path_abs in paths_abs if os.path.isfile(path_abs)]
 
     def _answer(self, ruling: Ruling, said: Situation) -> tuple[Answer, list[Fact]]:
         observed = "\n".join(f"gitgates: {line}" for line in said.observed)

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 
 from gitgates.agent.place import is_elsewhere
 from gitgates.engine.decide import describe, observed
-from gitgates.engine.failures import Failure, split
+from gitgates.engine.failures import Failure, normalise, split
 from gitgates.engine.limits import GATES_OWN_TIME, gates_limit_s
 from gitgates.engine.plan import make_plan
 from gitgates.environ import skipped_gates
 from gitgates.files import open_state
 from gitgates.pipeline import inside, record_skips
 from gitgates.record import Record
+from gitgates.report.excerpt import readable
 from gitgates.report.feedback import Finding, Situation
 from gitgates.runner import run_plan
-from gitgates.system.runs import new_run
+from gitgates.system.runs import log_abs, new_run
 from gitgates.types import WARN, Event
 from gitgates.world import Deadline, Silent, World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gitgates.agent.place import Place
-    from gitgates.policies.session import Fact
+    from gitgates.policies.session import Fact, Round
     from gitgates.types import Config, Decision, Gate, GateResult, Hook, Plan, Visit
 
 _NO_PASS = ("failed", "timed-out", "killed", "not-started", "not-run")
@@ -213,3 +215,26 @@ def situation(place: Place, check: Check, decision: Decision) -> Situation:
 def changed_by_gates(decision: Decision) -> tuple[str, ...]:
     """Return which files gates have changed under the agent, or somebody else while they ran."""
     return tuple(sorted({path for v in decision.visits for path in v.result.changed_paths}))
+
+
+def earlier_lines(rounds: Sequence[Round], gate: str) -> frozenset[str]:
+    """Return the lines of a gate's outputs in the attempts of a cycle, normalised."""
+    lines: set[str] = set()
+    for path_abs in logs_of(rounds, gate):
+        try:
+            with open(path_abs, "rb", opener=open_state) as file:
+                output = file.read(_MOST_READ)
+        except OSError:
+            continue
+        lines.update(normalise("\n".join(readable(output))).split("\n"))
+    return frozenset(lines)
+
+
+def logs_of(rounds: Sequence[Round], gate: str) -> list[str]:
+    """Return the logs of a gate in the attempts of a cycle, the oldest first."""
+    folders = [
+        f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
+        for number, one in enumerate(rounds, 1)
+    ]
+    paths_abs = [log_abs(folder, gate, 0) for folder in folders]
+    return [path_abs for path_abs in paths_abs if os.path.isfile(path_abs)]

@@ -126,6 +126,12 @@ def undeclared(paths: Collection[str], beside: Collection[str]) -> str:
     return f"{who} changed {count_files(paths)}; gates that fix files say `writes = true`"
 
 
+def undeclared_staging(paths: Collection[str]) -> str:
+    """Say that a gate changed the index being committed without saying so."""
+    what_to_do = "gates that stage what they fix say `writes = true` and `restage = true`"
+    return f"it changed the index being committed: {first_names(paths)}; {what_to_do}"
+
+
 def changed_meanwhile(paths: Collection[str], again: str) -> str:
     """Say that somebody changed files while they were checked; `again` is what to do then."""
     it_was = "it was" if len(paths) == 1 else "they were"

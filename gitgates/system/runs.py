@@ -15,6 +15,9 @@ import fcntl
 import os
 import time
 
+from gitgates.errors import StateError
+from gitgates.files import open_state
+
 _LONGEST_NAME = 200  # bytes; most file systems take 255
 _CUT = 60  # characters, of up to three bytes each
 _DAY_S = 24 * 3600.0
@@ -28,6 +31,23 @@ def new_run(state_abs: str) -> str:
     now = _LAST[0] = max(time.time_ns() // 1000, _LAST[0] + 1)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 1_000_000))
     return f"{state_abs}/runs/{stamp}.{now % 1_000_000:06}Z-{os.getpid()}"
+
+
+def keep_stdin(run_abs: str, stdin: bytes) -> str:
+    """Keep a hook's input in a file, from which each gate that asks reads it anew.
+
+    Raises: StateError where it cannot be written.
+    """
+    path_abs = f"{run_abs}/stdin"
+    try:
+        os.makedirs(run_abs, mode=0o700, exist_ok=True)
+        with open(path_abs, "xb", opener=open_state) as file:
+            file.write(stdin)
+    except OSError as error:
+        raise StateError(
+            f"{path_abs}: the hook's input cannot be kept for its gates: {error.strerror}"
+        ) from error
+    return path_abs
 
 
 class Folder:
