@@ -14,7 +14,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test signals e2e fast lint format bench compare-safety docs lock clean
+.PHONY: help demo test thorough e2e fast lint format bench compare-safety docs lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -25,8 +25,8 @@ help: ## Show this list
 demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repository
 	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" sh docs/demo.sh
 
-test: $(DEV)/ready ## Run all tests, on all cores
-	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal
+test: $(DEV)/ready ## Run the tests, on all cores
+	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough'
 
 e2e: $(DEV)/ready ## Run with the real Claude Code client and hook managers (needs npm, once)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
@@ -37,11 +37,11 @@ e2e: $(DEV)/ready ## Run with the real Claude Code client and hook managers (nee
 	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e; \
 	fi
 
-signals: $(DEV)/ready ## Run the whole matrix of signals, of which make test runs each pair
-	@GITGATES_SIGNALS=all $(DEV)/bin/python -m pytest -q -n auto tests/test_signals_matrix.py
+thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
+	@$(DEV)/bin/python -m pytest -q -n auto -m thorough
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
-	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow'
+	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow and not thorough'
 
 lint: $(DEV)/ready ## Check formatting, lint, types and layers
 	@$(DEV)/bin/ruff format --check .

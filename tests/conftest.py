@@ -33,6 +33,12 @@ SRC = Path(__file__).resolve().parents[1]
 DURATION = re.compile(rb"\d+\.\d\d s")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than there are processors: many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a path for each home; pytest would read a folder of thousands to number each."""

@@ -73,7 +73,7 @@ def sh(repo: Repo, text: str, raw: bytes, **env: str) -> tuple[bytes, str]:
     return done.stdout, err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_hundred_odd_payloads(repo: Repo) -> None:
     draw = random.Random(7)
     all_of_them = [

@@ -12,7 +12,7 @@ BENCH = Path(__file__).resolve().parent / "bench" / "hooks.py"
 ROWS = ["bare interpreter", "gitgates", "gitgates, no gates", "prek", "pre-commit", "lefthook"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_bench_measures_every_manager() -> None:
     done = subprocess.run(
         [sys.executable, BENCH, "-n", "2"], capture_output=True, text=True, check=False
@@ -23,7 +23,7 @@ def test_the_bench_measures_every_manager() -> None:
     assert [row[:20].strip() for row in rows] == ROWS
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_bench_of_hiding_measures_every_manager() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("partial.py"), "-n", "1"],
@@ -37,7 +37,7 @@ def test_the_bench_of_hiding_measures_every_manager() -> None:
     assert [row.split()[0] for row in rows] == ["gitgates", "prek", "pre-commit", "lefthook"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_bench_of_an_agents_hook_measures_every_event() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("agent.py"), "-n", "1"],
@@ -52,7 +52,7 @@ def test_the_bench_of_an_agents_hook_measures_every_event() -> None:
     assert last.startswith("at most 20.0 ms above a bare interpreter, git aside: ")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_bench_of_the_review_gate_measures_plain_git_too() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("review.py"), "-n", "1", "--files", "2000"],

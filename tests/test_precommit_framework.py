@@ -121,6 +121,7 @@ def test_the_manifest_is_valid(tool: Tool, repo: Repo) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_try_repo(tool: Tool, repo: Repo) -> None:
     """Each stage of it is another hook of one environment, which this builds anew each time."""
     repo.write("a b", "BAD\n")

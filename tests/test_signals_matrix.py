@@ -21,8 +21,6 @@ KINDS = {
     "all": (["-a"], ["guardian 1", "journal 1", "hidden 1", "gate", "forget 1"]),
     "paths": (["--", "c"], [*HIDING, "gate", *RESTORING]),
 }
-# `make signals` runs the whole matrix; else each pair of target, signal and step comes once.
-IS_WHOLE = os.environ.get("GITGATES_SIGNALS") == "all"
 TARGETS = ["us", "group", "git"]
 SIGNALS = {
     "int": [signal.SIGINT],
@@ -117,19 +115,41 @@ def settle(repo: Repo, hook: int) -> None:
         time.sleep(0.005)
 
 
+needs_proc = pytest.mark.skipif(
+    not os.path.isdir("/proc/self/task"), reason="finds processes through /proc"
+)
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="finds processes through /proc")
+@needs_proc
 @pytest.mark.parametrize("blow", SIGNALS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost(armed: Repo, tmp_path: Path, kind: str, target: str, blow: str) -> None:
-    args, steps = KINDS[kind]
+    """Each two of target, signal and step come together."""
+    first = TARGETS.index(target) + list(SIGNALS).index(blow)
+    steps = [s for n, s in enumerate(KINDS[kind][1], first) if n % len(TARGETS) == 0]
+    lose_nothing(armed, tmp_path, kind, steps, target, blow)
+
+
+@pytest.mark.thorough
+@needs_proc
+@pytest.mark.parametrize("blow", SIGNALS)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_no_step_is_anything_lost(
+    armed: Repo, tmp_path: Path, kind: str, target: str, blow: str
+) -> None:
+    lose_nothing(armed, tmp_path, kind, KINDS[kind][1], target, blow)
+
+
+def lose_nothing(
+    armed: Repo, tmp_path: Path, kind: str, steps: list[str], target: str, blow: str
+) -> None:
+    args = KINDS[kind][0]
     before = whole(armed)
     head = armed.head()
-    offset = TARGETS.index(target) + list(SIGNALS).index(blow)
-    for number, step in enumerate(steps):
-        if not IS_WHOLE and (number + offset) % len(TARGETS):
-            continue
+    for step in steps:
         strike(armed, tmp_path, args, step, target, blow)
         where = (kind, target, blow, step)
         if (tmp_path / "gate").exists():
