@@ -43,14 +43,25 @@ def _escape(code: int) -> str:
     return ascii(char)[1:-1]
 
 
-_SHOWN = {code: _escape(code) for code in (*_CONTROLS, *_INVISIBLE, *_NO_BYTES)}
-_TAKEN_OUT = {**dict.fromkeys(_SHOWN, ""), **dict.fromkeys(map(ord, _LINE_ENDS), "\n")}
+_TABLES: list[dict[int, str]] = []
+
+
+def _tables() -> list[dict[int, str]]:
+    """Return what to write for each such character where it is shown, and where it is taken out.
+
+    Made when text is met that is not plain ASCII: five thousand entries take a millisecond or two.
+    """
+    if not _TABLES:
+        shown = {code: _escape(code) for code in (*_CONTROLS, *_INVISIBLE, *_NO_BYTES)}
+        line_ends = dict.fromkeys(map(ord, _LINE_ENDS), "\n")
+        _TABLES.extend((shown, {**dict.fromkeys(shown, ""), **line_ends}))
+    return _TABLES
 
 
 def visible(text: str) -> str:
     """Return text with control characters and invisible ones shown, but for tabs and newlines."""
     # A few invisible characters count as printable, none of them is ASCII.
-    return text if text.isascii() and text.isprintable() else _mapped(text, _SHOWN)
+    return text if _is_plain(text) else _mapped(text, _tables()[0])
 
 
 def visible_line(text: str) -> str:
@@ -88,7 +99,7 @@ def plain(text: str | bytes) -> str:
     if "\r" in text:
         # What a line of progress shows in the end.
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return text if text.isascii() and text.isprintable() else _mapped(text, _TAKEN_OUT)
+    return text if _is_plain(text) else _mapped(text, _tables()[1])
 
 
 def plain_line(text: str, longest: int = 200) -> str:
@@ -106,6 +117,10 @@ def utf8(text: str) -> str:
     if text.isascii():
         return text
     return "".join("\ufffd" if "\ud7ff" < char < "\ue000" else char for char in text)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def _mapped(text: str, table: dict[int, str]) -> str:
