@@ -9,13 +9,13 @@ import time
 from gitgates.record import Record
 from gitgates.report.artifact import Attempt, add_attempt, is_sound, outcome_of, summary
 from gitgates.report.text import as_bytes, shown
-from gitgates.system import run_files, runs
+from gitgates.store import run_files, runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.pipeline import Handled
+    from gitgates.engine.pipeline import Handled
     from gitgates.types import Config, Decision, Event
 
 _WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts that hand failures to nobody

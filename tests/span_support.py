@@ -9,8 +9,8 @@ import pytest
 from conftest import Repo
 from worktree_state import where
 
-from gitgates.system.own_change import Span, changes, diff_text, patch_id
-from gitgates.system.snapshot import take
+from gitgates.git.session_change import Span, changes, diff_text, patch_id
+from gitgates.git.snapshot import take
 from gitgates.types import Changed, Point
 
 HOUR_S = 3600

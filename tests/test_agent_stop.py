@@ -12,8 +12,8 @@ import pytest
 from agent_support import COUNT, Agent, begin
 from conftest import Repo
 
-from gitgates.system.locks import Lock, Wait
-from gitgates.system.snapshot import LIMIT_BYTES
+from gitgates.git.snapshot import LIMIT_BYTES
+from gitgates.worktree.locks import Lock, Wait
 
 NO_BAD = f"""
 [gates.check]

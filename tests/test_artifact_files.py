@@ -14,7 +14,7 @@ from artifact_support import FAILED, PASSED, START_S
 from conftest import SRC, Repo
 
 from gitgates.artifacts import Place, save
-from gitgates.system import runs
+from gitgates.store import runs
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_the_newest_runs_are_kept(place: Place) -> None:
 
 HOLDER = """
 import sys
-from gitgates.system import runs
+from gitgates.store import runs
 folder = runs.hold({run!r})
 print("held", flush=True)
 sys.stdin.read()

@@ -12,12 +12,12 @@ import pytest
 from conftest import Repo
 
 from gitgates.errors import StateError, UsageError
+from gitgates.git.roots import Roots, find_roots
 from gitgates.review.called import CALLED, CALLED_EXACTLY, MENTIONED, calls, fit
 from gitgates.review.caller import Call, Caller, find_caller, find_told
 from gitgates.review.shell_commands import commands
 from gitgates.review.tokens import digest_of
-from gitgates.system.journal import Journal, session_journal
-from gitgates.system.roots import Roots, find_roots
+from gitgates.store.journal import Journal, session_journal
 
 DONE = ("review", "done")
 STATUS = ("review", "status")

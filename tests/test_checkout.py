@@ -12,10 +12,10 @@ from conftest import Repo
 from worktree_state import where, whole
 
 from gitgates.errors import GitError
-from gitgates.system.checkout import Checkout, lay_out, lay_out_index
-from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
-from gitgates.system.slots import KEPT_FREE, prune_slots
+from gitgates.git.checkout import Checkout, lay_out, lay_out_index
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
+from gitgates.store.slots import KEPT_FREE, prune_slots
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from gitgates.system import clock
+from gitgates.proc import clock
 
 SAY = """
 import time
-from gitgates.system.clock import process_began
+from gitgates.proc.clock import process_began
 print(process_began(), time.time())
 """
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from conftest import Repo
 
+from gitgates.engine.context import Deadline, Silent, World
 from gitgates.engine.environment import AGENTS_OWN, GitView, gate_env
 from gitgates.engine.plan import make_plan
+from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import ENDED
-from gitgates.runner import run_plan
-from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Decision, Event, Gate, GateResult, Hook
-from gitgates.world import Deadline, Silent, World
 
 LATE = "the limit of 7 s for all gates was up before its turn"
 

@@ -13,9 +13,9 @@ from doctor_support import Said, examine
 
 from gitgates.doctor import claude_sources
 from gitgates.doctor.agents import check_agents
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
 from gitgates.install.claude import PLUGIN
-from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
 
 pytestmark = pytest.mark.slow  # each asks the doctor, who starts what is installed
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from gitgates.system.gc import KEPT_JOURNALS, Gone, collect, collect_if_due
-from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
 from gitgates.types import Config
+from gitgates.worktree.gc import KEPT_JOURNALS, Gone, collect, collect_if_due
 
 DAY_S = 24 * 3600.0
 

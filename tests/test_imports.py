@@ -191,21 +191,32 @@ gates = ["check"]
 FOR_JSON = "json, zlib"
 # Beside the way from bytes to bytes, only what says whether there is anything to run.
 AGENT_PARTS = {
-    *("__main__", "entry", "agent", "config", "engine", "hosts", "policies", "system"),
+    *(
+        "__main__",
+        "entry",
+        "agent",
+        "config",
+        "engine",
+        "hosts",
+        "policies",
+        "proc",
+        "store",
+        "git",
+    ),
     *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
     *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
-    *("policies.needs", "policies.session", "environ", "errors", "files", "lifecycle"),
+    *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types"),
-    *("system.call", "system.clock", "system.git", "system.journal", "system.roots"),
-    *("system.spawn", "system.alarm", "engine.limits"),
+    *("proc.call", "proc.clock", "git.run", "store.journal", "git.roots"),
+    *("proc.spawn", "proc.alarm", "engine.limits"),
 }
 TO_LOOK = {
     *("agent.stopping", "agent.changed", "agent.tampering"),
     *(
-        f"system.{name}"
-        for name in ("snapshot", "kept_index", "own_objects", "settings", "indexes")
+        f"git.{name}"
+        for name in ("snapshot", "snapshot_index", "object_store", "settings", "index_copy")
     ),
-    *(f"system.{name}" for name in ("hidden", "moves", "rescue", "slots")),
+    *("git.hidden", "store.moves", "store.rescue", "store.slots"),
 }
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.system import journal as journals
-from gitgates.system.journal import Journal, Turn, file_name, session_journal, sessions
+from gitgates.store import journal as journals
+from gitgates.store.journal import Journal, Turn, file_name, session_journal, sessions
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def journal(tmp_path: Path) -> Journal:
 
 def start(program: str, *args: str) -> subprocess.Popen[bytes]:
     """Start a Python program; its arguments are in `args`."""
-    head = "import os, sys, time\nfrom gitgates.system.journal import Journal, Turn\n"
+    head = "import os, sys, time\nfrom gitgates.store.journal import Journal, Turn\n"
     return subprocess.Popen(
         [sys.executable, "-c", f"{head}args = sys.argv[1:]\n{program}", *args],
         stdin=subprocess.PIPE,

@@ -22,44 +22,48 @@ LONGEST_FUNCTION = 60
 
 # part of the house → the parts that it may import. A package may import itself besides.
 _ROOT = ("__init__", "__version__")  # the version, which everybody may know
-_GROUND = ("record", "errors", "clean", "files", "yaml_load", "types", "environ", "lifecycle")
-_ROOMS = ("config", "hosts", "engine", "policies", "system")
-_JOINED = (*_GROUND, *_ROOMS, "shelter", "world", "runner")
-_HOUSE = (*_JOINED, "pipeline", "report")
+_WORDS = ("record", "errors", "clean", "yaml_load", "types", "environ", "lifecycle")
+_BASE = (*_WORDS, "store", "config", "hosts", "proc")
+_RUN = (*_BASE, "git", "worktree", "engine")
+_SHOWN = (*_RUN, "policies", "report")
+_REVIEW = (*_SHOWN, "review", "weakening")
+_ALL = (*_REVIEW, "artifacts", "agent")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
     "errors": (),
     "clean": (),
-    "files": (),
     "yaml_load": (),
     "types": ("record",),
     "environ": ("record",),
     "lifecycle": ("record",),
-    **dict.fromkeys(_ROOMS, _GROUND),
-    "shelter": (*_GROUND, *_ROOMS),
-    "world": (*_GROUND, *_ROOMS),
-    "runner": (*_GROUND, *_ROOMS, "shelter", "world"),
-    "pipeline": _JOINED,
-    "report": _JOINED,
-    "artifacts": (*_GROUND, "system", "report", "pipeline"),
-    "review": _HOUSE,
-    "agent": (*_HOUSE, "artifacts", "review"),
-    "install": _HOUSE,
-    "discover": _HOUSE,
-    "convert": _HOUSE,
-    "doctor": (*_HOUSE, "install", "discover"),
-    "entry": (*_HOUSE, "artifacts", "review", "agent"),
-    "cli": (*_HOUSE, "artifacts", "review", "agent", "install", "discover", "convert", "doctor"),
+    "store": _WORDS,
+    "config": (*_WORDS, "store"),
+    "hosts": _WORDS,
+    "proc": (*_WORDS, "store"),
+    "git": (*_WORDS, "store", "proc"),
+    "worktree": (*_WORDS, "store", "proc", "git"),
+    "engine": (*_BASE, "git", "worktree"),
+    "policies": _WORDS,
+    "report": (*_RUN, "policies"),
+    "artifacts": (*_WORDS, "store", "report", "engine"),
+    "weakening": (*_SHOWN, "review"),
+    "review": _SHOWN,
+    "agent": (*_REVIEW, "artifacts"),
+    "install": _SHOWN,
+    "discover": _SHOWN,
+    "doctor": (*_SHOWN, "install", "discover"),
+    "entry": _ALL,
+    "cli": (*_ALL, "install", "discover", "doctor"),
     "__main__": ("errors", "clean", "entry", "cli"),
     "__init__": (),
 }
 
 # Heavy packages, and the only places that may load them: no hook comes there.
 COLD = (
-    *("cli/", "install/", "discover", "convert", "doctor", "system/objects.py"),
+    *("cli/", "install/", "discover", "doctor"),
     *("config/edit.py", "config/insert.py", "config/render.py"),  # write settings, with tomlkit
     "yaml_load.py",
-    "policies/weakening/yaml.py",  # who reviews
+    "weakening/yaml.py",  # who reviews
 )
 
 # what is held back → the places that may use it
@@ -76,15 +80,15 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "quit": (),
     "sys.exit": ("entry/", "cli/", "__main__.py"),
     # kept.py ends a process that it forked itself, which must not run our way out.
-    "os._exit": ("entry/", "cli/", "__main__.py", "system/kept_hook.py"),
+    "os._exit": ("entry/", "cli/", "__main__.py", "git/previous_hook.py"),
     "sys.stdout": ("entry/", "cli/", "__main__.py"),
     "sys.stderr": ("entry/", "cli/", "__main__.py"),
     "sys.stdin": ("entry/", "cli/", "__main__.py"),
     "sys.argv": ("__main__.py",),
-    "os.fork": ("system/",),
-    "os.kill": ("system/",),
-    "os.killpg": ("system/",),
-    "os.posix_spawn": ("system/",),
+    "os.fork": ("proc/", "git/", "worktree/"),
+    "os.kill": ("proc/", "git/", "worktree/"),
+    "os.killpg": ("proc/", "git/", "worktree/"),
+    "os.posix_spawn": ("proc/", "git/", "worktree/"),
     "os.system": (),
     "os.popen": (),
     "os.execv": ("__main__.py",),  # itself

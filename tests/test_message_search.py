@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitgates.errors import UsageError
-from gitgates.system import message_search, messages
-from gitgates.system.git import Git
-from gitgates.system.message_search import Found, Query, search
-from gitgates.system.message_words import Term, terms, words
-from gitgates.system.messages import Draft
-from gitgates.system.roots import find_roots
+from gitgates.git import message_search, messages
+from gitgates.git.message_search import Found, Query, search
+from gitgates.git.message_words import Term, terms, words
+from gitgates.git.messages import Draft
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -378,10 +378,10 @@ def test_any_path_will_do(tmp_path: Path, name: str) -> None:
 def test_many_search_and_post_at_once(repo: Repo) -> None:
     program = """
 import os, sys
-from gitgates.system import messages
-from gitgates.system.git import Git
-from gitgates.system.message_search import Query, search
-from gitgates.system.roots import find_roots
+from gitgates.git import messages
+from gitgates.git.run import Git
+from gitgates.git.message_search import Query, search
+from gitgates.git.roots import find_roots
 roots = find_roots(os.getcwd(), {})
 git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
 for n in range(1, 11):

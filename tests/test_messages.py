@@ -20,17 +20,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.errors import GitError, StateError, UsageError
-from gitgates.system import journal, messages
-from gitgates.system.git import Git
-from gitgates.system.message_stamps import as_meant, id_of, number_of, stamp_of, when
-from gitgates.system.messages import Draft, Message
-from gitgates.system.roots import Roots, find_roots
+from gitgates.git import messages
+from gitgates.git.message_stamps import as_meant, id_of, number_of, stamp_of, when
+from gitgates.git.messages import Draft, Message
+from gitgates.git.roots import Roots, find_roots
+from gitgates.git.run import Git
+from gitgates.store import journal
 
 HEAD = """
 import os, sys
-from gitgates.system import messages
-from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
+from gitgates.git import messages
+from gitgates.git.run import Git
+from gitgates.git.roots import find_roots
 roots = find_roots(os.getcwd(), {})
 git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
 args = sys.argv[1:]

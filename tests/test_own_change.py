@@ -11,8 +11,9 @@ from span_support import Colleague, Watched, long_ago, point, right_now, text
 from worktree_state import where
 
 from gitgates.errors import GitError
-from gitgates.system import reflog, threeway
-from gitgates.system.own_change import Span, changes
+from gitgates.git import merge_tree as threeway
+from gitgates.git import reflog
+from gitgates.git.session_change import Span, changes
 from gitgates.types import Point
 
 pytestmark = pytest.mark.slow

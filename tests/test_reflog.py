@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.system.reflog import (
+from gitgates.git.reflog import (
     Entry,
     are_known,
     last_switch,

@@ -27,9 +27,9 @@ from review_support import (
     without_ids,
 )
 
+from gitgates.git.roots import find_roots
 from gitgates.review.tokens import digest_of
-from gitgates.system.journal import Turn, session_journal
-from gitgates.system.roots import find_roots
+from gitgates.store.journal import Turn, session_journal
 
 pytestmark = pytest.mark.slow
 

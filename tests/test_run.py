@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from conftest import SRC, Repo, timeless
 
-from gitgates.system.runs import log_abs
+from gitgates.store.runs import log_abs
 
 ECHO = "[gates.echo]\ncommand = 'printf \"%s\\n\" \"$@\"'\npass_files = true\nfiles = ['*.txt']\n"
 

@@ -14,7 +14,7 @@ from conftest import Repo
 from gitgates.artifacts import Place, save
 from gitgates.report.artifact import Attempt, add_attempt
 from gitgates.report.artifact_stats import COLUMNS, GateStats, gate_stats
-from gitgates.system import ledger, runs
+from gitgates.store import ledger, runs
 from gitgates.types import STOP
 
 

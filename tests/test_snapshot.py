@@ -11,16 +11,17 @@ import pytest
 from conftest import Repo
 from worktree_state import where, whole
 
-from gitgates.system import own_objects, snapshot
-from gitgates.system.changes import find_unstaged
-from gitgates.system.checkout import lay_out
-from gitgates.system.git import Git
-from gitgates.system.hide import Around, hide
-from gitgates.system.kept import Keeper
-from gitgates.system.rescue import Rescue
-from gitgates.system.restore import Place, restore
-from gitgates.system.roots import find_roots
-from gitgates.system.snapshot import Snapshot, SnapshotError, take
+from gitgates.git import object_store as own_objects
+from gitgates.git import snapshot
+from gitgates.git.changes import find_unstaged
+from gitgates.git.checkout import lay_out
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
+from gitgates.git.snapshot import Snapshot, SnapshotError, take
+from gitgates.store.rescue import Rescue
+from gitgates.worktree.hide import Around, hide
+from gitgates.worktree.kept import Keeper
+from gitgates.worktree.restore import Place, restore
 
 pytestmark = pytest.mark.slow
 

@@ -14,15 +14,15 @@ from weakening_fine import FINE
 from weakening_samples import PY, Files, Wanted, but
 
 from gitgates.config.load import checked
-from gitgates.policies.weakening.agents import find_in_agent_settings
-from gitgates.policies.weakening.find import Finding, Pair, find
-from gitgates.policies.weakening.gates import compare_gates
-from gitgates.review.weakening import weakened
-from gitgates.system.git import Git
-from gitgates.system.own_change import Span
-from gitgates.system.roots import find_roots
-from gitgates.system.snapshot import take
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
+from gitgates.git.session_change import Span
+from gitgates.git.snapshot import take
 from gitgates.types import Config, Point
+from gitgates.weakening.agents import find_in_agent_settings
+from gitgates.weakening.find import Finding, Pair, find
+from gitgates.weakening.gates import compare_gates
+from gitgates.weakening.session import weakened
 
 
 def found_in(files: Files) -> tuple[Finding, ...]:

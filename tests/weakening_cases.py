@@ -26,7 +26,7 @@ from weakening_samples import (
     up_to,
 )
 
-from gitgates.policies.weakening import finding as F  # noqa: N812 - one letter in a long table
+from gitgates.weakening import finding as F  # noqa: N812 - one letter in a long table
 
 T = "tests/test_sums.py"
 WEAKER: tuple[Case, ...] = (

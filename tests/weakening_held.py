@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakening_samples import CSHARP, GO, JAVA, JS, PHP, PY, RUBY, RUST, Case, but, one
 
-from gitgates.policies.weakening import finding as F  # noqa: N812 - one letter in a long table
+from gitgates.weakening import finding as F  # noqa: N812 - one letter in a long table
 
 T = "tests/test_sums.py"
 ADD = "assert add(1, 2) == 3"

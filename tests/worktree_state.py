@@ -7,8 +7,8 @@ import stat
 
 from conftest import Repo
 
-from gitgates.system.git import Git
-from gitgates.system.roots import Roots, find_roots
+from gitgates.git.roots import Roots, find_roots
+from gitgates.git.run import Git
 
 # path → mode, content or target, modification time
 Files = dict[str, tuple[int, bytes, int]]

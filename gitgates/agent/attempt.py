@@ -44,7 +44,7 @@ from gitgates.report.feedback import (
     stop_text,
     warning_text,
 )
-from gitgates.system.transcript import length_of, read_tail
+from gitgates.store.transcript import length_of, read_tail
 from gitgates.types import BLOCK, STOP, WARN, Answer, Decision, GateResult
 
 TYPE_CHECKING = False

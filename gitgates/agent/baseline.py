@@ -12,12 +12,12 @@ import zlib
 from gitgates.agent.checks import Check, failures_of, run_check, whole_output, world_of
 from gitgates.engine.environment import without_git
 from gitgates.engine.failures import Failure
+from gitgates.engine.pipeline import inside
+from gitgates.engine.runner import run_plan
 from gitgates.errors import GitgatesError
-from gitgates.pipeline import inside
+from gitgates.git.run import Git
 from gitgates.policies.session import Baseline
 from gitgates.record import Record
-from gitgates.runner import run_plan
-from gitgates.system.git import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _fact(key: str, found: Baseline) -> Fact:
 
 def _find_out(place: Place, check: Check, session: Session, step: Step) -> Baseline:
     """Run a gate on the session's first snapshot."""
-    from gitgates.system.checkout import lay_out  # cold: once a gate and session
+    from gitgates.git.checkout import lay_out  # cold: once a gate and session
 
     gate = step.gate
     if session.no_base or not session.base:

@@ -12,9 +12,9 @@ from gitgates.agent.changed import is_unchanged, snapshot_now
 from gitgates.agent.replay import Turns
 from gitgates.agent.telling import ENDINGS, new_facts, what_is_there, with_source
 from gitgates.config.load import FILES, LOCAL_FILE
+from gitgates.git.object_store import object_env
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
-from gitgates.system.own_objects import object_env
 from gitgates.types import BLOCK, WARN, Answer
 
 TYPE_CHECKING = False

@@ -6,10 +6,10 @@ import os
 
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
+from gitgates.git.object_store import object_env
+from gitgates.git.snapshot import Snapshot, take
 from gitgates.policies.session import fold
-from gitgates.system.journal import FOLDER, Journal, git_dir_of
-from gitgates.system.own_objects import object_env
-from gitgates.system.snapshot import Snapshot, take
+from gitgates.store.journal import FOLDER, Journal, git_dir_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _facts_elsewhere(place: Place) -> dict[str, list[Fact]]:
 def session_changes(place: Place, session: Session, now: str) -> Changes:
     """Return the files that the session has changed and that are there, and what to know of it."""
     from gitgates.agent.checks import Changes  # most often, nothing has changed
-    from gitgates.system.facts import changed_paths, tree_paths
+    from gitgates.git.paths import changed_paths, tree_paths
 
     if session.base and now:
         try:

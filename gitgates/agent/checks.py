@@ -7,20 +7,20 @@ import shlex
 import time
 
 from gitgates.agent.place import is_elsewhere
+from gitgates.engine.context import Deadline, Silent, World
 from gitgates.engine.decide import describe, observed
 from gitgates.engine.failures import Failure, normalise, split
 from gitgates.engine.limits import GATES_OWN_TIME, gates_limit_s
+from gitgates.engine.pipeline import inside, record_skips
 from gitgates.engine.plan import make_plan
+from gitgates.engine.runner import run_plan
 from gitgates.environ import skipped_gates
-from gitgates.files import open_state
-from gitgates.pipeline import inside, record_skips
 from gitgates.record import Record
 from gitgates.report.excerpt import readable
 from gitgates.report.feedback import Finding, Situation
-from gitgates.runner import run_plan
-from gitgates.system.runs import log_abs, new_run
+from gitgates.store.files import open_state
+from gitgates.store.runs import log_abs, new_run
 from gitgates.types import WARN, Event
-from gitgates.world import Deadline, Silent, World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from gitgates.errors import GitError
-from gitgates.system.roots import Roots, current_folder, find_roots
+from gitgates.git.roots import Roots, current_folder, find_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def _was_there(roots: Roots, payload: Payload) -> bool:
     """
     # Cold: only where the session was started in no repository.
     from gitgates.review.transcript import began_at
-    from gitgates.system.journal import session_journal
-    from gitgates.system.transcript import length_of
+    from gitgates.store.journal import session_journal
+    from gitgates.store.transcript import length_of
 
     began = 0.0 if length_of(payload.transcript_abs) < 0 else began_at(payload.transcript_abs)
     if not began:

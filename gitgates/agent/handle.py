@@ -26,7 +26,7 @@ from gitgates.hosts.capabilities import CLAUDE, express
 from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
 from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
-from gitgates.system.alarm import OutOfTime, stop_alarm
+from gitgates.proc.alarm import OutOfTime, stop_alarm
 from gitgates.types import BLOCK, WARN, Answer, Hook, Payload
 
 TYPE_CHECKING = False
@@ -161,7 +161,7 @@ def _heal(place: Place) -> None:
     """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
     state_abs = place.roots.state_abs
     if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
-        from gitgates.shelter import Site, catch_up  # most events run no gates
+        from gitgates.worktree.isolate import Site, catch_up  # most events run no gates
 
         catch_up(Site(place.roots, place.git, place.env, place.say))
 
@@ -262,7 +262,7 @@ def _is_of_a_gate(place: Place) -> bool:
     """Tell whether a gate that is running here started this agent."""
     if "GITGATES_ACTIVE" not in place.env:
         return False
-    from gitgates.pipeline import is_running_here  # seldom needed
+    from gitgates.engine.pipeline import is_running_here  # seldom needed
 
     return is_running_here(place.env, place.roots.git_dir_abs)
 

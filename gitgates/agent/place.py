@@ -7,18 +7,18 @@ import time
 
 from gitgates.agent.ground import absolute, find_grounds
 from gitgates.errors import GitError
+from gitgates.git.roots import Roots, find_roots
+from gitgates.git.run import Git
+from gitgates.proc.alarm import set_alarm
+from gitgates.proc.clock import process_began
 from gitgates.record import Record
-from gitgates.system.alarm import set_alarm
-from gitgates.system.clock import process_began
-from gitgates.system.git import Git
-from gitgates.system.journal import session_journal
-from gitgates.system.roots import Roots, find_roots
+from gitgates.store.journal import session_journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.system.journal import Journal
+    from gitgates.store.journal import Journal
     from gitgates.types import Payload
 
 

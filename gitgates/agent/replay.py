@@ -15,7 +15,7 @@ from gitgates.agent.telling import ENDINGS, event_key
 from gitgates.errors import LockError
 from gitgates.hosts.claude import encode
 from gitgates.policies.session import fold
-from gitgates.system.journal import Turn
+from gitgates.store.journal import Turn
 from gitgates.types import BLOCK, Answer
 
 TYPE_CHECKING = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitgates.agent.place import note
 from gitgates.errors import StateError
+from gitgates.git.messages import find
 from gitgates.policies.reviews import COMPLETE, ISSUES, SKIP
-from gitgates.system import ledger
-from gitgates.system.messages import find
+from gitgates.store import ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
     from gitgates.agent.replay import Turns
+    from gitgates.git.snapshot import Snapshot
     from gitgates.policies.asking import Facts, Ruling
     from gitgates.policies.session import Fact, Session
     from gitgates.review.assess import Assessment
-    from gitgates.system.snapshot import Snapshot
     from gitgates.types import Config
 
 

@@ -9,7 +9,7 @@ from gitgates.artifacts import Place as Target
 from gitgates.artifacts import save
 from gitgates.record import Record
 from gitgates.report.artifact import Attempt
-from gitgates.system.gc import collect_if_due
+from gitgates.worktree.gc import collect_if_due
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gitgates.agent.changed import elsewhere, first_point, snapshot_now
+from gitgates.git.object_store import object_env
+from gitgates.git.paths import tree_paths
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import is_strict
 from gitgates.review.assess import Scene
 from gitgates.review.authorship import own_since, with_open_span
-from gitgates.system.facts import tree_paths
-from gitgates.system.own_objects import object_env
 from gitgates.types import Point
 
 TYPE_CHECKING = False

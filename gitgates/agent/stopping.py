@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gitgates.agent.checks import Check
     from gitgates.agent.place import Place
     from gitgates.agent.replay import Turns
+    from gitgates.git.snapshot import Snapshot
     from gitgates.policies.session import Session
-    from gitgates.system.snapshot import Snapshot
     from gitgates.types import Config, Hook
 
 _MOST_DEFERRED = 3  # a prompt
@@ -54,7 +54,7 @@ def _note_turn(place: Place, config: Config, now: Snapshot) -> None:
     """Note what is there at the end of a turn, and which files of it are the session's own."""
     from gitgates.agent.scenes import is_shell_running, own_now  # most want no reviews
     from gitgates.policies.needs import hears_all
-    from gitgates.system.transcript import length_of
+    from gitgates.store.transcript import length_of
 
     if now.tree:
         own = own_now(place, place.journal.read(), hears_all=hears_all(config))
@@ -69,7 +69,7 @@ def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
 
     A server that it has left running is no work of its own.
     """
-    from gitgates.system.transcript import length_of  # who wants no reviews need not load it
+    from gitgates.store.transcript import length_of  # who wants no reviews need not load it
 
     lets_go = answer.verdict < BLOCK and answer.as_before is None
     is_end = place.payload.event == "Stop"  # a sub-agent's is none of the others' work
@@ -83,8 +83,8 @@ def _has_committed(place: Place) -> bool:
 
     What was committed to a branch that has been left again is a change all the same.
     """
+    from gitgates.git import reflog
     from gitgates.policies.evidence import fold  # where nothing else has changed
-    from gitgates.system import reflog
 
     base = fold(place.journal.read()).base
     return base is not None and bool(reflog.since(reflog.read(place.roots.git_dir_abs), base))

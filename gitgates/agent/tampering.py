@@ -13,11 +13,11 @@ from gitgates.agent.changed import elsewhere
 from gitgates.agent.place import find_places
 from gitgates.config.load import load
 from gitgates.errors import GitgatesError
-from gitgates.files import open_regular
+from gitgates.git.snapshot_index import flagged_paths
 from gitgates.hosts.claude import decode, encode
 from gitgates.policies.needs import is_review_on
-from gitgates.system.journal import session_journal
-from gitgates.system.kept_index import flagged_paths
+from gitgates.store.files import open_regular
+from gitgates.store.journal import session_journal
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False

@@ -148,8 +148,8 @@ def tell(place: Place, config: Config, session: Session) -> tuple[str, ...]:
 def _take_snapshot(place: Place) -> Fact:
     """Return what the journal keeps of what is there now: a tree, or nothing and why."""
     # Cold: once in a session, and once a prompt.
-    from gitgates.system.snapshot import take
-    from gitgates.system.transcript import length_of
+    from gitgates.git.snapshot import take
+    from gitgates.store.transcript import length_of
 
     try:
         snapshot = take(place.roots, place.git)

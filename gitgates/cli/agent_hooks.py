@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
 
 
 class Asked(Record):

@@ -13,15 +13,15 @@ from gitgates.errors import OK, StateError, UsageError
 from gitgates.policies.session import Session, fold
 from gitgates.review.caller import find_told
 from gitgates.review.sessions import name_of
-from gitgates.system.journal import Journal, sessions
-from gitgates.system.ledger import record
+from gitgates.store.journal import Journal, sessions
+from gitgates.store.ledger import record
 from gitgates.types import POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.roots import Roots
     from gitgates.policies.session import Round
     from gitgates.review.caller import Call
-    from gitgates.system.roots import Roots
     from gitgates.types import Config
 
 _LONGEST = 2000

@@ -27,7 +27,7 @@ def command(file: str, *, dry_run: bool) -> int:
     """
     # Cold: the list of verbs loads this file, too, and has no use for tomlkit.
     from gitgates.config.edit import Addition, make_edit
-    from gitgates.convert.read import read
+    from gitgates.discover.convert import read
 
     converted = read(file)
     root_abs = config_root(os.getcwd())

@@ -12,7 +12,7 @@ from gitgates.cli.output import stdout
 from gitgates.doctor.examine import examine
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.settings import check_settings
-from gitgates.system.roots import current_folder, find_roots
+from gitgates.git.roots import current_folder, find_roots
 
 _VERSION = 1
 _ROOM = "make room in the folder for temporary files, or set TMPDIR to another one"

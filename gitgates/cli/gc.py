@@ -7,8 +7,8 @@ import click
 from gitgates import errors
 from gitgates.cli.places import here
 from gitgates.config.load import load
-from gitgates.system.gc import collect
 from gitgates.types import Config
+from gitgates.worktree.gc import collect
 
 _WORDS = {
     "journals": ("journal of a session", "journals of sessions"),

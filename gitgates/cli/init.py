@@ -11,8 +11,8 @@ from gitgates import environ, errors
 from gitgates.cli.edits import finish, is_empty
 from gitgates.cli.places import config_root
 from gitgates.config.load import read_files
+from gitgates.git.roots import find_roots
 from gitgates.record import Record
-from gitgates.system.roots import find_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from gitgates.install.via import present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.install.githooks import Done
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
 
 
 @click.command("install-hooks")

@@ -11,15 +11,15 @@ import click
 from gitgates import environ, errors
 from gitgates.cli import journal_text as text
 from gitgates.config.values import did_you_mean
-from gitgates.system import messages
-from gitgates.system.git import Git
-from gitgates.system.message_checks import MOST_TEXT
-from gitgates.system.message_stamps import as_meant, when
-from gitgates.system.roots import Roots, current_folder, find_roots
+from gitgates.git import messages
+from gitgates.git.message_checks import MOST_TEXT
+from gitgates.git.message_stamps import as_meant, when
+from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.run import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.system.messages import Log, Message
+    from gitgates.git.messages import Log, Message
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 _VERSION = 1
@@ -147,8 +147,8 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     Words are searched in topics and texts, whatever their case and accents. `pars*` is a beginning
     of a word, `"out of memory"` words in a row; no other sign has a meaning.
     """
-    from gitgates.system.message_search import Query
-    from gitgates.system.message_search import search as find_messages
+    from gitgates.git.message_search import Query
+    from gitgates.git.message_search import search as find_messages
 
     found = find_messages(_roots(), Query(" ".join(query), topic, limit))
     parts = [(one, text.snippet(one.text, found.terms)) for one in found.messages]

@@ -7,15 +7,15 @@ import sys
 import unicodedata
 
 from gitgates.clean import tame, visible_line
-from gitgates.system.message_stamps import when
-from gitgates.system.message_words import places
+from gitgates.git.message_stamps import when
+from gitgates.git.message_words import places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitgates.system.message_words import Term
-    from gitgates.system.messages import Message
+    from gitgates.git.message_words import Term
+    from gitgates.git.messages import Message
 
 _SNIPPET = 160
 _BEFORE = 60  # of that, what stands before the first word that was searched

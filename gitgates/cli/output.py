@@ -15,7 +15,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.clean import tame, visible
-from gitgates.system.terminal import Terminal, open_terminal
+from gitgates.proc.terminal import Terminal, open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ import sys
 import click
 
 from gitgates.errors import UsageError
+from gitgates.git import paths as facts
 from gitgates.record import Record
-from gitgates.system import facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
 
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
 
     Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

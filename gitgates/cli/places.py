@@ -9,9 +9,9 @@ import click
 from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
-from gitgates.shelter import Site, catch_up
-from gitgates.system.git import Git
-from gitgates.system.roots import Roots, current_folder, find_roots
+from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.run import Git
+from gitgates.worktree.isolate import Site, catch_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

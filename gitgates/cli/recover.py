@@ -8,11 +8,11 @@ import click
 
 from gitgates import environ, errors
 from gitgates.cli.output import dump
-from gitgates.files import open_regular
-from gitgates.shelter import Site, describe, recover
-from gitgates.system.git import Git
-from gitgates.system.rescue import Rescue
-from gitgates.system.roots import Roots, current_folder, find_roots
+from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.run import Git
+from gitgates.store.files import open_regular
+from gitgates.store.rescue import Rescue
+from gitgates.worktree.isolate import Site, describe, recover
 
 
 @click.command("recover")

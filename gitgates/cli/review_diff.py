@@ -7,9 +7,9 @@ import click
 from gitgates.cli.output import dump
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import OK
+from gitgates.git.session_change import changes, diff_text
 from gitgates.report.review import left_out_text
 from gitgates.review.assess import assess
-from gitgates.system.own_change import changes, diff_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

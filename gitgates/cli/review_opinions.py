@@ -10,11 +10,11 @@ from gitgates import environ
 from gitgates.clean import visible_line
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
+from gitgates.git.messages import Draft, post
+from gitgates.git.session_change import diff_text
 from gitgates.policies.reviews import Evidence
 from gitgates.review import opinions
 from gitgates.review.assess import assess
-from gitgates.system.messages import Draft, post
-from gitgates.system.own_change import diff_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from gitgates.record import Record
 from gitgates.review.saw import last_seen
 from gitgates.review.sessions import said_of
 from gitgates.review.tokens import digest_of
-from gitgates.system.journal import Turn, session_journal
+from gitgates.store.journal import Turn, session_journal
 from gitgates.types import Point
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ from gitgates.cli.reviewing import (
 from gitgates.errors import OK, StateError, UsageError
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import SKIP, is_strict
-from gitgates.system.ledger import record
+from gitgates.store.ledger import record
 
 
 @click.command("skip")

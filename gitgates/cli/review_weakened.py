@@ -10,12 +10,12 @@ from gitgates.clean import visible_line
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.engine.filters import names_agent
 from gitgates.errors import OK, UsageError
-from gitgates.review.weakening import weakened
+from gitgates.weakening.session import weakened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.cli.reviewing import Desk
-    from gitgates.policies.weakening.find import Finding
+    from gitgates.weakening.find import Finding
 
 _VERSION = 1
 _NONE = "nothing that weakens the checks was found"

@@ -9,14 +9,14 @@ from gitgates.clean import plain_line, utf8
 from gitgates.cli import ARGUMENTS
 from gitgates.cli.places import configuration, here
 from gitgates.errors import GitError, StateError, UsageError
+from gitgates.git.messages import Draft, post
+from gitgates.git.session_change import patch_id
 from gitgates.policies.reviews import Evidence
 from gitgates.record import Record
 from gitgates.review.assess import assess
 from gitgates.review.caller import Call, Caller, find_caller
 from gitgates.review.opinions import is_asking
 from gitgates.review.survey import Survey, survey
-from gitgates.system.messages import Draft, post
-from gitgates.system.own_change import patch_id
 from gitgates.types import Config
 
 TYPE_CHECKING = False
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.policies.evidence import Fact
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
     from gitgates.types import Point
 
     _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 else:
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
 
 LONGEST_BYTES = 64 * 1024
 

@@ -14,27 +14,27 @@ from gitgates.cli.params import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.places import configuration, heal, here
 from gitgates.config.values import did_you_mean
+from gitgates.engine.context import Silent, World
+from gitgates.engine.pipeline import Handled, handle, inside, is_running_here, record_skips
 from gitgates.engine.plan import find_hook, make_plan
+from gitgates.engine.runner import InterruptedRun, run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import Handled, handle, inside, is_running_here, record_skips
 from gitgates.record import Record
 from gitgates.report.console import Console
 from gitgates.report.document import error_document, interrupted_document, run_document
 from gitgates.report.jsonl import JsonLines
 from gitgates.report.text import Style
-from gitgates.runner import InterruptedRun, run_plan
 from gitgates.types import Config, Decision, Hook, Plan
-from gitgates.world import Silent, World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.system.terminal import Terminal
-    from gitgates.world import Listener
+    from gitgates.engine.context import Listener
+    from gitgates.proc.terminal import Terminal
 
 
 class Wish(Record):

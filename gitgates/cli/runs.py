@@ -12,10 +12,10 @@ from gitgates.cli import runs_tables as tables
 from gitgates.cli.output import dump
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
+from gitgates.git.roots import Roots, current_folder, find_roots
 from gitgates.report.artifact_fields import is_sound
 from gitgates.report.artifact_stats import COLUMNS, gate_stats
-from gitgates.system import ledger, run_files, runs
-from gitgates.system.roots import Roots, current_folder, find_roots
+from gitgates.store import ledger, run_files, runs
 from gitgates.types import Config
 
 TYPE_CHECKING = False

@@ -10,16 +10,16 @@ import click
 from gitgates.cli.output import stdout
 from gitgates.cli.places import here
 from gitgates.config.load import FILES, parse_files, read_files
+from gitgates.engine.context import World
 from gitgates.engine.decide import describe
+from gitgates.engine.pipeline import inside
 from gitgates.engine.plan import make_plan
+from gitgates.engine.runner import run_plan
+from gitgates.git.paths import tracked_paths
 from gitgates.hosts import manual
-from gitgates.pipeline import inside
 from gitgates.report.console import Console
 from gitgates.report.text import Style
-from gitgates.runner import run_plan
-from gitgates.system.facts import tracked_paths
 from gitgates.types import Config, Gate, Hook
-from gitgates.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

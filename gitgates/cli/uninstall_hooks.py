@@ -22,14 +22,14 @@ from gitgates.install.agents import SCOPES, settings_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.install.managers import VIA as MANAGERS
 from gitgates.lifecycle import GIT_HOOKS
-from gitgates.system.locks import Lock, Wait
-from gitgates.system.rescue import Rescue
+from gitgates.store.rescue import Rescue
+from gitgates.worktree.locks import Lock, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.install.hookspath import HooksFolder
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
 
 _ALL = tuple(point.name for point in GIT_HOOKS)
 

@@ -13,15 +13,15 @@ from gitgates.install import framework, githooks, own_file, selection, via
 from gitgates.install.hookspath import hooks_folder, setting, unset_command
 from gitgates.install.managers import FRAMEWORK, recognise
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.system.spawn import which
+from gitgates.proc.spawn import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.install.via import Change
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
 
 
 def install(manager: str, roots: Roots, git: Git, hook_types: tuple[str, ...]) -> None:

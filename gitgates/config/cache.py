@@ -12,7 +12,7 @@ import os
 import sys
 
 from gitgates import __version__
-from gitgates.files import open_state
+from gitgates.store.files import open_state
 from gitgates.types import Config, Gate, Hook, Review
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ import os
 
 from gitgates.config import cache
 from gitgates.errors import ConfigError
-from gitgates.files import open_regular
+from gitgates.store.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import stat
 
 from gitgates.errors import ConfigError
-from gitgates.files import link_out
+from gitgates.store.files import link_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

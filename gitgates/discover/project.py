@@ -6,7 +6,7 @@ import os
 
 from gitgates.discover import sources
 from gitgates.discover.task import Project
-from gitgates.files import open_regular
+from gitgates.store.files import open_regular
 
 # No task file is longer; what is, was generated, and is not worth a minute of parsing.
 _LONGEST_BYTES = 1024 * 1024

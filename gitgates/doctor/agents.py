@@ -14,15 +14,15 @@ from gitgates.hosts.claude_matcher import lets_through, samples
 from gitgates.install import agents
 from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries
 from gitgates.policies.needs import needs
-from gitgates.system.spawn import which
+from gitgates.proc.spawn import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.claude_sources import Heard
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.types import Config
 
 _INSTALL = "gitgates install-hooks --agent claude"

@@ -9,14 +9,14 @@ import sys
 import gitgates
 from gitgates import __version__
 from gitgates.doctor.finding import Finding
-from gitgates.system.call import call
+from gitgates.proc.call import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.hookfile import HookFile
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
 
 _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
 _MEND = "gitgates install-hooks"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from gitgates.proc.capture import Capture
+from gitgates.proc.processes import Group
+from gitgates.proc.signals import SignalPipe
 from gitgates.record import Record
-from gitgates.system.capture import Capture
-from gitgates.system.proc import Group
-from gitgates.system.signals import SignalPipe
 from gitgates.types import Command
 
 TYPE_CHECKING = False

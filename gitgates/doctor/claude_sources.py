@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
 
 MANAGED = (
     "/etc/claude-code/managed-settings.json",

@@ -12,14 +12,14 @@ from gitgates.doctor.settings import check_gates, check_settings
 from gitgates.doctor.stages import check_stages
 from gitgates.doctor.state import check_environment, check_git, check_gone, check_left_over
 from gitgates.errors import ConfigError
+from gitgates.git.run import Git
 from gitgates.install import selection, via
-from gitgates.system.git import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
     from gitgates.types import Config
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gitgates.files import read_regular
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
+from gitgates.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

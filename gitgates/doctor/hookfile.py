@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 
-from gitgates.files import open_regular
+from gitgates.git.previous_hook import SUFFIX
 from gitgates.install.managers import Manager, recognise
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
-from gitgates.system.kept_hook import SUFFIX
+from gitgates.store.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

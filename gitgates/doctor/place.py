@@ -6,10 +6,10 @@ import os
 
 from gitgates.engine.environment import GIT_LOCAL
 from gitgates.errors import GitError
+from gitgates.git.roots import Roots, find_roots
+from gitgates.git.run import Git
 from gitgates.install.hookspath import HooksFolder, hooks_folder
 from gitgates.record import Record
-from gitgates.system.git import Git
-from gitgates.system.roots import Roots, find_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,20 +15,20 @@ from gitgates.doctor.framework import read as read_framework
 from gitgates.doctor.hooks import look_at
 from gitgates.doctor.prove_agents import prove_agents
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
-from gitgates.files import open_regular
+from gitgates.git.previous_hook import SUFFIX, KeptHook
+from gitgates.git.run import Git
 from gitgates.install import block
 from gitgates.install.hookspath import hooks_folder
 from gitgates.install.managers import FRAMEWORK
 from gitgates.install.via import entries
-from gitgates.system.git import Git
-from gitgates.system.kept_hook import SUFFIX, KeptHook
+from gitgates.store.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.hookfile import HookFile
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
     from gitgates.types import Config
 
 # Hooks that a commit or a push fires, the nearest to a person's work first.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gitgates.doctor.attempt import Answered
     from gitgates.doctor.claude_sources import Source
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
     from gitgates.types import Config
 
 # What can be blocked, and what the client says of it beside the usual.

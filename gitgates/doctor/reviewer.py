@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.claude_sources import Source
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
     from gitgates.types import Config
 
 _OURS = "gitgates"

@@ -8,17 +8,17 @@ import shlex
 
 from gitgates import environ
 from gitgates.doctor.finding import Finding, in_folder
-from gitgates.system.index import NAME as INDEX_NAME
-from gitgates.system.locks import Lock, Wait
-from gitgates.system.rescue import Rescue
+from gitgates.git.index import NAME as INDEX_NAME
+from gitgates.store.rescue import Rescue
+from gitgates.worktree.locks import Lock, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.place import Place
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
 
 # Before it, `git config --show-scope` and much else that we ask for are not there.
 OLDEST_GIT = (2, 31)

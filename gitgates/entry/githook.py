@@ -9,19 +9,19 @@ import os
 import time
 
 from gitgates import environ
+from gitgates.engine.context import World
 from gitgates.engine.environment import enter
+from gitgates.engine.pipeline import ACTIVE, handle, is_running_here
 from gitgates.entry.streams import read_stdin
 from gitgates.errors import UsageError
+from gitgates.git.previous_hook import KeptHook
+from gitgates.git.roots import current_folder, find_roots
+from gitgates.git.run import Git
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import ACTIVE, handle, is_running_here
+from gitgates.proc.terminal import Terminal, open_terminal
 from gitgates.report.console import Console
 from gitgates.report.text import Style, as_bytes, shown
-from gitgates.system.git import Git
-from gitgates.system.kept_hook import KeptHook
-from gitgates.system.roots import current_folder, find_roots
-from gitgates.system.terminal import Terminal, open_terminal
-from gitgates.world import World
 
 
 def run(args: list[str]) -> int:

@@ -6,17 +6,17 @@ import os
 import time
 
 from gitgates import environ
+from gitgates.engine.context import World
+from gitgates.engine.pipeline import handle
 from gitgates.errors import UsageError
+from gitgates.git.roots import current_folder, find_roots
+from gitgates.git.run import Git
+from gitgates.git.scope import pushed_id
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.pipeline import handle
+from gitgates.proc.terminal import open_terminal
 from gitgates.report.console import Console
 from gitgates.report.text import Style, as_bytes, shown
-from gitgates.system.git import Git
-from gitgates.system.roots import current_folder, find_roots
-from gitgates.system.scope import pushed_id
-from gitgates.system.terminal import open_terminal
-from gitgates.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import os
 
 from gitgates import environ
 from gitgates.errors import StateError, UsageError
-from gitgates.files import open_state
-from gitgates.shelter import Site, describe, recover
-from gitgates.system import gitlocks
-from gitgates.system.git import Git
-from gitgates.system.roots import find_roots
+from gitgates.git import locks as gitlocks
+from gitgates.git.roots import find_roots
+from gitgates.git.run import Git
+from gitgates.store.files import open_state
+from gitgates.worktree.isolate import Site, describe, recover
 
 # The kernel may tell us of the death of a run before it frees the run's lock.
 _WAIT_S = 10.0

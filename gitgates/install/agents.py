@@ -8,8 +8,8 @@ import sys
 
 from gitgates.errors import StateError
 from gitgates.install.claude import ARGUMENTS, BARE, PLUGIN
+from gitgates.proc.spawn import which
 from gitgates.record import Record
-from gitgates.system.spawn import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

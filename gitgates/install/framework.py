@@ -7,7 +7,7 @@ import sys
 
 from gitgates.errors import ConfigError, GitError, UsageError
 from gitgates.lifecycle import HOOK_POINTS, STANDS_IN_FOR
-from gitgates.system.call import call
+from gitgates.proc.call import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

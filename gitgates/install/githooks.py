@@ -10,11 +10,11 @@ import os
 import re
 
 from gitgates.errors import StateError
+from gitgates.git.previous_hook import OPENS_ITSELF, SUFFIX
 from gitgates.install.managers import VIA, recognise
 from gitgates.install.own_file import content
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
-from gitgates.system.kept_hook import OPENS_ITSELF, SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _set_aside(place: Found) -> str:
 def _needs_its_name(path_abs: str) -> bool:
     """Tell whether a hook does what its name says, and cannot be run under it from another file.
 
-    Scripts of sh and bash can be (`system/kept_hook.py`), unless they open their own file as well.
+    Scripts of sh and bash can be (`git/previous_hook.py`), unless they open their own file as well.
     """
     text = content(path_abs)
     first = text.partition(b"\n")[0]

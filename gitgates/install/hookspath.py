@@ -13,8 +13,8 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
 
 # Settings of these scopes are the repository's own; all others hold for other ones, too.
 _OWN_SCOPES = ("local", "worktree")

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
-from gitgates.files import link_out, read_regular
+from gitgates.store.files import link_out, read_regular
 
 _NEW_MODE = 0o666  # what the umask leaves of it
 

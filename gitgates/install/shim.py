@@ -7,8 +7,8 @@ import shlex
 import sys
 
 import gitgates
-from gitgates.files import open_regular
-from gitgates.system.kept_hook import BECOME
+from gitgates.git.previous_hook import BECOME
+from gitgates.store.files import open_regular
 
 # The second line of every shim of ours begins so, whatever its version.
 MARK = b"# Installed by gitgates (shim "

@@ -14,7 +14,7 @@ from gitgates.report.text import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.system.terminal import Terminal
+    from gitgates.proc.terminal import Terminal
     from gitgates.types import Decision, GateResult, Plan
 
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.system.terminal import Terminal
+    from gitgates.proc.terminal import Terminal
     from gitgates.types import Decision, GateResult, Plan
 
 

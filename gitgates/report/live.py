@@ -6,7 +6,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.system.terminal import Terminal
+    from gitgates.proc.terminal import Terminal
 
 _PATIENCE_S = 0.3
 _WIDTH = 78

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from gitgates.errors import GitError
+from gitgates.git.merge_tree import begin, take_over
+from gitgates.git.session_change import Span, changes, patch_id
 from gitgates.policies.asking import IN_TRANSCRIPT, Facts, Ruling, Standing, judge
 from gitgates.policies.retry import BLOCKED, PASSED
 from gitgates.policies.review import Significance, weigh
 from gitgates.record import Record
 from gitgates.review.kinds import kinds_of
 from gitgates.review.transcript import find_review, may_have_acted
-from gitgates.system.own_change import Span, changes, patch_id
-from gitgates.system.threeway import begin, take_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.policies.reviews import Decision, Evidence, Quiet
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
     from gitgates.types import Point, Review
 
 _MOST_MARKERS = 3  # the newest: each one costs a comparison

@@ -13,7 +13,7 @@ from gitgates.policies.reviewer import only_shows
 from gitgates.policies.reviews import Quiet
 from gitgates.policies.tools import AGENTS, READING, SHELLS, WRITING
 from gitgates.review.transcript import Unread, calls_since
-from gitgates.system.transcript import length_of
+from gitgates.store.transcript import length_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

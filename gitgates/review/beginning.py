@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitgates.git.run import Git
     from gitgates.policies.evidence import Fact
     from gitgates.policies.reviews import Evidence
-    from gitgates.system.git import Git
 
 _UNKNOWN = "this session's beginning was not heard of here"
 _NOW = "HEAD, so that all that differs from HEAD counts as its work"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.engine.pipeline import ACTIVE
 from gitgates.errors import StateError, UsageError
-from gitgates.pipeline import ACTIVE
 from gitgates.policies.evidence import fold
 from gitgates.record import Record
 from gitgates.review.called import MENTIONED, calls, fit, without_token
@@ -23,15 +23,15 @@ from gitgates.review.sessions import (
     said_of,
 )
 from gitgates.review.tokens import digest_of
-from gitgates.system.journal import FOLDER, Journal, sessions
+from gitgates.store.journal import FOLDER, Journal, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitgates.git.roots import Roots
     from gitgates.policies.evidence import Fact
     from gitgates.policies.reviews import Evidence, Seen
-    from gitgates.system.roots import Roots
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 _AGENT = "CLAUDECODE"

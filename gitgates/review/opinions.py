@@ -11,20 +11,20 @@ import re
 import shlex
 
 from gitgates.clean import plain
+from gitgates.engine.context import Silent, World
+from gitgates.engine.pipeline import inside, is_running_here
+from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import ENDED
-from gitgates.pipeline import inside, is_running_here
 from gitgates.record import Record
-from gitgates.runner import run_plan
-from gitgates.system.runs import new_run
+from gitgates.store.runs import new_run
 from gitgates.types import Config, Event, Gate, Hook, Plan, Step
-from gitgates.world import Silent, World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.types import GateResult
 
 HOOK = "review-opinions"  # no host's: what runs is known by it

@@ -9,11 +9,11 @@ from gitgates.clean import plain_line
 from gitgates.errors import UsageError
 from gitgates.policies.evidence import fold
 from gitgates.report.review import ago
-from gitgates.system.journal import Journal, file_name, sessions
+from gitgates.store.journal import Journal, file_name, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.system.roots import Roots
+    from gitgates.git.roots import Roots
 
 _SHOWN = 8
 _PROMPT_SHOWN = 60

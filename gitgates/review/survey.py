@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.git.snapshot import Snapshot, take
 from gitgates.policies.evidence import fold
 from gitgates.policies.needs import hears_all
 from gitgates.policies.reviews import is_strict
@@ -9,15 +10,14 @@ from gitgates.record import Record
 from gitgates.review.assess import Scene
 from gitgates.review.authorship import own_since, with_open_span
 from gitgates.review.beginning import beginning
-from gitgates.system.journal import git_dir_of
-from gitgates.system.snapshot import Snapshot, take
+from gitgates.store.journal import git_dir_of
 from gitgates.types import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
     from gitgates.review.caller import Caller
-    from gitgates.system.git import Git
-    from gitgates.system.roots import Roots
     from gitgates.types import Config
 
 

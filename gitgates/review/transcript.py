@@ -12,7 +12,7 @@ import time
 from gitgates.engine.filters import names_agent
 from gitgates.policies.tools import AGENTS, READING, WRITING
 from gitgates.record import Record
-from gitgates.system.transcript import length_of, read_tail
+from gitgates.store.transcript import length_of, read_tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

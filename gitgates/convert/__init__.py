@@ -1,1 +1,0 @@
-"""Turn other tools' gate files into tables of ours. Cold."""

@@ -1,0 +1,152 @@
+"""Our own object folder: what we store in git's way, without it being in the user's repository.
+
+There `git gc --prune=now` would destroy it, and a ref that protects it would be published by
+`git push --mirror`. It is shared by all worktrees, and we prune it ourselves, by age.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.store.files import open_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
+
+KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
+LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
+_LOOK_AGAIN_S = 24 * 3600.0
+_OWN = "GIT_OBJECT_DIRECTORY"
+_OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
+
+
+def object_env(roots: Roots, env: Mapping[str, str]) -> dict[str, str]:
+    """Return `env` for git commands that only read: they see our objects, too."""
+    ours = _folder(roots)
+    if not os.path.isdir(ours):
+        return dict(env)  # git complains about a folder that is not there
+    return {**env, _OTHERS: _joined(ours, env)}
+
+
+def storing_env(roots: Roots, env: Mapping[str, str]) -> dict[str, str]:
+    """Return `env` for git commands that store: whatever is new goes to our own folder.
+
+    Raises: OSError where that cannot be made.
+    """
+    ours = _folder(roots)
+    os.makedirs(ours, mode=0o700, exist_ok=True)
+    return {**env, _OWN: ours, _OTHERS: _joined(_users(roots, env), env)}
+
+
+def sources(roots: Roots, env: Mapping[str, str]) -> list[str]:
+    """Return all folders with objects, each as a line of `objects/info/alternates`."""
+    found = [_quoted(_users(roots, env)), _quoted(_folder(roots))]
+    return found + [part for part in (env.get(_OTHERS, ""),) if part]
+
+
+def keep(roots: Roots, ids: Iterable[str]) -> list[str]:
+    """Put off the pruning of these objects; return the ids of those that are not ours."""
+    missing = []
+    for object_id in ids:
+        try:
+            os.utime(_file(roots, object_id))
+        except OSError:
+            missing.append(object_id)
+    return missing
+
+
+def has(roots: Roots, object_id: str) -> bool:
+    """Tell whether an object is in our folder."""
+    return os.path.exists(_file(roots, object_id))
+
+
+def prune(roots: Roots, now_s: float | None = None, *, at_once: bool = False) -> int:
+    """Remove what was in no snapshot for a month, once a day; return how many objects went.
+
+    `at_once`: although it was done today.
+    """
+    now = time.time() if now_s is None else now_s
+    stamp_abs = f"{_folder(roots)}/pruned"
+    try:
+        if not at_once and now - os.stat(stamp_abs).st_mtime < _LOOK_AGAIN_S:
+            return 0
+    except OSError:
+        pass
+    gone = 0
+    try:
+        with open(stamp_abs, "wb", opener=open_state):
+            os.utime(stamp_abs, (now, now))
+        for folder in os.scandir(_folder(roots)):
+            if folder.is_dir(follow_symlinks=False):
+                gone += _prune_folder(folder.path, now - KEPT_S)
+    except OSError:
+        return gone  # another run prunes, or nothing can be written: it is tried again
+    return gone
+
+
+def _prune_folder(folder_abs: str, before_s: float) -> int:
+    gone = 0
+    for entry in list(os.scandir(folder_abs)):
+        # A killed git leaves tmp_obj_… files, which age the same way.
+        if entry.is_file(follow_symlinks=False) and entry.stat().st_mtime < before_s:
+            os.unlink(entry.path)
+            gone += 1
+    return gone
+
+
+def _folder(roots: Roots) -> str:
+    return f"{roots.shared_state_abs}/objects"
+
+
+def _file(roots: Roots, object_id: str) -> str:
+    return f"{_folder(roots)}/{object_id[:2]}/{object_id[2:]}"
+
+
+def _users(roots: Roots, env: Mapping[str, str]) -> str:
+    """Return the repository's own object folder. A relative name is git's, from the root."""
+    named = env.get(_OWN, "")
+    return os.path.join(roots.root_abs, named) if named else f"{roots.common_dir_abs}/objects"
+
+
+def _joined(folder_abs: str, env: Mapping[str, str]) -> str:
+    return os.pathsep.join(part for part in (_quoted(folder_abs), env.get(_OTHERS, "")) if part)
+
+
+def _quoted(folder_abs: str) -> str:
+    """Return a folder as git reads it in a list. Source: git(1), the alternates' variable."""
+    if not any(char in folder_abs for char in '":\n\\#'):
+        return folder_abs
+    inner = folder_abs.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{inner}"'
+
+
+def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[str, bytes]:
+    """Return the content of objects, by the names that git is asked for; the huge are left out.
+
+    Raises: GitError where git cannot be asked.
+    """
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        return {}
+    asked = b"".join(os.fsencode(name) + b"\n" for name in wanted)
+    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
+    small = [
+        name
+        for name, size in zip(wanted, sizes, strict=True)
+        if size.isdigit() and int(size) <= largest
+    ]
+    asked = b"".join(os.fsencode(name) + b"\n" for name in small)
+    data = git.out("cat-file", "--batch=%(objectsize)", stdin=asked) if small else b""
+    found: dict[str, bytes] = {}
+    at = 0
+    for name in small:
+        end = data.index(b"\n", at)
+        size = int(data[at:end])
+        found[name] = data[end + 1 : end + 1 + size]
+        at = end + size + 2
+    return found

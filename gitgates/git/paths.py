@@ -1,0 +1,164 @@
+"""Which paths an event is about, asked from git.
+
+Names are returned as git has them: relative to the root, `/`-separated, each once, sorted. Links
+and submodules are left out: no gate can read a submodule as a file, and the target of a link is
+listed under its own name. `Paths` are those that are there, and those that are deleted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import GitError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from gitgates.git.run import Git
+    from gitgates.types import RefUpdate
+
+    Paths: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+
+_REGULAR = (b"100644", b"100755", b"100664")
+_DIFF = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--no-abbrev")
+_STAGED = ("diff", "--cached", "--ignore-submodules=all", *_DIFF)
+
+
+def staged_paths(git: Git, git_dir_abs: str, *, merging: bool) -> Paths:
+    """Return what the index being committed adds, copies, modifies or renames, and deletes.
+
+    In a merge: what differs from every parent, as in git's own combined diff. What one side
+    brings unchanged was checked where it was committed. `merging` says that `git merge` itself
+    asks: it names the other parents in the environment, before it writes MERGE_HEAD.
+    """
+    there, gone = _raw_paths(git.out(*_STAGED))
+    for parent in _named_heads(git.env) if merging else _merge_heads(git_dir_abs):
+        other_there, other_gone = _raw_paths(git.out(*_STAGED, parent))
+        there &= other_there
+        gone &= other_gone
+    return tuple(sorted(there)), tuple(sorted(gone))
+
+
+def changed_paths(git: Git) -> Paths:
+    """Return what differs from HEAD in the working tree: staged, unstaged and untracked."""
+    tracked, gone = _raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, _head(git)))
+    untracked = git.names("ls-files", "-z", "--others", "--exclude-standard", "--full-name")
+    # `git diff HEAD` lists an intent-to-add file too; an embedded repository ends in a slash.
+    new = {name for name in untracked if not name.endswith("/")}
+    there = _existing_files(git.cwd_abs, tracked | new)
+    return tuple(sorted(there)), tuple(sorted(gone - there))
+
+
+def tracked_paths(git: Git) -> tuple[str, ...]:
+    """Return every tracked file that is there."""
+    listed = git.out("ls-files", "-z", "--stage").split(b"\0")
+    names = {
+        os.fsdecode(name)
+        for mode_name in listed
+        if mode_name[:6] in _REGULAR and (name := mode_name.partition(b"\t")[2])
+    }
+    return tuple(sorted(_existing_files(git.cwd_abs, names)))
+
+
+def range_paths(git: Git, old: str, new: str) -> Paths:
+    """Return what differs between two commits, by whether it is there in the newer one.
+
+    Raises: GitError where one of them is no commit.
+    """
+    for name in (old, new):
+        if git.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").exit_status:
+            raise GitError(f"`{name}` is no commit here", "See: git log --oneline --all")
+    return _sorted(git.out("diff", *_DIFF, old, new, "--"))
+
+
+def tree_paths(git: Git, old: str, new: str) -> Paths:
+    """Return what differs between two trees, by whether it is there in the newer one.
+
+    Raises: GitError where one of them is not there.
+    """
+    return _sorted(git.out("diff-tree", "-r", *_DIFF, old, new, "--"))
+
+
+def merged_paths(git: Git) -> Paths:
+    """Return what the merge or pull that just ended brought."""
+    old = git.ask("rev-parse", "--verify", "--quiet", "ORIG_HEAD")
+    return ((), ()) if old.exit_status else range_paths(git, "ORIG_HEAD", "HEAD")
+
+
+def head_paths(git: Git) -> Paths:
+    """Return what HEAD changes against its first parent."""
+    args = ("diff-tree", "--root", "-r", "--no-commit-id", "--diff-merges=first-parent", *_DIFF)
+    return _sorted(git.out(*args, "HEAD"))
+
+
+def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
+    """Return what the pushed commits change that the remote does not have yet, for every ref.
+
+    A new branch is measured against what is known of the remote's branches; a forced push against
+    what both sides have; the deletion of a ref changes nothing. What the pushed tip no longer holds
+    is deleted.
+    """
+    known = [ref.remote_id for ref in refs if _is_id(ref.remote_id)]
+    there: set[str] = set()
+    gone: set[str] = set()
+    for tip in sorted({ref.local_id for ref in refs if _is_id(ref.local_id)}):
+        if git.ask("rev-parse", "--verify", "--quiet", f"{tip}^{{commit}}").exit_status:
+            continue  # a tag of a tree or a blob
+        touched = git.names(
+            *("log", "--format=", "--name-only", "-z", "--no-renames", "--diff-merges=combined"),
+            *("--no-ext-diff", "--no-relative", "--ignore-missing", "--ignore-submodules=all"),
+            *(tip, "--not", *known, f"--remotes={remote}"),
+        )
+        names = {name.lstrip("\n") for name in touched}
+        listed = git.out("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
+        modes = {os.fsdecode(e.partition(b"\t")[2]): e[:6] for e in listed}
+        there |= {name for name in names if modes.get(name) in _REGULAR}
+        gone |= names - modes.keys()
+    return tuple(sorted(there)), tuple(sorted(gone))
+
+
+def _raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
+    """Read `:oldmode newmode oldid newid status NUL path NUL …`: regular files, and deletions."""
+    fields = raw.split(b"\0")
+    pairs = list(zip(fields[0::2], fields[1::2], strict=False))
+    there = {os.fsdecode(path) for meta, path in pairs if meta[8:14] in _REGULAR}
+    gone = {os.fsdecode(path) for meta, path in pairs if meta[-1:] == b"D"}
+    return there, gone
+
+
+def _sorted(raw: bytes) -> Paths:
+    there, gone = _raw_paths(raw)
+    return tuple(sorted(there)), tuple(sorted(gone))
+
+
+def _named_heads(env: Mapping[str, str]) -> list[str]:
+    return [name.removeprefix("GITHEAD_") for name in env if name.startswith("GITHEAD_")]
+
+
+def _merge_heads(git_dir_abs: str) -> list[str]:
+    try:
+        with open(f"{git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _head(git: Git) -> str:
+    """Return HEAD, or the empty tree before the first commit."""
+    if git.ask("rev-parse", "--verify", "--quiet", "HEAD").exit_status:
+        return git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    return "HEAD"
+
+
+def _existing_files(root_abs: str, names: set[str]) -> set[str]:
+    def is_file(name: str) -> bool:
+        path = os.path.join(root_abs, name)
+        return os.path.isfile(path) and not os.path.islink(path)
+
+    return {name for name in names if is_file(name)}
+
+
+def _is_id(text: str) -> bool:
+    return bool(text.strip("0"))

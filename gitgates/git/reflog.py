@@ -1,0 +1,144 @@
+"""Which commits were made in a worktree since a session began, told by the log of its HEAD.
+
+Whose name a commit bears tells nothing: a person's own commits of yesterday, merged in, are none of
+the session's, and a colleague's that the session rebases are. The log says what was done here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.run import Git
+    from gitgates.types import Point
+
+_MOST_BYTES = 4 << 20  # of a log, the end: some 20,000 entries
+_MOVES = ("checkout: moving ", "reset: moving ", "clone: ", "initial pull", "Branch: ")
+_STEPS = ("(start)", "(finish)", "(abort)", "rebase finished")
+_FORWARD = ("fast-forward", "updating head")
+# What git itself says it does. Anything else is of a program that may make many commits at once.
+_ACTIONS = (
+    *("commit", "merge", "pull", "rebase", "cherry-pick", "revert", "am", "checkout", "reset"),
+    *("clone", "initial", "Branch"),
+)
+_SWITCH = "checkout: moving from "
+# A file's time may be up to a tick of the kernel's clock behind the time of day.
+_TICK_S = 0.02
+
+
+class Entry(Record):
+    """One move of HEAD."""
+
+    new: str  # the commit that it came to
+    stamp: int  # seconds since the epoch; whoever commits can set it
+    message: str
+
+
+def read(git_dir_abs: str) -> tuple[Entry, ...]:
+    """Return the moves of a worktree's HEAD, the oldest first; none where git keeps no log."""
+    try:
+        with open(f"{git_dir_abs}/logs/HEAD", "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _MOST_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return ()
+    found = (_entry(os.fsdecode(line)) for line in lines)
+    return tuple(entry for entry in found if entry)
+
+
+def ask(git: Git) -> tuple[Entry, ...]:
+    """Return the same as git itself tells it: it need not keep the log in a file (reftable)."""
+    shown = "--format=%H%x00%gd%x00%gs"
+    done = git.ask("log", "-g", "--no-show-signature", "--date=unix", shown, "HEAD", "--")
+    found = []
+    for line in os.fsdecode(done.stdout).split("\n") if not done.exit_status else []:
+        new, _nul, rest = line.partition("\0")
+        when, _nul, message = rest.partition("\0")
+        stamp = when.partition("@{")[2].rstrip("}")
+        if stamp.isdigit():
+            found.append(Entry(new=new, stamp=int(stamp), message=message))
+    return tuple(reversed(found))
+
+
+def since(entries: tuple[Entry, ...], start: Point) -> tuple[Entry, ...]:
+    """Return the moves since a point, and maybe some of the second before.
+
+    Told by the time, and by where HEAD was: a commit can be given any time, so that the first one
+    of the session might look old.
+    """
+    by_time = by_place = len(entries)
+    for at, entry in enumerate(entries):
+        if entry.new == start.head:
+            by_place = at + 1
+        if entry.stamp >= int(start.stamp) - 1 and by_time == len(entries):
+            by_time = at
+    return entries[min(by_time, by_place) :]
+
+
+def made_in(entries: tuple[Entry, ...], objects_abs: str, start: Point) -> frozenset[str]:
+    """Return the commits that these moves made, and that were not there at the start."""
+    return frozenset(
+        entry.new
+        for entry in entries
+        if makes_commit(entry.message) and not _is_older(entry, objects_abs, start.stamp)
+    )
+
+
+def makes_commit(message: str) -> bool:
+    """Tell whether a move made a commit, and did not go to one that was there.
+
+    What is not known makes one: to ask for one review too many is better than to hide something.
+    """
+    action, _colon, rest = message.partition(": ")
+    if message.startswith(_MOVES) or action.endswith(_STEPS):
+        return False
+    # The rest may be the subject of a commit; not of these.
+    is_joining = action.startswith(("merge", "pull", "rebase", "cherry-pick"))
+    return not (is_joining and rest.lower() in _FORWARD)
+
+
+def are_known(entries: tuple[Entry, ...]) -> bool:
+    """Tell whether git itself made all of these moves, one for each commit."""
+    return all(entry.message.startswith(_ACTIONS) for entry in entries)
+
+
+def last_switch(entries: tuple[Entry, ...]) -> str:
+    """Return the commit that another branch was last checked out at; empty where none was."""
+    found = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
+    return found[-1] if found else ""
+
+
+def rebased_onto(entries: tuple[Entry, ...]) -> frozenset[str]:
+    """Return the commits that something was rebased onto."""
+    return frozenset(
+        one.new for one in entries if one.message.partition(": ")[0].endswith("(start)")
+    )
+
+
+def _entry(line: str) -> Entry | None:
+    """Take a line apart: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
+    who, _tab, message = line.partition("\t")
+    words = who.split(" ")
+    if len(words) < 4 or not words[-2].isdigit():  # noqa: PLR2004 - two ids, a time, a zone
+        return None
+    return Entry(new=words[1], stamp=int(words[-2]), message=message)
+
+
+def _is_older(entry: Entry, objects_abs: str, start_s: float) -> bool:
+    """Tell whether a commit of about the second of the start was made before it.
+
+    The log counts in whole seconds; the file that git writes a new commit to has a finer time. It
+    is not asked further off, where the clock of another machine might have written it.
+    """
+    if abs(entry.stamp - int(start_s)) > 1:
+        return False
+    try:
+        written_ns = os.stat(f"{objects_abs}/{entry.new[:2]}/{entry.new[2:]}").st_mtime_ns
+    except OSError:
+        return False
+    is_fine = written_ns % 1_000_000_000 != 0
+    return is_fine and written_ns / 1e9 < start_s - _TICK_S

@@ -1,0 +1,194 @@
+"""Find the repository: its root, its git folder, and the folder that its worktrees share.
+
+The usual cases are read from the files themselves (gitrepository-layout(5)); git is asked only
+where they do not tell, because it costs more than all of the reading.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import GitError, OwnershipError
+from gitgates.git.run import Git
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+# With it, git takes every repository for another user's.
+_DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
+
+
+class Roots(Record):
+    """Where a repository keeps what."""
+
+    root_abs: str  # the top of the working tree
+    git_dir_abs: str  # of this worktree
+    common_dir_abs: str  # of all its worktrees
+    found_by_folder: bool = True  # False: only GIT_DIR leads from the root to the repository
+
+    @property
+    def state_abs(self) -> str:
+        """Our state folder of this worktree."""
+        return f"{self.git_dir_abs}/gitgates"
+
+    @property
+    def states_abs(self) -> tuple[str, ...]:
+        """Our state folders of all worktrees, that of this one first."""
+        linked_abs = f"{self.common_dir_abs}/worktrees"
+        names = sorted(os.listdir(linked_abs)) if os.path.isdir(linked_abs) else []
+        folders = (self.git_dir_abs, self.common_dir_abs, *(f"{linked_abs}/{n}" for n in names))
+        return tuple(f"{folder}/gitgates" for folder in dict.fromkeys(folders))
+
+    @property
+    def shared_state_abs(self) -> str:
+        """Our state folder for all worktrees."""
+        return f"{self.common_dir_abs}/gitgates"
+
+
+def current_folder() -> str:
+    """Return the current folder.
+
+    Raises: GitError where it has been removed under us.
+    """
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise GitError("the current folder is gone", "Go to one that exists.") from error
+
+
+def find_roots(cwd_abs: str, env: Mapping[str, str]) -> Roots:
+    """Return the repository that a git command in `cwd_abs` would mean.
+
+    Raises: GitError where there is none, or it is bare and has no working tree; OwnershipError
+    where git does not trust it.
+    """
+    if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
+        found = _read_upwards(cwd_abs)
+        if found and (_is_own(found, env) or _is_safe(cwd_abs, env)):
+            return found
+    elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env["GIT_DIR"])):
+        return found
+    return _ask_git(cwd_abs, env)
+
+
+def _read_upwards(cwd_abs: str) -> Roots | None:
+    folder = cwd_abs
+    while True:
+        dot_git = os.path.join(folder, ".git")
+        if os.path.isfile(os.path.join(dot_git, "HEAD")):
+            return _roots(folder, dot_git)
+        if os.path.isfile(dot_git) and (git_dir := _read_line(dot_git, "gitdir: ")):
+            return _roots(folder, os.path.join(folder, git_dir))
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _is_own(roots: Roots, env: Mapping[str, str]) -> bool:
+    """Tell whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
+
+    Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
+    """
+    if _DIFFERENT_OWNER in env:
+        return False
+    user, sudo = os.geteuid(), env.get("SUDO_UID", "")
+    ours = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
+    try:
+        for path_abs in (roots.root_abs, f"{roots.root_abs}/.git", roots.git_dir_abs):
+            if os.lstat(path_abs).st_uid not in ours:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
+    """Ask git whether it trusts a repository of another user, as `safe.directory` may say.
+
+    Raises: OwnershipError where it does not.
+    """
+    asked = Git(cwd_abs=cwd_abs, env=env).ask("rev-parse", "--git-dir")
+    why, _, mend = os.fsdecode(asked.stderr).strip().partition("\n")
+    if "safe.directory" in mend:
+        what = f"{cwd_abs}: git does not trust this repository: {why.removeprefix('fatal: ')}"
+        raise OwnershipError(what, "\n  ".join(line.strip() for line in mend.splitlines() if line))
+    return not asked.exit_status
+
+
+def _read_linked(cwd_abs: str, git_dir: str) -> Roots | None:
+    """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd.
+
+    A hook may have gone into a folder since: only git takes that for the root then.
+    """
+    git_dir_abs = os.path.join(cwd_abs, git_dir)
+    if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
+        return None
+    found = _read_upwards(cwd_abs)
+    if found and os.path.realpath(found.git_dir_abs) == os.path.realpath(git_dir_abs):
+        return found
+    return None
+
+
+def _roots(root_abs: str, git_dir: str) -> Roots | None:
+    git_dir_abs = os.path.normpath(git_dir)
+    common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
+    common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
+    if _says_otherwise(os.path.join(common_abs, "config")):
+        return None
+    return Roots(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=common_abs)
+
+
+def _says_otherwise(config_abs: str) -> bool:
+    """Tell whether a repository's config may move the working tree: then git is asked."""
+    try:
+        with open(config_abs, "rb", buffering=0) as file:
+            config = file.read().lower()
+    except OSError:
+        return True
+    # `bare = false` is in every config; anything else about it is for git to read.
+    lines = [b"".join(line.split()) for line in config.splitlines()]
+    return b"worktree=" in b"\n".join(lines) or any(
+        line.startswith(b"bare") and line != b"bare=false" for line in lines
+    )
+
+
+def _read_line(path_abs: str, prefix: str) -> str:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            line = os.fsdecode(file.read()).rstrip("\r\n")
+    except OSError:
+        return ""
+    return line[len(prefix) :] if line.startswith(prefix) else ""
+
+
+def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Roots:
+    git = Git(cwd_abs=cwd_abs, env=env)
+    bare = git.ask("rev-parse", "--is-bare-repository")
+    if bare.exit_status:
+        why = os.fsdecode(bare.stderr).strip().removeprefix("fatal: ")
+        if why.startswith("not a git repository (or any"):
+            raise GitError(
+                f"{cwd_abs}: not a git repository; gates and hooks need one",
+                "Go into one, or make one with: git init",
+            )
+        raise GitError(f"{cwd_abs}: git cannot read the repository here: {why}")
+    top = git.ask("rev-parse", "--show-toplevel")
+    if top.exit_status or not top.stdout.strip():
+        raise GitError(
+            f"{cwd_abs}: this repository has no working tree here: nothing can be checked",
+            "Go to a working tree, or set GIT_DIR and GIT_WORK_TREE as for your git commands.",
+        )
+    git_dir = git.lines("rev-parse", "--absolute-git-dir")[0]
+    common = git.lines("rev-parse", "--git-common-dir")[0]
+    root_abs = os.fsdecode(top.stdout).rstrip("\n")
+    by_folder = _read_upwards(root_abs)
+    return Roots(
+        root_abs=root_abs,
+        git_dir_abs=git_dir,
+        common_dir_abs=os.path.normpath(os.path.join(cwd_abs, common)),
+        found_by_folder=by_folder is not None and by_folder.git_dir_abs == git_dir,
+    )

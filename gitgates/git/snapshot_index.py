@@ -1,0 +1,285 @@
+"""The index that snapshots are made with, and what it lists that the user's does not.
+
+snapshot.index   the index, made from the user's
+snapshot.facts   what it was made from; not there while it is worked on, so that a killed run
+                 is seen, and it is made anew
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+
+from gitgates.errors import GitError
+from gitgates.git.index_copy import copy_index
+from gitgates.git.object_store import storing_env
+from gitgates.git.settings import with_settings
+from gitgates.record import Record
+from gitgates.store.files import is_regular, open_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
+    from gitgates.git.roots import Roots
+    from gitgates.git.run import Git
+    from gitgates.proc.call import Called
+
+    Differences: TypeAlias = tuple[list[str], list[str], list[str]]
+
+_VERSION = 1
+_SUBMODULE = b"160000"
+_SETTINGS = (
+    ("core.safecrlf", "false"),
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.ignoreStat", "false"),
+    ("core.splitIndex", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.fsmonitor", "false"),
+    ("index.sparse", "false"),
+    ("submodule.recurse", "false"),
+)
+
+
+_FACTS = "snapshot.facts"
+_DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
+_IGNORED = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
+
+
+def flagged_paths(roots: Roots) -> list[str]:
+    """Return the paths that git was told not to look at when the last snapshot was taken."""
+    try:
+        with open(f"{roots.state_abs}/{_FACTS}", "rb", opener=open_state) as file:
+            facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
+        return list(facts[3]) if facts[0] == _VERSION else []
+    except (OSError, ValueError, EOFError, TypeError, LookupError):
+        return []
+
+
+class Look(Record):
+    """What git says of the working tree, compared with what is listed."""
+
+    differences: Differences  # what is gone, has changed, is a changed submodule
+    untracked: list[str]
+    head: str  # empty before the first commit
+    ignored: list[str]  # of what was untracked when it was taken in
+
+
+class KeptIndex:
+    """Our index of one working tree. Its `git` works on it and stores in our object folder."""
+
+    def __init__(self, roots: Roots, git: Git) -> None:
+        self._users_abs = f"{roots.git_dir_abs}/index"
+        self._index_abs = f"{roots.state_abs}/snapshot.index"
+        self._facts_abs = f"{roots.state_abs}/{_FACTS}"
+        self._signature: tuple[int, ...] = ()
+        self._listed = b""  # of the user's index: flags, kinds and paths
+        self.flagged: list[str] = []  # that git is told not to look at
+        self.extra: set[str] = set()
+        self.dropped: set[str] = set()
+        self.stored: tuple[str, str, float] = ("", "", 0.0)  # last tree, HEAD then, and when
+        self.has_changed = False  # against what `stored` was made from
+        env = {
+            **storing_env(roots, with_settings(git.env, _SETTINGS)),
+            "GIT_INDEX_FILE": self._index_abs,
+        }
+        env |= {"GIT_DIR": roots.git_dir_abs, "GIT_WORK_TREE": roots.root_abs}
+        self.git = git._replace(cwd_abs=roots.root_abs, env=env)
+
+    def is_usable(self) -> bool:
+        """Tell whether it is whole, and the user's index lists what it did."""
+        try:
+            with open(self._facts_abs, "rb", buffering=0, opener=open_state) as file:
+                facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
+            version, self._signature, self._listed, flagged, extra, dropped, stored = facts
+        except (OSError, ValueError, EOFError, TypeError):
+            return False
+        if version != _VERSION or not is_regular(self._index_abs):
+            return False
+        self.flagged, self.extra, self.dropped = list(flagged), set(extra), set(dropped)
+        self.stored = stored
+        if self._signature == self._sign():
+            return True
+        listed = self._listed
+        self._read_users()
+        return listed == self._listed
+
+    def seed(self) -> None:
+        """Make it anew, from the user's index."""
+        self.forget()
+        self.extra, self.dropped, self.stored = set(), set(), ("", "", 0.0)
+        self.has_changed = True
+        if os.path.lexists(f"{self._index_abs}.lock"):
+            os.unlink(f"{self._index_abs}.lock")  # of a git that was killed; we hold our own lock
+        self._read_users()
+        if os.path.exists(self._users_abs):
+            copy_index(self._users_abs, self._index_abs)
+
+    def begin(self) -> None:
+        """Note that it is worked on."""
+        if os.path.lexists(self._facts_abs):
+            os.unlink(self._facts_abs)
+
+    def end(self) -> None:
+        """Note that it is whole."""
+        facts = (
+            *(_VERSION, self._signature, self._listed, self.flagged),
+            *(sorted(self.extra), sorted(self.dropped), self.stored),
+        )
+        with open(f"{self._facts_abs}.new", "wb", opener=open_state) as file:
+            file.write(marshal.dumps(facts))
+        os.rename(f"{self._facts_abs}.new", self._facts_abs)
+
+    def forget(self) -> None:
+        """Remove it."""
+        self.begin()
+        if os.path.lexists(self._index_abs):
+            os.unlink(self._index_abs)
+
+    def look(self) -> Look:
+        """Ask git everything at once that a snapshot begins with."""
+        asked = [(_DIFFERENCES, b""), (_UNTRACKED, b""), (_HEAD, b"")]
+        if self.extra:
+            asked.append((_IGNORED, _names(sorted(self.extra))))
+        differences, untracked, head, *ignored = self.git.ask_all(*asked)
+        return Look(
+            self.differences(differences),
+            self.untracked(untracked),
+            head.stdout.decode().strip(),
+            self.ignored_extra(ignored[0]) if ignored else [],
+        )
+
+    def differences(self, done: Called | None = None) -> Differences:
+        """Return what is listed and is gone, has changed, and is a changed submodule."""
+        done = done or self.git.ask(*_DIFFERENCES)
+        if done.exit_status:
+            said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
+            raise GitError(f"git diff-files failed in {self.git.cwd_abs}: {said}")
+        fields = done.stdout.split(b"\0")
+        gone: dict[str, None] = {}
+        changed: dict[str, None] = {}
+        modules: dict[str, None] = {}
+        for meta, name in zip(fields[0::2], fields[1::2], strict=False):
+            status, path = meta[-1:], os.fsdecode(name)
+            if status == b"D":
+                gone[path] = None
+            elif _SUBMODULE in meta[1:14]:
+                modules[path] = None
+            else:
+                changed[path] = None
+        for path in gone:
+            changed.pop(path, None)  # of a conflict, git lists more than one version
+        return list(gone), list(changed), list(modules)
+
+    def returned(self) -> list[str]:
+        """Return what the user tracks, had deleted, and has again."""
+        root_abs = self.git.cwd_abs
+        back = [path for path in sorted(self.dropped) if _is_file(root_abs, path)]
+        self.dropped.difference_update(back)
+        return back
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Take out what is gone."""
+        paths = list(paths)
+        self.dropped.update(path for path in paths if path not in self.extra)
+        self.extra.difference_update(paths)
+        self._update(("--force-remove",), paths)
+
+    def add(self, paths: Iterable[str]) -> None:
+        """Take in what is in the working tree now."""
+        self._update(("--add", "--remove", "--replace"), paths)
+
+    def untracked(self, done: Called | None = None) -> list[str]:
+        """Return what is not listed and not ignored; a repository of its own ends in a slash.
+
+        Raises: GitError where a folder cannot be read.
+        """
+        done = done or self.git.ask(*_UNTRACKED)
+        said = os.fsdecode(done.stderr).strip()
+        # An unreadable folder is only a warning to git: what is in it would be missing unseen.
+        if done.exit_status or "could not open" in said:
+            raise GitError(f"git cannot list what is untracked: {said}")
+        return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+
+    def add_extra(self, paths: list[str]) -> None:
+        """Take in what is untracked."""
+        self.add(paths)
+        self.extra.update(path for path in paths if path not in self.dropped)
+        self.dropped.difference_update(paths)
+
+    def remove_extra(self, paths: Iterable[str]) -> None:
+        """Take out what is untracked, and ignored or too large now."""
+        paths = list(paths)
+        self.extra.difference_update(paths)
+        self._update(("--force-remove",), paths)
+
+    def ignored_extra(self, done: Called) -> list[str]:
+        """Return what is untracked, was taken in, and is ignored by now."""
+        if done.exit_status > 1:
+            raise GitError(f"git check-ignore failed: {os.fsdecode(done.stderr).strip()}")
+        return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+
+    def not_in(self, head: str, tree: str) -> list[str]:
+        """Return the ids in `tree`, its own too, that the commit `head` does not have there."""
+        if not head:
+            listed = self.git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
+            metas = [entry.partition(b"\t")[0].split(b" ") for entry in listed if entry]
+            ids = [meta[2].decode() for meta in metas if meta[0] != _SUBMODULE]
+        else:
+            raw = ("diff-tree", "-r", "-t", "--raw", "-z", "--no-renames", "--no-abbrev")
+            fields = self.git.out(*raw, head, tree).split(b"\0")[0::2]
+            news = [meta.split(b" ") for meta in fields if meta]
+            ids = [new[3].decode() for new in news if new[1] not in (_SUBMODULE, b"000000")]
+        return [tree, *ids]
+
+    def _read_users(self) -> None:
+        """Read what the user's index lists, and what git is told not to look at."""
+        self._signature = self._sign()
+        self.flagged, self._listed = [], b""
+        if not self._signature:
+            return
+        users = self.git._replace(env={**self.git.env, "GIT_INDEX_FILE": self._users_abs})
+        listed: list[bytes] = []
+        for entry in users.out("ls-files", "--stage", "-v", "-z").split(b"\0")[:-1]:
+            meta, _tab, name = entry.partition(b"\t")
+            kind = meta[:1] + (b"m" if meta[2:8] == _SUBMODULE else b"")
+            listed.append(kind + name)
+            # Source: git-ls-files(1), -v: lower case is assume-unchanged, S is skip-worktree.
+            if kind[:1].islower() or kind[:1] == b"S":
+                self.flagged.append(os.fsdecode(name))
+        # Only ever compared; a digest keeps it small. No hook loads this unless it needs it.
+        from hashlib import sha256
+
+        self._listed = sha256(b"\0".join(listed)).digest()
+
+    def _sign(self) -> tuple[int, ...]:
+        try:
+            found = os.stat(self._users_abs)
+        except OSError:
+            return ()
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+    def _update(self, options: tuple[str, ...], paths: Iterable[str]) -> None:
+        if names := _names(paths):
+            self.begin()
+            self.has_changed = True
+            self.git.out("update-index", *options, "-z", "--stdin", stdin=names)
+
+
+def _names(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _is_file(root_abs: str, path: str) -> bool:
+    """Tell whether a path is a file or link, and not one that a link in its folders leads to."""
+    whole = os.path.join(root_abs, path)
+    folder = os.path.dirname(whole)
+    if not os.path.lexists(whole) or (os.path.isdir(whole) and not os.path.islink(whole)):
+        return False
+    return os.path.realpath(folder) == os.path.join(
+        os.path.realpath(root_abs), os.path.dirname(path)
+    ).rstrip("/")

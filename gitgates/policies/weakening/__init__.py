@@ -1,1 +1,0 @@
-"""Find what a change does to its checks: tests, assertions, rules, gates, hooks. Pure."""

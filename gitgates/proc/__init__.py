@@ -1,0 +1,1 @@
+"""Child processes: started, limited, captured, ended, and watched over."""

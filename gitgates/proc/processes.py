@@ -1,0 +1,251 @@
+"""Run gates' processes: with a deadline, and with an end for all that they started.
+
+One loop polls every process of a run: no threads, no `subprocess`. Statuses are facts here; what
+they mean is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from gitgates.proc.signals import SignalPipe
+from gitgates.proc.spawn import spawn, why_not_started
+from gitgates.types import Ending
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+
+    from gitgates.proc.capture import Capture
+    from gitgates.types import Command
+else:
+    import _signal
+
+GRACE_S = 2.0  # the longest that a group which was asked to end may take
+SETTLE_S = 0.2  # of it, before it is asked: `> >(tee log)` outlives its shell by a moment
+_DRAIN_S = 0.2  # after a KILL
+_LINGER_S = 0.02  # descendants send us no SIGCHLD: look again
+_TICK_S = 0.1  # for the live display
+_PARENT_S = 0.25  # to see that who started us is gone
+
+
+class Child:
+    """One running process and what we have seen of it."""
+
+    def __init__(self, pid: int, fd: int, timeout_s: float, capture: Capture) -> None:
+        self.pid = pid
+        self.fd = fd  # the read end of its output; -1 when closed
+        self.capture = capture
+        self.phase = "running"  # running, settling, terminating, killing, over
+        self.deadline = time.monotonic() + timeout_s  # the end of this phase
+        self.wait_status: int | None = None
+        self.timed_out = False
+        self.ended_by_us = False
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process itself has ended; its descendants may still run."""
+        return self.wait_status is not None
+
+    def enter(self, phase: str, for_s: float) -> None:
+        """Go on to the next phase, which lasts at most `for_s`."""
+        self.phase = phase
+        self.deadline = time.monotonic() + for_s
+
+    def reap(self) -> None:
+        """Take note of the end of the process, if it has ended."""
+        if self.wait_status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.wait_status = status
+
+    def ending(self) -> Ending:
+        """Return how it ended."""
+        # Not even collected after a KILL: it hangs in the kernel, and the signal waits for it.
+        code = -9 if self.wait_status is None else os.waitstatus_to_exitcode(self.wait_status)
+        return Ending(
+            exit_status=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            timed_out=self.timed_out,
+            ended_by_us=self.ended_by_us,
+        )
+
+
+class Group:
+    """Processes that are waited for together, in one loop. Use it as a context."""
+
+    def __init__(self, signals: SignalPipe, on_tick: Callable[[], None] | None = None) -> None:
+        self._signals = signals
+        self._parent = os.getppid()
+        self._children: list[Child] = []
+        self._on_tick = on_tick
+        self._poll = select.poll()
+
+    @property
+    def interrupted_by(self) -> int:
+        """The first ending signal that we received, or 0."""
+        self._heed_signals()
+        return self._signals.received[0] if self._signals.received else 0
+
+    def __enter__(self) -> Group:
+        self._poll.register(self._signals.fd, select.POLLIN)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.end_all()
+        while self._children:
+            self.wait()
+
+    def start(self, command: Command, timeout_s: float, capture: Capture) -> Child | str:
+        """Start a process. Return it, or why it could not be started."""
+        read_fd, write_fd = os.pipe()
+        try:
+            pid = spawn(command, write_fd)
+        except OSError as error:
+            os.close(read_fd)
+            return why_not_started(command, error)
+        finally:
+            os.close(write_fd)
+        os.set_blocking(read_fd, False)
+        child = Child(pid, read_fd, timeout_s, capture)
+        self._children.append(child)
+        self._poll.register(read_fd, select.POLLIN)
+        return child
+
+    def end_all(self) -> None:
+        """Ask every process to end; `wait` sees to it that it does."""
+        for child in self._children:
+            if child.phase in ("running", "settling"):
+                child.ended_by_us = not child.is_gone
+                self._terminate(child)
+
+    def wait(self) -> Child | None:
+        """Wait until one process, and all that it started, is gone; return it (None: none left)."""
+        while self._children:
+            for child in self._children:
+                self._advance(child)
+                if child.phase == "over":
+                    self._children.remove(child)
+                    return child
+            self._poll_once()
+        return None
+
+    def _poll_once(self) -> None:
+        nearest = min(child.deadline for child in self._children) - time.monotonic()
+        nearest = min(nearest, _PARENT_S)
+        if any(child.is_gone for child in self._children):
+            nearest = min(nearest, _LINGER_S)
+        if self._on_tick:
+            nearest = min(nearest, _TICK_S)
+        for fd, _events in self._poll.poll(max(0.0, nearest) * 1000 + 1):
+            if fd == self._signals.fd:
+                self._heed_signals()
+            else:
+                self._read(next(child for child in self._children if child.fd == fd))
+        if self._on_tick:
+            self._on_tick()
+        if os.getppid() != self._parent:
+            # Who started us is gone, and nobody waits for our answer: as if we had been told to go.
+            self._parent = os.getppid()
+            self._signals.received.append(int(_signal.SIGHUP))
+            self.end_all()
+
+    def _heed_signals(self) -> None:
+        before = len(self._signals.received)
+        self._signals.drain()
+        if len(self._signals.received) > before == 0:
+            self.end_all()
+        if len(self._signals.received) > max(before, 1):
+            for child in self._children:  # asked again: no more grace
+                child.deadline = min(child.deadline, time.monotonic())
+
+    def _read(self, child: Child) -> bool:
+        """Take what there is; tell whether there was something."""
+        try:
+            data = os.read(child.fd, 65536)
+        except BlockingIOError:
+            return False
+        if data:
+            child.capture.feed(data)
+        else:
+            self._close(child)
+        return bool(data)
+
+    def _close(self, child: Child) -> None:
+        if child.fd >= 0:
+            self._poll.unregister(child.fd)
+            os.close(child.fd)
+            child.fd = -1
+
+    def _advance(self, child: Child) -> None:
+        """Move one process on: notice its end, what it left behind, its deadlines."""
+        child.reap()
+        if child.is_gone and not group_lives(child.pid):
+            self._finish(child)  # an open pipe is now held by somebody who left the group
+            return
+        late = time.monotonic() >= child.deadline
+        match child.phase:
+            case "running" if child.is_gone:
+                child.enter("settling", SETTLE_S)
+            case "running" if late:
+                child.timed_out = True
+                self._terminate(child)
+            case "settling" if late:
+                self._terminate(child)
+            case "terminating" if late:
+                _signal_group(child.pid, _signal.SIGKILL)
+                child.enter("killing", _DRAIN_S)
+            case "killing" if late:
+                self._finish(child)
+            case _:
+                pass
+
+    def _terminate(self, child: Child) -> None:
+        _signal_group(child.pid, _signal.SIGTERM)
+        child.enter("terminating", GRACE_S - (SETTLE_S if child.is_gone else 0))
+
+    def _finish(self, child: Child) -> None:
+        while child.fd >= 0 and self._read(child):
+            pass
+        self._close(child)
+        child.capture.close()
+        child.phase = "over"
+
+
+def group_lives(pid: int) -> bool:
+    """Tell whether the group of a process that is gone has a member that still runs."""
+    try:
+        os.killpg(pid, 0)
+    except OSError:  # nobody, or nobody that we may signal
+        return False
+    return not _only_zombies(pid)
+
+
+def _only_zombies(group: int) -> bool:
+    """Tell whether nobody collects the members of a group, as where PID 1 is no real init.
+
+    Source: proc(5), /proc/PID/stat: pid (comm) state ppid pgrp. Elsewhere than on Linux: False.
+    """
+    try:
+        pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return False
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+                state, _parent, of_group = file.read().rpartition(b")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if int(of_group) == group and state not in (b"Z", b"X"):
+            return False
+    return bool(pids)
+
+
+def _signal_group(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return

@@ -1,0 +1,70 @@
+"""Ends gates whose run was killed: a shell that waits for us to be gone.
+
+It knows of a process group from when a gate starts until it has ended. When we are gone, however
+that came about, the pipe that only we hold ends, and what it knows of then is asked to end, and
+made to.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.proc.spawn import spawn_apart
+
+# `+ GROUP`, `- GROUP`, and `.` when all is well; where that does not come, what is left is ended.
+_SCRIPT = """
+left=
+while read -r sign group; do
+    if [ "$sign" = . ]; then
+        exit 0
+    elif [ "$sign" = + ]; then
+        left="$left $group"
+    else
+        kept=
+        for one in $left; do [ "$one" = "$group" ] || kept="$kept $one"; done
+        left=$kept
+    fi
+done
+for one in $left; do kill -s TERM -- "-$one"; done
+sleep 2
+for one in $left; do kill -s KILL -- "-$one"; done
+"""
+
+
+class Watch:
+    """Watches over the groups of one run's gates, until `close`."""
+
+    def __init__(self) -> None:
+        read_fd, self._fd = os.pipe()  # which no child of ours inherits
+        actions = [
+            (os.POSIX_SPAWN_DUP2, read_fd, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
+        argv = ("sh", "-c", _SCRIPT)
+        env = {"PATH": os.defpath}
+        try:
+            # What kills our own group must not reach it.
+            self._pid = spawn_apart("/bin/sh", argv, env, actions)
+        finally:
+            os.close(read_fd)
+
+    def add(self, group: int) -> None:
+        """Watch over a group."""
+        self._tell(f"+ {group}\n")
+
+    def remove(self, group: int) -> None:
+        """Watch over it no more."""
+        self._tell(f"- {group}\n")
+
+    def close(self) -> None:
+        """End the watch: all that it knew of has been seen to."""
+        self._tell(".\n")
+        os.close(self._fd)
+        os.waitpid(self._pid, 0)
+
+    def _tell(self, line: str) -> None:
+        try:
+            os.write(self._fd, line.encode("ascii"))
+        except OSError:
+            return  # somebody killed it: then nobody watches

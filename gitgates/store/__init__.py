@@ -1,0 +1,1 @@
+"""Everything on disk: files, locks, logs, sessions, runs, messages."""

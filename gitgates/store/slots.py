@@ -1,0 +1,163 @@
+"""Numbered folders, each used by one run at a time and kept for the next.
+
+Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it) and
+N.state (what is in it; not there while that changes, so that a killed run is seen).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import marshal
+import os
+import time
+
+from gitgates.errors import LockError, StateError
+from gitgates.store.files import is_regular, open_state
+
+KEPT_FREE = 4
+KEPT_S = 14 * 24 * 3600.0
+_MOST = 64
+
+
+class Slot:
+    """One numbered folder, held by this process until `release`."""
+
+    def __init__(self, base_abs: str, lock_fd: int) -> None:
+        self.folder_abs = base_abs
+        self.index_abs = f"{base_abs}.index"
+        self._state_abs = f"{base_abs}.state"
+        self._lock_abs = f"{base_abs}.lock"
+        self._fd = lock_fd
+
+    def state(self) -> tuple[object, ...] | None:
+        """Return what was said to be in it; None where that is not known."""
+        if not is_regular(self.index_abs):
+            return None
+        try:
+            with open(self._state_abs, "rb", buffering=0, opener=open_state) as file:
+                found = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
+        except (OSError, ValueError, EOFError, TypeError):
+            return None
+        return found if isinstance(found, tuple) else None
+
+    def begin(self) -> None:
+        """Note that what is in it changes now."""
+        if os.path.lexists(self._state_abs):
+            os.unlink(self._state_abs)
+
+    def end(self, state: tuple[int, str, bytes, tuple[str, ...]]) -> None:
+        """Note what is in it now."""
+        with open(f"{self._state_abs}.new", "wb", opener=open_state) as file:
+            file.write(marshal.dumps(state))
+        os.rename(f"{self._state_abs}.new", self._state_abs)
+
+    def empty(self) -> None:
+        """Remove everything that is in it.
+
+        Raises: StateError where that is not possible.
+        """
+        self.begin()
+        try:
+            if os.path.lexists(self.index_abs):
+                os.unlink(self.index_abs)
+            if os.path.lexists(f"{self.index_abs}.lock"):
+                os.unlink(f"{self.index_abs}.lock")  # of a git that was killed
+            if os.path.lexists(self.folder_abs):
+                clear_away(self.folder_abs)
+        except OSError as error:
+            raise StateError(
+                f"{self.folder_abs}: cannot be emptied: {error.strerror}",
+                f"Remove it with: rm -rf '{self.folder_abs}'",
+            ) from error
+
+    def remove(self) -> None:
+        """Remove it, and what lies beside it."""
+        self.empty()
+        os.unlink(self._lock_abs)
+
+    def note_use(self) -> None:
+        """Note that it was used now, for `is_old`."""
+        os.utime(self._fd)
+
+    def release(self) -> None:
+        """Leave it to others."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Slot:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+    def is_old(self) -> bool:
+        """Tell whether nobody has used it for two weeks."""
+        return time.time() - os.fstat(self._fd).st_mtime > KEPT_S
+
+
+def take_slot(folder_abs: str) -> Slot:
+    """Return the first folder that nobody uses, and hold it.
+
+    Raises: StateError where nothing can be written; LockError where far too many are in use.
+    """
+    try:
+        os.makedirs(folder_abs, mode=0o700, exist_ok=True)
+        for number in range(1, _MOST + 1):
+            if slot := _try(f"{folder_abs}/{number}"):
+                return slot
+    except OSError as error:
+        raise StateError(f"{folder_abs}: cannot be written: {error.strerror}") from error
+    raise LockError(
+        f"{folder_abs}: {_MOST} private checkouts are in use at once",
+        "Wait for the other gitgates runs to end, or end them.",
+    )
+
+
+def prune_slots(folder_abs: str) -> int:
+    """Remove the folders that are free, and many or old; return how many went.
+
+    What cannot be removed stays.
+    """
+    kept = gone = 0
+    for number in range(1, _MOST + 1):
+        base_abs = f"{folder_abs}/{number}"
+        if not os.path.exists(f"{base_abs}.lock"):
+            continue
+        try:
+            slot = _try(base_abs)
+            if slot is None:
+                continue
+            with slot:
+                kept += 1
+                if kept > KEPT_FREE or slot.is_old():
+                    slot.remove()
+                    gone += 1
+        except (OSError, StateError):
+            continue
+    return gone
+
+
+def clear_away(folder_abs: str) -> None:
+    """Remove a folder and all in it, whatever modes a gate has given to what is in there."""
+    os.chmod(folder_abs, 0o700)
+    for entry in list(os.scandir(folder_abs)):
+        if entry.is_dir(follow_symlinks=False):
+            clear_away(entry.path)
+        else:
+            os.unlink(entry.path)
+    os.rmdir(folder_abs)
+
+
+def _try(base_abs: str) -> Slot | None:
+    lock_abs = f"{base_abs}.lock"
+    fd = open_state(lock_abs, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Pruned between the two calls: a lock on a file without a name protects nothing.
+        if os.path.samestat(os.fstat(fd), os.stat(lock_abs)):
+            return Slot(base_abs, fd)
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(fd)
+    return None

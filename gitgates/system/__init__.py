@@ -1,1 +1,0 @@
-"""The world: processes, git, files, signals. Everything that can fail for reasons not ours."""

@@ -1,0 +1,158 @@
+"""A source file, with what is code, what is text, and what is a comment told apart. Pure.
+
+No parser: a pattern for each family of languages that knows strings and comments. A file that it
+misreads costs a wrong finding, or a missed one, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from gitgates.record import Record
+from gitgates.weakening.languages import Language, is_test_name, language_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.weakening.finding import Pair
+
+_LARGEST = 1024 * 1024  # bytes; nobody writes more by hand
+_LONGEST_LINE = 500  # characters on each side of a place
+_ONE_LINE = r'"(?:\\.|[^"\\\n])*"?' + r"|'(?:\\.|[^'\\\n])*'?"
+_C_COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+# family → comments, strings
+_SYNTAX = {
+    "python": (
+        r"#[^\n]*",
+        r'"""(?:\\.|[^\\])*?(?:"""|\Z)' + r"|'''(?:\\.|[^\\])*?(?:'''|\Z)|" + _ONE_LINE,
+    ),
+    "c": (_C_COMMENT, r'"""(?:\\.|[^\\])*?(?:"""|\Z)|' + _ONE_LINE),
+    # A quote can begin a lifetime; it ends a character after one sign, or an escape.
+    "rust": (
+        _C_COMMENT,
+        r'r(?P<raw>#+)".*?(?:"(?P=raw)|\Z)|"(?:\\.|[^"\\])*(?:"|\Z)' + r"|'(?:\\[^'\n]*|[^'\\\n])'",
+    ),
+    "go": (_C_COMMENT, r"`[^`]*(?:`|\Z)|" + _ONE_LINE),
+    "js": (
+        _C_COMMENT,
+        r"`(?:\\.|[^`\\])*(?:`|\Z)|"
+        + _ONE_LINE
+        # A regular expression, where a value may begin.
+        + r"|(?<=[\s(,=:\[!&|?{};])/(?![*/\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/",
+    ),
+    "php": (_C_COMMENT + r"|\#(?!\[)[^\n]*", _ONE_LINE),
+    "ruby": (r"(?m:^=begin\b.*?(?:^=end\b|\Z))|(?<![\w$?])#(?!\{)[^\n]*", _ONE_LINE),
+    "json": (_C_COMMENT, r'"(?:\\.|[^"\\\n])*"?'),
+    "hash": (r"(?m:(?:^|(?<=[\s;]))#[^\n]*)", _ONE_LINE),
+}
+_TOKENS = {
+    family: re.compile(f"(?P<string>{strings})|(?P<comment>{comments})", re.DOTALL)
+    for family, (comments, strings) in _SYNTAX.items()
+}
+_SIGN = re.compile(r"[^\n]")
+_END = re.compile(r"\n")
+
+
+class Side(Record):
+    """One state of a source file. All three texts have the same length, and the same lines."""
+
+    text: str  # without comments
+    code: str  # without comments, and without what is between quotes
+    comments: str  # nothing but comments
+    is_test: bool
+    ends: tuple[int, ...]  # where each line ends
+
+    def line_of(self, place: int) -> int:
+        """Return the number of the line of a place in the text."""
+        return bisect_left(self.ends, place) + 1
+
+    def line_at(self, place: int) -> str:
+        """Return the line of a place: code and strings, without its comment."""
+        start, end = self._ends(place)
+        return _squeeze(self.text[start:end])
+
+    def whole_line_at(self, place: int) -> str:
+        """Return the line of a place as it stands in the file."""
+        start, end = self._ends(place)
+        both = zip(self.text[start:end], self.comments[start:end], strict=True)
+        return _squeeze("".join(b if a == " " else a for a, b in both))
+
+    def about(self, place: int) -> str:
+        """Return the code of a place's line; of a comment on its own, the code that follows."""
+        while True:
+            start, end = self._ends(place)
+            line = _squeeze(self.text[start:end])
+            if line or end >= len(self.text) or self.text[end] != "\n":
+                return line
+            place = end + 1
+
+    def _ends(self, place: int) -> tuple[int, int]:
+        """Return where a line begins and ends; of one that nobody wrote, what is around a place."""
+        number = bisect_left(self.ends, place)
+        start = self.ends[number - 1] + 1 if number else 0
+        end = self.ends[number] if number < len(self.ends) else len(self.text)
+        return max(start, place - _LONGEST_LINE), min(end, place + _LONGEST_LINE)
+
+
+class Source(Record):
+    """One file of a language that we know, before and after."""
+
+    pair: Pair
+    before: Side | None
+    after: Side | None
+    old: Language | None
+    new: Language | None
+
+
+def read_pair(pair: Pair) -> Source | None:
+    """Return both sides of a source file; None where its language is not known."""
+    old, new = language_of(pair.old_path), language_of(pair.path)
+    if pair.read_by_nobody or not (old or new):
+        return None
+    was_named, is_named = is_test_name(pair.old_path), is_test_name(pair.path)
+    # Whatever a test's folder says: one that is renamed so that no runner finds it is none.
+    lost = pair.before is not None and was_named and not is_named
+    return Source(
+        pair=pair,
+        before=_side(pair.before, old, is_test=was_named or pair.is_test),
+        after=_side(pair.after, new, is_test=is_named or (pair.is_test and not lost)),
+        old=old,
+        new=new,
+    )
+
+
+def _side(content: bytes | None, language: Language | None, *, is_test: bool) -> Side | None:
+    if content is None or language is None or len(content) > _LARGEST:
+        return None
+    return read_side(content.decode("utf-8", "replace"), language.syntax, is_test=is_test)
+
+
+def read_side(text: str, syntax: str, *, is_test: bool = False) -> Side:
+    """Tell code, strings and comments of a text apart."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    plain, code, comments = [], [], []
+    end = 0
+    for token in _TOKENS[syntax].finditer(text):
+        between, found = text[end : token.start()], token.group()
+        blank = _blank(found)
+        is_string = token["string"] is not None
+        plain += [between, found if is_string else blank]
+        code += [between, _hollow(found) if is_string else blank]
+        comments += [_blank(between), blank if is_string else found]
+        end = token.end()
+    rest = text[end:]
+    comments.append(_blank(rest))
+    ends = tuple(found.start() for found in _END.finditer(text))
+    return Side("".join([*plain, rest]), "".join([*code, rest]), "".join(comments), is_test, ends)
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _hollow(quoted: str) -> str:
+    return quoted[0] + _blank(quoted[1:-1]) + quoted[-1] if len(quoted) > 1 else quoted
+
+
+def _blank(text: str) -> str:
+    return _SIGN.sub(" ", text)

@@ -1,0 +1,153 @@
+"""Hide what is not part of the commit, so that gates see the files as they are being committed.
+
+Nothing is rewritten and nothing is written over. What is to be shown is laid out first; then the
+journal is written and synced; only then is each file of the person's renamed into the rescue
+folder, and what is being committed linked into its place. Whatever fails before the journal has
+moved nothing; whatever fails after it is put back by `restore`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.errors import GitError, StateError
+from gitgates.git.merge_texts import digest, fingerprint
+from gitgates.record import Record
+from gitgates.store.moves import move_aside, place
+from gitgates.store.rescue import Entry, Journal, Rescue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitgates.git.changes import Unstaged
+    from gitgates.git.locks import Held
+    from gitgates.git.run import Git
+
+
+class Around(Record):
+    """What there is around a hiding run."""
+
+    git_locks: Held  # what git itself holds
+    step: Callable[[str], None]  # told each step before it is taken
+    token: str  # what tells this run's gates from others
+
+
+def hide(
+    git: Git, rescue: Rescue, unstaged: Unstaged, around: Around
+) -> tuple[Journal, dict[str, int]]:
+    """Hide what is unstaged; return the journal, and the `fingerprint` of each path shown.
+
+    Raises: GitError or StateError. Where a journal is left, `restore` puts everything back.
+    """
+    root_abs = git.cwd_abs
+    git_locks, git_pid = around.git_locks
+    step = around.step
+    step("lay-out")
+    _lay_out(git, rescue, unstaged)
+    entries, made = _plan(root_abs, rescue, unstaged)
+    shown = {path: fingerprint(rescue.at("shown", path)) for path in unstaged.shown}
+    journal = Journal(
+        root_abs=root_abs,
+        pid=os.getpid(),
+        started=time.strftime("%Y-%m-%d %H:%M:%S"),
+        entries=entries,
+        made_folders=made,
+        git_locks=git_locks,
+        git_pid=git_pid,
+        token=around.token,
+    )
+    step("journal")
+    rescue.write(journal)
+    for entry in entries:
+        _hide_one(root_abs, rescue, entry, step)
+    step("hidden")
+    return journal, shown
+
+
+def _lay_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
+    """Write what is being committed into the rescue folder, filters and line endings applied."""
+    try:
+        os.makedirs(rescue.at("shown"), mode=0o700)
+    except FileExistsError:
+        raise StateError(
+            f"{rescue.folder_abs}: is left from another run, without a journal",
+            f"Nothing was moved then. Remove it with: rm -r '{rescue.folder_abs}'",
+        ) from None
+    except OSError as error:
+        raise StateError(f"{rescue.folder_abs}: cannot be made: {error.strerror}") from error
+    if not unstaged.shown:
+        return
+    names = b"".join(os.fsencode(path) + b"\0" for path in unstaged.shown)
+    prefix = f"--prefix={rescue.at('shown')}/"
+    git.out("checkout-index", "-z", "--stdin", prefix, stdin=names)
+    for path in unstaged.shown:
+        if not os.path.lexists(rescue.at("shown", path)):
+            raise GitError(f"git wrote no copy of `{path}` as it is being committed")
+
+
+def _plan(
+    root_abs: str, rescue: Rescue, unstaged: Unstaged
+) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    entries: list[Entry] = []
+    made: dict[str, None] = {}
+    for path in (*unstaged.unseen, *unstaged.shown):
+        for folder in _folders(path):
+            found = _mode(os.path.join(root_abs, folder))
+            if found is None:
+                made[folder] = None
+            elif not stat.S_ISDIR(found) and not any(e.path == folder for e in entries):
+                # A file or link of the person's stands where the commit has a folder.
+                kept = digest(os.path.join(root_abs, folder))
+                entries.append(Entry(path=folder, saved=str(len(entries)), digest=kept))
+                made[folder] = None
+        blocked = any(folder in made for folder in _folders(path))
+        exists = not blocked and _mode(os.path.join(root_abs, path)) is not None
+        blob = unstaged.shown.get(path, "")
+        entries.append(
+            Entry(
+                path=path,
+                saved=str(len(entries)) if exists else "",
+                blob=blob,
+                mark=mark_of(rescue.at("shown", path)) if blob else (0, 0, 0, 0),
+                digest=digest(os.path.join(root_abs, path)) if exists else "",
+            )
+        )
+    return tuple(entries), tuple(made)
+
+
+def _hide_one(root_abs: str, rescue: Rescue, entry: Entry, step: Callable[[str], None]) -> None:
+    path_abs = os.path.join(root_abs, entry.path)
+    try:
+        if entry.saved:
+            step("move-aside")
+            move_aside(path_abs, rescue.at("saved", entry.saved))
+        if entry.blob:
+            os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+            step("show")
+            place(rescue.at("shown", entry.path), path_abs)
+    except OSError as error:
+        raise StateError(
+            f"`{entry.path}` cannot be hidden: {error.strerror}",
+            'Everything is put back; nothing was checked. Or choose: unstaged = "keep"',
+        ) from error
+
+
+def mark_of(path_abs: str) -> tuple[int, int, int, int]:
+    """Return what tells whether a file is still the very one that we put there."""
+    found = os.lstat(path_abs)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+
+
+def _mode(path_abs: str) -> int | None:
+    try:
+        return os.lstat(path_abs).st_mode
+    except OSError:
+        return None
+
+
+def _folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -1,0 +1,68 @@
+"""Texts that could not be in their place: kept as files and under refs, for a month."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.store.moves import move_aside
+from gitgates.store.rescue import remove_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.run import Git
+
+REFS = "refs/gitgates/kept"
+KEPT_S = 30 * 24 * 3600
+
+
+class Keeper:
+    """Keeps texts of one run; `notes` says of each what it is and where."""
+
+    def __init__(self, git: Git, state_abs: str) -> None:
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        self.notes: list[str] = []
+        self._git = git
+        self._stamp = f"{stamp}-{os.getpid()}"
+        self._folder_abs = f"{state_abs}/kept/{self._stamp}"
+
+    def keep(self, path: str, text_abs: str, why: str, what: str = "the other text") -> None:
+        """Move a file, link or folder to where it is kept, and note that."""
+        kept_abs = os.path.join(self._folder_abs, path)
+        while os.path.lexists(kept_abs):
+            kept_abs += "+"
+        os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
+        move_aside(text_abs, kept_abs)
+        self.notes.append(f"`{path}`: {why}; {what} is in {self._where(kept_abs)}")
+
+    def _where(self, kept_abs: str) -> str:
+        if not stat.S_ISREG(os.lstat(kept_abs).st_mode):
+            return kept_abs
+        stored = self._git.ask("hash-object", "-w", "--no-filters", "--", kept_abs)
+        blob = stored.stdout.decode().strip()
+        name = f"{REFS}/{self._stamp}/{blob[:12]}"
+        if stored.exit_status or self._git.ask("update-ref", name, blob).exit_status:
+            return kept_abs
+        return f"{kept_abs} and {name}"
+
+
+def prune_kept(git: Git, state_abs: str) -> int:
+    """Remove what has been kept for a month, the refs with it; return of how many runs it was.
+
+    What cannot be removed stays.
+    """
+    kept_abs = f"{state_abs}/kept"
+    gone = 0
+    try:
+        for stamp in os.listdir(kept_abs):
+            folder_abs = f"{kept_abs}/{stamp}"
+            if time.time() - os.stat(folder_abs).st_mtime < KEPT_S:
+                continue
+            for name in git.lines("for-each-ref", "--format=%(refname)", f"{REFS}/{stamp}"):
+                git.ask("update-ref", "-d", name)
+            remove_tree(folder_abs)
+            gone += 1
+    except OSError:
+        return gone
+    return gone
