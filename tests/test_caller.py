@@ -12,7 +12,8 @@ import pytest
 from conftest import Repo
 
 from gitgates.errors import StateError, UsageError
-from gitgates.git.roots import Roots, find_roots
+from gitgates.git.repo import Repo as Repository
+from gitgates.git.repo import find_repo
 from gitgates.review.called import CALLED, CALLED_EXACTLY, MENTIONED, calls, fit
 from gitgates.review.caller import Call, Caller, find_caller, find_told
 from gitgates.review.shell_commands import commands
@@ -171,10 +172,10 @@ class Here:
 
     def __init__(self, repo: Repo) -> None:
         self.repo = repo
-        self.roots: Roots = find_roots(str(repo.path), {})
+        self.where: Repository = find_repo(str(repo.path), {})
 
     def journal(self, session: str) -> Journal:
-        return session_journal(self.roots.state_abs, session)
+        return session_journal(self.where.state_abs, session)
 
     def see(self, session: str, text: str, command_id: str = "t1", agent: str = "") -> None:
         fact = {"what": "command", "id": command_id, "agent": agent, "text": text}
@@ -186,7 +187,7 @@ class Here:
         self.journal(session).append(fact)
 
     def call(self, *args: str, env: dict[str, str] | None = None, **named: Any) -> Caller:
-        return find_caller(self.roots, env or {}, Call(argv=("gitgates", *args), **named))
+        return find_caller(self.where, env or {}, Call(argv=("gitgates", *args), **named))
 
     def refuse(self, *args: str, env: dict[str, str] | None = None, **named: Any) -> str:
         before = [self.journal(one).read() for one in ("s1", "s2")]
@@ -366,7 +367,7 @@ def test_a_command_of_long_ago(here: Here, monkeypatch: pytest.MonkeyPatch) -> N
     here.see("s1", "gitgates review done")
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 599)
-    assert find_told(here.roots, {}, Call(argv=("gitgates", *DONE)))
+    assert find_told(here.where, {}, Call(argv=("gitgates", *DONE)))
     here.see("s2", "gitgates review done")
     os.utime(here.journal("s2").path_abs, (now + 599, now + 599))
     monkeypatch.setattr(time, "time", lambda: now + 602)
@@ -397,7 +398,7 @@ def test_the_session_of_the_environment(here: Here) -> None:
 
 def test_a_person_names_a_session(here: Here) -> None:
     assert here.refuse(*DONE) == (
-        f"more than one session has been here: {here.roots.root_abs}\n"
+        f"more than one session has been here: {here.where.root_abs}\n"
         "  Name one of them: --session ID\n"
         "  s2  just now  do s2\n"
         "  s1  just now  do s1"
@@ -418,7 +419,7 @@ def test_a_session_is_named_as_its_host_calls_it(here: Here) -> None:
 def test_the_only_session(repo: Repo) -> None:
     here = Here(repo)
     assert here.refuse(*DONE) == (
-        f"no session has been here: {here.roots.root_abs}\n"
+        f"no session has been here: {here.where.root_abs}\n"
         "  Is the agent's hook installed? gitgates install-hooks --agent claude"
     )
     here.journal("s1").append({"what": "prompt", "text": "x"})

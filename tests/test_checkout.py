@@ -13,7 +13,7 @@ from worktree_state import where, whole
 
 from gitgates.errors import GitError
 from gitgates.git.checkout import Checkout, lay_out, lay_out_index
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.store.slots import KEPT_FREE, prune_slots
 
@@ -374,7 +374,7 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
         "GIT_INDEX_FILE": ".git/index",
         "GIT_PREFIX": "dir/",
     }
-    roots = find_roots(str(untouched.path), os.environ)
+    roots = find_repo(str(untouched.path), os.environ)
     with lay_out(roots, Git(cwd_abs=roots.root_abs, env=env), "HEAD") as place:
         assert held(place) == FIRST
 
@@ -412,5 +412,5 @@ def test_settings_of_one_worktree_and_of_another_place(filled: Repo) -> None:
         assert root.git("config", "my.key") == "here"
         assert root.git("rev-parse", "--show-toplevel") == place.root_abs
         assert root.git("status", "--porcelain") == ""
-        found = find_roots(place.root_abs, os.environ)
-        assert found == place.roots
+        found = find_repo(place.root_abs, os.environ)
+        assert found == place.repo

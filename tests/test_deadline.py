@@ -14,7 +14,7 @@ from gitgates.engine.environment import AGENTS_OWN, GitView, gate_env
 from gitgates.engine.plan import make_plan
 from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import ENDED
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Decision, Event, Gate, GateResult, Hook
 
@@ -44,7 +44,7 @@ def run(
     plan = make_plan(config, hook, event, {})
     env = dict(os.environ)
     heard = Heard()
-    there = World(find_roots(str(repo.path), env), Git(str(repo.path), env), env, heard)
+    there = World(find_repo(str(repo.path), env), Git(str(repo.path), env), env, heard)
     deadline = Deadline(time.monotonic() + left_s, 7)
     decision = run_plan(plan, config, there._replace(deadline=deadline, **world))
     return decision, heard.gates

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.types import Config
 from gitgates.worktree.gc import KEPT_JOURNALS, Gone, collect, collect_if_due
@@ -35,7 +35,7 @@ def file(path: Path, days: float) -> Path:
 
 
 def gc(repo: Repo, config: Config | None = None) -> Gone:
-    roots = find_roots(str(repo.path), {})
+    roots = find_repo(str(repo.path), {})
     git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
     return collect(roots, git, config or Config())
 
@@ -132,7 +132,7 @@ def test_with_settings_that_are_wrong_nothing_goes(repo: Repo, sessions: Path) -
 
 
 def test_by_itself_it_is_done_once_a_day(repo: Repo, sessions: Path) -> None:
-    roots = find_roots(str(repo.path), {})
+    roots = find_repo(str(repo.path), {})
     git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
     now = time.time()
     file(sessions / "a.jsonl", 90)
@@ -146,7 +146,7 @@ def test_by_itself_it_is_done_once_a_day(repo: Repo, sessions: Path) -> None:
 
 
 def test_by_itself_it_does_nothing_where_there_is_no_state(repo: Repo) -> None:
-    roots = find_roots(str(repo.path), {})
+    roots = find_repo(str(repo.path), {})
     git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
     assert collect_if_due(roots, git, Config()) == Gone()
     assert not Path(roots.state_abs).exists()

@@ -23,7 +23,7 @@ from gitgates.git import message_search, messages
 from gitgates.git.message_search import Found, Query, search
 from gitgates.git.message_words import Term, terms, words
 from gitgates.git.messages import Draft
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 def post(repo: Repo, topic: str, text: str) -> str:
-    roots = find_roots(str(repo.path), {})
+    roots = find_repo(str(repo.path), {})
     git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
     return messages.post(roots, git, Draft(topic=topic, text=text)).id
 
 
 def find(repo: Repo, text: str, topic: str = "", limit: int = 0) -> Found:
-    return search(find_roots(str(repo.path), {}), Query(text, topic, limit))
+    return search(find_repo(str(repo.path), {}), Query(text, topic, limit))
 
 
 def said(found: Found) -> list[str]:
@@ -150,7 +150,7 @@ LETTERS = st.text(alphabet="aAbéßİ日本🎉_-'\"*.() \u0301\n:^", max_size=1
 def test_whatever_is_said_and_searched_both_find_the_same(
     repo: Repo, texts: list[str], query: str
 ) -> None:
-    roots = find_roots(str(repo.path), {})
+    roots = find_repo(str(repo.path), {})
     Path(messages.file_abs(roots)).unlink(missing_ok=True)
     for text in (*texts, "a"):
         if text.strip() and "\0" not in text:
@@ -381,8 +381,8 @@ import os, sys
 from gitgates.git import messages
 from gitgates.git.run import Git
 from gitgates.git.message_search import Query, search
-from gitgates.git.roots import find_roots
-roots = find_roots(os.getcwd(), {})
+from gitgates.git.repo import find_repo
+roots = find_repo(os.getcwd(), {})
 git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
 for n in range(1, 11):
     messages.post(roots, git, messages.Draft(sys.argv[1], f"word {n} " + "x " * 1000 * n))

@@ -23,7 +23,8 @@ from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git import messages
 from gitgates.git.message_stamps import as_meant, id_of, number_of, stamp_of, when
 from gitgates.git.messages import Draft, Message
-from gitgates.git.roots import Roots, find_roots
+from gitgates.git.repo import Repo as Repository
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.store import journal
 
@@ -31,15 +32,15 @@ HEAD = """
 import os, sys
 from gitgates.git import messages
 from gitgates.git.run import Git
-from gitgates.git.roots import find_roots
-roots = find_roots(os.getcwd(), {})
+from gitgates.git.repo import find_repo
+roots = find_repo(os.getcwd(), {})
 git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
 args = sys.argv[1:]
 """
 
 
-def roots_of(repo: Repo) -> Roots:
-    return find_roots(str(repo.path), {})
+def roots_of(repo: Repo) -> Repository:
+    return find_repo(str(repo.path), {})
 
 
 def post(repo: Repo, topic: str, text: str = "text", refs: tuple[str, ...] = ()) -> Message:

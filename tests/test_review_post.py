@@ -27,7 +27,7 @@ from review_support import (
     without_ids,
 )
 
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.review.tokens import digest_of
 from gitgates.store.journal import Turn, session_journal
 
@@ -248,7 +248,7 @@ def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: 
     agent.repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     text = "gitgates review post --decision COMPLETE --summary x --token …"
     journal(agent, {"what": "command", "id": "t1", "agent": "r1", "text": text})
-    here = find_roots(str(agent.repo.path), {})
+    here = find_repo(str(agent.repo.path), {})
     turn = Turn(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
     assert turn.take(0)
     line = shlex.split(FORGED)

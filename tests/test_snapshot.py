@@ -15,7 +15,7 @@ from gitgates.git import object_store as own_objects
 from gitgates.git import snapshot
 from gitgates.git.changes import find_unstaged
 from gitgates.git.checkout import lay_out
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.git.snapshot import Snapshot, SnapshotError, take
 from gitgates.store.rescue import Rescue
@@ -239,7 +239,7 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
         "GIT_DIR": str(filled.path / "dotfiles"),
         "GIT_WORK_TREE": str(filled.path),
     }
-    roots = find_roots(str(filled.path), env)
+    roots = find_repo(str(filled.path), env)
     assert take(roots, Git(cwd_abs=roots.root_abs, env=env)) == Snapshot(
         tree=filled.git("rev-parse", "HEAD^{tree}", env=env),
         head=filled.git("rev-parse", "HEAD", env=env),

@@ -14,7 +14,7 @@ from weakening_fine import FINE
 from weakening_samples import PY, Files, Wanted, but
 
 from gitgates.config.load import checked
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.git.session_change import Span
 from gitgates.git.snapshot import take
@@ -287,7 +287,7 @@ def weakened_by(agent: Agent, text: str) -> tuple[Finding, ...]:
     """Return what new settings weaken; with broken ones, no verb runs."""
     repo = agent.repo
     git = Git(cwd_abs=str(repo.path), env=dict(os.environ))
-    roots = find_roots(str(repo.path), git.env)
+    roots = find_repo(str(repo.path), git.env)
     start = take(roots, git)
     repo.write("gitgates.toml", text)
     now = take(roots, git)

@@ -7,17 +7,18 @@ import stat
 
 from conftest import Repo
 
-from gitgates.git.roots import Roots, find_roots
+from gitgates.git.repo import Repo as Repository
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 
 # path → mode, content or target, modification time
 Files = dict[str, tuple[int, bytes, int]]
 
 
-def where(repo: Repo) -> tuple[Roots, Git]:
+def where(repo: Repo) -> tuple[Repository, Git]:
     """Return where a repository is, and git in it, as the parts of `system` want them."""
     env = dict(os.environ)
-    roots = find_roots(str(repo.path), env)
+    roots = find_repo(str(repo.path), env)
     return roots, Git(cwd_abs=roots.root_abs, env=env)
 
 

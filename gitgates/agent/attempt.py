@@ -221,7 +221,7 @@ class Attempt:
     def _is_left_by_gates(self, path: str) -> bool:
         """Tell whether a file that git does not know was last written while gates ran."""
         try:
-            written_s = os.lstat(f"{self._place.roots.root_abs}/{path}").st_mtime
+            written_s = os.lstat(f"{self._place.repo.root_abs}/{path}").st_mtime
         except OSError:
             return False
         runs = [(one.began, one.stamp) for one in self._session.rounds if one.began]
@@ -284,7 +284,7 @@ class Attempt:
     def _failures(self, decision: Decision, known: dict[str, Known]) -> Found:
         """Return the failures of each gate, without those from before the session."""
         gates = {step.gate.name: step.gate for step in self._check.plan.steps}
-        root_abs = self._place.roots.root_abs
+        root_abs = self._place.repo.root_abs
         found = {
             visit.result.gate: failures_of(gates[visit.result.gate], visit.result, root_abs)
             for visit in unpassed(decision)
@@ -337,7 +337,7 @@ class Attempt:
             findings.append(Finding(result=result, change=change, since=since))
         return Situation(
             hook=last.hook,
-            root_abs=self._place.roots.root_abs,
+            root_abs=self._place.repo.root_abs,
             elsewhere=is_elsewhere(self._place),
             attempt=ruling.attempt,
             attempts=ruling.attempts,

@@ -100,7 +100,7 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
     if session.no_base or not session.base:
         return Baseline(gate.name, why_not=session.no_base or "there is no first snapshot")
     try:
-        with lay_out(place.roots, place.git, session.base, link=check.config.link) as checkout:
+        with lay_out(place.repo, place.git, session.base, link=check.config.link) as checkout:
             there = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )
@@ -141,7 +141,7 @@ def _compare(
         do = "Fix what you have caused; of the rest, say with cannot-fix that it is not yours."
         return Known(note=f"{why}everything counts. {do}")
     was = dict(before.failures)
-    now = failures_of(gate, result, place.roots.root_abs)
+    now = failures_of(gate, result, place.repo.root_abs)
     old = tuple(one for one in now if one.fingerprint in was)
     if len(old) < len(now) or not old:
         return Known(failures=old)

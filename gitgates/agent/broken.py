@@ -110,8 +110,8 @@ def _is_somebody_elses(place: Place, facts: list[Fact], base: str, now: str) -> 
     own = own_now(place, facts, hears_all=hears_all)
     if own is not None:
         return not set(own).intersection(FILES)
-    if not (base and now) or os.path.exists(f"{place.roots.root_abs}/{LOCAL_FILE}"):
+    if not (base and now) or os.path.exists(f"{place.repo.root_abs}/{LOCAL_FILE}"):
         return False  # git may ignore that one: then it is in no snapshot
-    env = object_env(place.roots, place.git.env)
+    env = object_env(place.repo, place.git.env)
     compared = place.git._replace(env=env).ask("diff-tree", "--quiet", base, now, "--", *FILES)
     return compared.exit_status == 0

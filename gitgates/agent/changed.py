@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def snapshot_now(place: Place) -> Snapshot:
     """Return what is there now. Where no snapshot can be taken, that is said: its tree is empty."""
     try:
-        return take(place.roots, place.git)
+        return take(place.repo, place.git)
     except GitgatesError as error:
         note(place, error.message)
         return Snapshot(tree="", why_unprovable=(error.message,))
@@ -79,7 +79,7 @@ def blocks_elsewhere(place: Place) -> tuple[int, int]:
 def _facts_elsewhere(place: Place) -> dict[str, list[Fact]]:
     """Return git folder → what the session's journal in another worktree of it holds."""
     name = os.path.basename(place.journal.path_abs)
-    journals = [Journal(f"{state_abs}/{FOLDER}/{name}") for state_abs in place.roots.states_abs[1:]]
+    journals = [Journal(f"{state_abs}/{FOLDER}/{name}") for state_abs in place.repo.states_abs[1:]]
     found = {git_dir_of(one.path_abs): one.read() for one in journals}
     return {folder: facts for folder, facts in found.items() if facts}
 
@@ -91,7 +91,7 @@ def session_changes(place: Place, session: Session, now: str) -> Changes:
 
     if session.base and now:
         try:
-            git = place.git._replace(env=object_env(place.roots, place.git.env))
+            git = place.git._replace(env=object_env(place.repo, place.git.env))
             return Changes(*tree_paths(git, session.base, now), note=session.no_base)
         except GitError as error:
             note(place, f"the session's first snapshot is gone: {error.message}")

@@ -71,7 +71,7 @@ def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Ch
     event = Event(
         host="claude",
         name=place.payload.event,
-        root_abs=place.roots.root_abs,
+        root_abs=place.repo.root_abs,
         paths=changes.paths,
         gone=changes.gone,
         stdin=place.raw,
@@ -83,7 +83,7 @@ def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Ch
     if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
         return None
     limit_s = gates_limit_s(config, hook)
-    run_abs = new_run(place.roots.state_abs)
+    run_abs = new_run(place.repo.state_abs)
     # Where it is what the gates' own limits come to, those are to be met first, and named.
     is_sum = hook.name in GATES_OWN_TIME and not hook.timeout_s
     deadline = Deadline(time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0), limit_s)
@@ -105,7 +105,7 @@ def run_check(
 
 def world_of(place: Place) -> World:
     """Return the world of an event: its repository, and the host's log to hear what is said."""
-    return World(place.roots, place.git, place.env, _Listener(place))
+    return World(place.repo, place.git, place.env, _Listener(place))
 
 
 def unpassed(decision: Decision) -> list[Visit]:
@@ -193,7 +193,7 @@ def situation(place: Place, check: Check, decision: Decision) -> Situation:
     )
     return Situation(
         hook=place.payload.event,
-        root_abs=place.roots.root_abs,
+        root_abs=place.repo.root_abs,
         elsewhere=is_elsewhere(place),
         attempt=0,
         attempts=0,

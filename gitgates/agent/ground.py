@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from gitgates.errors import GitError
-from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.repo import Repo, current_folder, find_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _PROJECT = "CLAUDE_PROJECT_DIR"
 _BEGINNINGS = ("SessionStart", "UserPromptSubmit")
 
 
-def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Roots]:
+def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     """Return where an event happens, and where the session was started if that is elsewhere.
 
     It happens where the file lies that it is about, else where the agent is, else where the session
@@ -36,19 +36,19 @@ def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Roots]:
     """
     project_abs = env.get(_PROJECT, "")
     project_abs = project_abs if os.path.isdir(project_abs) else ""
-    home = _roots(project_abs, env) if project_abs else None
+    home = _repo(project_abs, env) if project_abs else None
     is_folder = os.path.isabs(payload.cwd_abs) and os.path.isdir(payload.cwd_abs)
     cwd_abs = payload.cwd_abs if is_folder else current_folder()
     folders = [*(_folder_of(path, cwd_abs) for path in payload.paths), cwd_abs]
-    there = [roots for folder in folders if (roots := _roots(folder, env))]
-    trusted = [roots for roots in there if _is_trusted(roots, home, project_abs, payload)]
+    there = [repo for folder in folders if (repo := _repo(folder, env))]
+    trusted = [repo for repo in there if _is_trusted(repo, home, project_abs, payload)]
     found = trusted[:1] or ([home] if home else [])
     if home and payload.event in _OF_THE_SESSION and home.git_dir_abs != found[0].git_dir_abs:
         found.append(home)
     if found:
         return found
     if not there:
-        return [find_roots(cwd_abs, env)]  # it says why there is none
+        return [find_repo(cwd_abs, env)]  # it says why there is none
     why = "is not the repository that the session was started in"
     if not home and _is_below(there[0], project_abs):
         why = "was not there when the session began"
@@ -71,28 +71,28 @@ def _folder_of(path: str, cwd_abs: str) -> str:
     return folder
 
 
-def _roots(folder: str, env: Mapping[str, str]) -> Roots | None:
+def _repo(folder: str, env: Mapping[str, str]) -> Repo | None:
     try:
-        return find_roots(folder, env)
+        return find_repo(folder, env)
     except GitError:
         return None
 
 
-def _is_trusted(roots: Roots, home: Roots | None, project_abs: str, payload: Payload) -> bool:
+def _is_trusted(repo: Repo, home: Repo | None, project_abs: str, payload: Payload) -> bool:
     """Tell whether the person has trusted a repository by starting the session where it was."""
     if home:
-        return os.path.realpath(roots.common_dir_abs) == os.path.realpath(home.common_dir_abs)
+        return os.path.realpath(repo.common_dir_abs) == os.path.realpath(home.common_dir_abs)
     if project_abs:  # a folder of repositories
-        return _is_below(roots, project_abs) and _was_there(roots, payload)
+        return _is_below(repo, project_abs) and _was_there(repo, payload)
     return True  # started by hand, or by a host that does not say where
 
 
-def _is_below(roots: Roots, folder_abs: str) -> bool:
-    below = os.path.relpath(os.path.realpath(roots.root_abs), os.path.realpath(folder_abs))
+def _is_below(repo: Repo, folder_abs: str) -> bool:
+    below = os.path.relpath(os.path.realpath(repo.root_abs), os.path.realpath(folder_abs))
     return below != ".." and not below.startswith("../")
 
 
-def _was_there(roots: Roots, payload: Payload) -> bool:
+def _was_there(repo: Repo, payload: Payload) -> bool:
     """Tell whether a repository was there when the session began; where that is not known, not.
 
     What a clone, a copy or an unpacked archive brings is younger than the conversation, whatever
@@ -106,11 +106,11 @@ def _was_there(roots: Roots, payload: Payload) -> bool:
     began = 0.0 if length_of(payload.transcript_abs) < 0 else began_at(payload.transcript_abs)
     if not began:
         # A journal: it was found to be so before. A copy of the repository has that, too.
-        journals = (session_journal(one, payload.session) for one in roots.states_abs)
+        journals = (session_journal(one, payload.session) for one in repo.states_abs)
         known = any(os.path.exists(journal.path_abs) for journal in journals)
         return known or (length_of(payload.transcript_abs) < 0 and payload.event in _BEGINNINGS)
     try:
-        with os.scandir(roots.common_dir_abs) as entries:
+        with os.scandir(repo.common_dir_abs) as entries:
             made = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)
     except (OSError, ValueError):
         return False

@@ -124,7 +124,7 @@ def _answer_all(where: list[Place]) -> Answer:
 def _answer(place: Place) -> Answer:
     """Return the answer to an event of a repository."""
     try:
-        config = load(place.roots.root_abs, f"{place.roots.state_abs}/config.marshal")
+        config = load(place.repo.root_abs, f"{place.repo.state_abs}/config.marshal")
     except ConfigError as error:
         from gitgates.agent.broken import answer_broken
 
@@ -159,11 +159,11 @@ def _answer(place: Place) -> Answer:
 
 def _heal(place: Place) -> None:
     """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
-    state_abs = place.roots.state_abs
+    state_abs = place.repo.state_abs
     if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
         from gitgates.worktree.isolate import Site, catch_up  # most events run no gates
 
-        catch_up(Site(place.roots, place.git, place.env, place.say))
+        catch_up(Site(place.repo, place.git, place.env, place.say))
 
 
 def _with_changes(place: Place, config: Config, answer: Answer) -> Answer:
@@ -264,7 +264,7 @@ def _is_of_a_gate(place: Place) -> bool:
         return False
     from gitgates.engine.pipeline import is_running_here  # seldom needed
 
-    return is_running_here(place.env, place.roots.git_dir_abs)
+    return is_running_here(place.env, place.repo.git_dir_abs)
 
 
 def _without_settings(place: Place, config: Config | None) -> Answer:

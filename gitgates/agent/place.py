@@ -7,7 +7,7 @@ import time
 
 from gitgates.agent.ground import absolute, find_grounds
 from gitgates.errors import GitError
-from gitgates.git.roots import Roots, find_roots
+from gitgates.git.repo import Repo, find_repo
 from gitgates.git.run import Git
 from gitgates.proc.alarm import set_alarm
 from gitgates.proc.clock import process_began
@@ -27,7 +27,7 @@ class Place(Record):
 
     payload: Payload
     raw: bytes  # the payload as it came, for gates that ask for it
-    roots: Roots
+    repo: Repo
     git: Git
     env: Mapping[str, str]
     journal: Journal
@@ -49,14 +49,14 @@ def find_places(
     Raises: GitError where that is in no repository that may be looked at.
     """
     return [
-        _place(roots, payload, raw, env)._replace(say=say) for roots in find_grounds(payload, env)
+        _place(repo, payload, raw, env)._replace(say=say) for repo in find_grounds(payload, env)
     ]
 
 
-def _place(roots: Roots, payload: Payload, raw: bytes, env: Mapping[str, str]) -> Place:
-    git = Git(cwd_abs=roots.root_abs, env=env)
-    journal = session_journal(roots.state_abs, payload.session)
-    return Place(payload, raw, roots, git, env, journal, process_began())
+def _place(repo: Repo, payload: Payload, raw: bytes, env: Mapping[str, str]) -> Place:
+    git = Git(cwd_abs=repo.root_abs, env=env)
+    journal = session_journal(repo.state_abs, payload.session)
+    return Place(payload, raw, repo, git, env, journal, process_began())
 
 
 def end_within(place: Place, limit_s: float) -> None:
@@ -70,7 +70,7 @@ def is_elsewhere(place: Place) -> bool:
     if not os.path.isdir(place.payload.cwd_abs):
         return False
     try:
-        return find_roots(place.payload.cwd_abs, place.env).git_dir_abs != place.roots.git_dir_abs
+        return find_repo(place.payload.cwd_abs, place.env).git_dir_abs != place.repo.git_dir_abs
     except GitError:
         return True
 
@@ -92,7 +92,7 @@ def edited_paths(place: Place) -> tuple[str, ...] | None:
     """
     if not place.payload.paths:
         return None
-    root_abs = os.path.realpath(place.roots.root_abs)
+    root_abs = os.path.realpath(place.repo.root_abs)
     found = []
     for path in place.payload.paths:
         path_abs = absolute(path, place.payload.cwd_abs)

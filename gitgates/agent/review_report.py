@@ -19,7 +19,7 @@ _LONGEST = 500
 def message_of(place: Place, message_id: str) -> str:
     """Return what was said with a decision, or with a marker; empty where that is gone."""
     try:
-        message = find(place.roots, message_id) if message_id else None
+        message = find(place.repo, message_id) if message_id else None
     except StateError as error:
         note(place, str(error))
         return ""
@@ -53,9 +53,9 @@ def passed_text(place: Place, facts: Facts) -> str:
 
 def record(place: Place, what: str, fields: dict[str, object]) -> None:
     """Write into the ledger; say where that is not possible."""
-    known = {"hook": place.payload.event, "root": place.roots.root_abs}
+    known = {"hook": place.payload.event, "root": place.repo.root_abs}
     try:
-        ledger.record(place.roots.shared_state_abs, what, {**known, **fields})
+        ledger.record(place.repo.shared_state_abs, what, {**known, **fields})
     except OSError as error:
         note(place, f"the ledger cannot be written: {error.strerror}")
 

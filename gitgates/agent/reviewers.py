@@ -45,7 +45,7 @@ def turn(place: Place, config: Config, facts: list[Fact], *, on: bool) -> Answer
         f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
         f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
     )
-    there = installed_reviewer(review, place.roots.root_abs, place.env)
+    there = installed_reviewer(review, place.repo.root_abs, place.env)
     return Answer(WARN, to_agent=strict_began(review, there), to_person=person)
 
 
@@ -72,7 +72,7 @@ def begin(place: Place, config: Config) -> Answer | None:
             place.journal.append(began)
             return None
         if is_another_reviewer(
-            facts, reviewers(config.review, place.roots.root_abs, place.env)
+            facts, reviewers(config.review, place.repo.root_abs, place.env)
         ):  # even if it is put back before it posts
             place.journal.append({"what": "reviewer-changed"})
         token, fact = new_token(agent, key)

@@ -107,7 +107,7 @@ class Look:
 
     def _asked(self, found: Assessment, ruling: Ruling, prompt: str) -> Asked:
         decision, review = found.decision, self._config.review
-        agents, skills = installed(review, self._place.roots.root_abs, self._place.env)
+        agents, skills = installed(review, self._place.repo.root_abs, self._place.env)
         return Asked(
             review=review,
             change=found.change,
@@ -116,11 +116,11 @@ class Look:
             standings=found.standings,
             decision=decision.decision if decision else "",
             message=message_of(self._place, decision.message) if decision else "",
-            root_abs=self._place.roots.root_abs if is_elsewhere(self._place) else "",
+            root_abs=self._place.repo.root_abs if is_elsewhere(self._place) else "",
             notes=self._notes,
             agents=agents,
             skills=skills,
-            reviewer=installed_reviewer(review, self._place.roots.root_abs, self._place.env),
+            reviewer=installed_reviewer(review, self._place.repo.root_abs, self._place.env),
             number=dict(self._evidence.blocks).get(prompt, 0) + 1,
             most=MOST_BLOCKS,
         )

@@ -33,9 +33,9 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
     """Write down what came of an attempt."""
     payload = place.payload
     target = Target(
-        state_abs=place.roots.state_abs,
+        state_abs=place.repo.state_abs,
         run_abs=check.run_abs,
-        root_abs=place.roots.root_abs,
+        root_abs=place.repo.root_abs,
         artifacts_dir=check.config.artifacts_dir,
         keep_runs=check.config.keep_runs,
         max_retries=came.retries,
@@ -45,7 +45,7 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
         Attempt(
             hook=payload.event,
             host="claude",
-            root=place.roots.root_abs,
+            root=place.repo.root_abs,
             timestamp_s=check.began_s,
             duration_s=max(time.time() - check.began_s, 0.0),
             decision=came.decision,
@@ -61,4 +61,4 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
     )
     for text in saved.notes:
         note(place, text)
-    collect_if_due(place.roots, place.git, check.config)
+    collect_if_due(place.repo, place.git, check.config)

@@ -41,7 +41,7 @@ def own_now(place: Place, facts: list[Fact], *, hears_all: bool) -> list[str] | 
     if not hears_all and (payload.agent_id or has_agents):
         return None  # what a sub-agent does is in no transcript of the session
     journals = (facts, elsewhere(place))
-    paths = (payload.transcript_abs, place.roots.root_abs)
+    paths = (payload.transcript_abs, place.repo.root_abs)
     return own_since(journals, *paths, hears_all=hears_all)
 
 
@@ -52,7 +52,7 @@ def changed_by_others(place: Place, now_tree: str, *, hears_all: bool) -> tuple[
     """
     facts = place.journal.read()
     own = own_now(place, facts, hears_all=hears_all)
-    git = place.git._replace(env=object_env(place.roots, place.git.env))
+    git = place.git._replace(env=object_env(place.repo, place.git.env))
     found: set[str] = set()
     for span in with_open_span(fold(facts), own, Point(tree=now_tree)).quiet:
         if span.before != span.after:
@@ -79,7 +79,7 @@ def scene_of(place: Place, review: Review, evidence: Evidence, now: Point) -> tu
     """
     began = first_point(place, evidence)
     scene = Scene(
-        roots=place.roots,
+        repo=place.repo,
         git=place.git,
         review=review,
         base=began.point,

@@ -87,7 +87,7 @@ def _has_committed(place: Place) -> bool:
     from gitgates.policies.evidence import fold  # where nothing else has changed
 
     base = fold(place.journal.read()).base
-    return base is not None and bool(reflog.since(reflog.read(place.roots.git_dir_abs), base))
+    return base is not None and bool(reflog.since(reflog.read(place.repo.git_dir_abs), base))
 
 
 def _asks_for_review(place: Place, config: Config, hook: Hook) -> bool:

@@ -81,7 +81,7 @@ def answer_switched_off(raw: bytes, env: Mapping[str, str], say: Callable[[str],
             return b""
         place = find_places(payload, raw, env, say)[0]
         facts = place.journal.read()
-        config = load(place.roots.root_abs) if facts else None
+        config = load(place.repo.root_abs) if facts else None
         was_told = any(
             fact.get("what") == "switched-off" or _found(fact).get(_OFF) for fact in facts
         )
@@ -134,15 +134,15 @@ def is_another_reviewer(facts: Iterable[Mapping[str, Any]], now: Mapping[str, st
 
 def _look(place: Place, config: Config) -> dict[str, str]:
     """Return what is watched, each with a digest of what it is now; empty: it is not there."""
-    common_abs, root_abs = place.roots.common_dir_abs, place.roots.root_abs
+    common_abs, root_abs = place.repo.common_dir_abs, place.repo.root_abs
     found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
     found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
     if is_review_on(config):
         found[_REVIEW] = _digest(repr(config.review).encode())
     found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
-    files = (f"{common_abs}/config", f"{place.roots.git_dir_abs}/config.worktree")
+    files = (f"{common_abs}/config", f"{place.repo.git_dir_abs}/config.worktree")
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
-    found[_FLAGGED] = _digest("\0".join(flagged_paths(place.roots)).encode("utf-8", "replace"))
+    found[_FLAGGED] = _digest("\0".join(flagged_paths(place.repo)).encode("utf-8", "replace"))
     settings = [path for path in _settings(place) if _sets_off(_read(path))]
     found[_OFF] = ", ".join(settings)
     return found | reviewers(config.review, root_abs, place.env)
@@ -152,8 +152,8 @@ def _beginning(place: Place, before: Mapping[str, str]) -> list[str]:
     first = before.get(_BEGAN, "")
     if first in ("SessionStart", _TOLD) or elsewhere(place):
         return []
-    home = os.path.realpath(place.env.get("CLAUDE_PROJECT_DIR") or place.roots.root_abs)
-    if not f"{home}/".startswith(f"{os.path.realpath(place.roots.root_abs)}/"):
+    home = os.path.realpath(place.env.get("CLAUDE_PROJECT_DIR") or place.repo.root_abs)
+    if not f"{home}/".startswith(f"{os.path.realpath(place.repo.root_abs)}/"):
         return []  # the session began in a folder of repositories, or in another worktree
     text = f"the first that is known of this session is a {first} event: what was known before "
     return [f"{text}is deleted, or the hooks were not there; what it did until then may not count"]
@@ -210,7 +210,7 @@ def _required(config: Config) -> str:
 
 def _settings(place: Place) -> list[str]:
     own = f"{_home(place.env)}/settings.json"
-    return [*(f"{place.roots.root_abs}/{name}" for name in _SETTINGS), own]
+    return [*(f"{place.repo.root_abs}/{name}" for name in _SETTINGS), own]
 
 
 def _home(env: Mapping[str, str]) -> str:

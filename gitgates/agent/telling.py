@@ -152,7 +152,7 @@ def _take_snapshot(place: Place) -> Fact:
     from gitgates.store.transcript import length_of
 
     try:
-        snapshot = take(place.roots, place.git)
+        snapshot = take(place.repo, place.git)
     except GitgatesError as error:
         note(place, error.message)
         return {"what": "snapshot", "tree": "", "why": error.message}

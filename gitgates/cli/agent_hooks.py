@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
 
 
 class Asked(Record):
@@ -34,27 +34,27 @@ class Asked(Record):
     yes: bool = False
 
 
-def install(roots: Roots, asked: Asked) -> None:
+def install(repo: Repo, asked: Asked) -> None:
     """Write our hooks into the settings of a scope, and a review's files; say what was done."""
-    config = load(roots.root_abs) or Config()
+    config = load(repo.root_abs) or Config()
     env = environ.read()
     wanted = claude.entries(config)
     start = agents.start(asked.scope, env)
     if not wanted:
-        _add_hooks(roots, asked)
-        config = configuration(roots)
+        _add_hooks(repo, asked)
+        config = configuration(repo)
         wanted = claude.entries(config)
-    path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
-    shown = _shown(path_abs, roots)
-    show = partial(_shown, roots=roots)
+    path_abs = agents.settings_file(asked.scope, repo.root_abs, env)
+    shown = _shown(path_abs, repo)
+    show = partial(_shown, repo=repo)
     files = agent_files.look(config, os.path.dirname(path_abs), show)
     if asked.print_only:
         click.echo(claude.show(wanted, start.command), nl=False)
         agent_files.show_all(files, show)
         return
-    _require_inside(roots, asked, files)
+    _require_inside(repo, asked, files)
     before = own_file.read(path_abs)
-    rules = _with_rules(roots) if asked.claude_md else None
+    rules = _with_rules(repo) if asked.claude_md else None
     after = claude.put(before, wanted, start.command, shown)
     if after == before:
         click.echo(f"{shown}: our hooks are there already")
@@ -65,7 +65,7 @@ def install(roots: Roots, asked: Asked) -> None:
         click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
     agent_files.write(files, show)
     if rules:
-        _put_rules(roots, rules)
+        _put_rules(repo, rules)
     _say_more(asked.scope, start.remark)
     if is_review_on(config):
         click.echo(
@@ -74,18 +74,18 @@ def install(roots: Roots, asked: Asked) -> None:
         )
 
 
-def _add_hooks(roots: Roots, asked: Asked) -> None:
+def _add_hooks(repo: Repo, asked: Asked) -> None:
     """Configure what `gitgates init --agent claude` proposes, if the person wants that.
 
     Raises: ConfigError where nobody can be asked, or does not want it.
     """
-    edit = init.propose_agent(roots.root_abs)
+    edit = init.propose_agent(repo.root_abs)
     proposal = edits.difference(edit).decode("utf-8", "surrogateescape")
     is_asked = sys.stdin.isatty() and not (asked.yes or asked.print_only)
     if is_asked:
         click.echo(f"The configuration names no hook of an agent. Proposed is:\n\n{proposal}")
     if asked.yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
-        edits.finish(roots.root_abs, edit, dry_run=False)
+        edits.finish(repo.root_abs, edit, dry_run=False)
         return
     what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
     raise ConfigError(
@@ -95,13 +95,13 @@ def _add_hooks(roots: Roots, asked: Asked) -> None:
     )
 
 
-def uninstall(roots: Roots, asked: Asked) -> None:
+def uninstall(repo: Repo, asked: Asked) -> None:
     """Take our hooks out of the settings of a scope, our files, and our block in CLAUDE.md."""
     env = environ.read()
-    path_abs = agents.settings_file(asked.scope, roots.root_abs, env)
-    shown = _shown(path_abs, roots)
+    path_abs = agents.settings_file(asked.scope, repo.root_abs, env)
+    shown = _shown(path_abs, repo)
     found = review_files.look(os.path.dirname(path_abs), ())
-    _require_inside(roots, asked, agent_files.Task(os.path.dirname(path_abs), (), found))
+    _require_inside(repo, asked, agent_files.Task(os.path.dirname(path_abs), (), found))
     before = own_file.read(path_abs)
     after = None if before is None else claude.without(before, shown)
     if after == before:
@@ -111,74 +111,74 @@ def uninstall(roots: Roots, asked: Asked) -> None:
         removed = "removed; only our hooks were in it"
         click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
     others = [scope for scope in agents.SCOPES if scope != asked.scope]
-    left = [scope for scope in others if has_ours(scope, roots, env)]
+    left = [scope for scope in others if has_ours(scope, repo, env)]
     folder_abs = os.path.dirname(path_abs)
-    if not any(_folder(scope, roots, env) == folder_abs for scope in left):  # they need them, too
-        agent_files.take_out(folder_abs, partial(_shown, roots=roots))
+    if not any(_folder(scope, repo, env) == folder_abs for scope in left):  # they need them, too
+        agent_files.take_out(folder_abs, partial(_shown, repo=repo))
     for scope in left:
-        other = _shown(agents.settings_file(scope, roots.root_abs, env), roots)
+        other = _shown(agents.settings_file(scope, repo.root_abs, env), repo)
         click.echo(
             f"gitgates: our hooks stay in {other}\n"
             f"  Take them out: gitgates uninstall-hooks --agent claude --scope {scope}"
         )
     if not left:
-        _take_rules(roots)
+        _take_rules(repo)
 
 
-def _require_inside(roots: Roots, asked: Asked, files: agent_files.Task) -> None:
+def _require_inside(repo: Repo, asked: Asked, files: agent_files.Task) -> None:
     """Refuse links that lead out of the repository, before anything is written through one.
 
     A person's own settings may well be a link to somewhere else.
     """
-    paths_abs = [os.path.join(roots.root_abs, claude_md.FILE)] if asked.claude_md else []
+    paths_abs = [os.path.join(repo.root_abs, claude_md.FILE)] if asked.claude_md else []
     if asked.scope != "user":
-        settings_abs = agents.settings_file(asked.scope, roots.root_abs, environ.read())
+        settings_abs = agents.settings_file(asked.scope, repo.root_abs, environ.read())
         paths_abs.append(settings_abs)
         written = [one.path for one in files.found if one.state in review_files.WRITTEN]
         paths_abs += [os.path.join(files.folder_abs, path) for path in written]
-    own_file.require_inside(roots.root_abs, *paths_abs)
+    own_file.require_inside(repo.root_abs, *paths_abs)
 
 
-def _folder(scope: str, roots: Roots, env: Mapping[str, str]) -> str:
-    return os.path.dirname(agents.settings_file(scope, roots.root_abs, env))
+def _folder(scope: str, repo: Repo, env: Mapping[str, str]) -> str:
+    return os.path.dirname(agents.settings_file(scope, repo.root_abs, env))
 
 
-def has_ours(scope: str, roots: Roots, env: Mapping[str, str]) -> bool:
+def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
     """Tell whether the settings of a scope hold hooks of ours."""
     try:
-        path_abs = agents.settings_file(scope, roots.root_abs, env)
+        path_abs = agents.settings_file(scope, repo.root_abs, env)
         text = own_file.read(path_abs)
         return bool(text and claude.ours_in(claude.parse_settings(text, path_abs)))
     except GitgatesError:
         return False  # not what was asked for
 
 
-def _with_rules(roots: Roots) -> tuple[str | None, str]:
+def _with_rules(repo: Repo) -> tuple[str | None, str]:
     """Return the text of CLAUDE.md without and with our block."""
     from gitgates.report.rules import rules_text
 
-    before = own_file.read(os.path.join(roots.root_abs, claude_md.FILE))
-    return before, claude_md.put(before, rules_text(configuration(roots)))
+    before = own_file.read(os.path.join(repo.root_abs, claude_md.FILE))
+    return before, claude_md.put(before, rules_text(configuration(repo)))
 
 
-def _put_rules(roots: Roots, texts: tuple[str | None, str]) -> None:
+def _put_rules(repo: Repo, texts: tuple[str | None, str]) -> None:
     before, after = texts
     if before == after:
         click.echo(f"{claude_md.FILE}: the rules are there already")
         return
-    own_file.replace(os.path.join(roots.root_abs, claude_md.FILE), before, after)
+    own_file.replace(os.path.join(repo.root_abs, claude_md.FILE), before, after)
     click.echo(f"{claude_md.FILE}: the rules of the gates were written")
 
 
-def _take_rules(roots: Roots) -> None:
-    path_abs = os.path.join(roots.root_abs, claude_md.FILE)
+def _take_rules(repo: Repo) -> None:
+    path_abs = os.path.join(repo.root_abs, claude_md.FILE)
     if not own_file.holds(path_abs, claude_md.BEGIN):
         return
     before = own_file.read(path_abs)
     after = None if before is None else claude_md.without(before)
     if after == before:
         return
-    own_file.require_inside(roots.root_abs, path_abs)
+    own_file.require_inside(repo.root_abs, path_abs)
     own_file.replace(path_abs, before, after)
     removed = "removed; only the rules of the gates were in it"
     click.echo(f"{claude_md.FILE}: {removed if after is None else 'the rules were taken out'}")
@@ -195,6 +195,6 @@ def _say_more(scope: str, remark: str) -> None:
     click.echo("next: gitgates doctor --prove")
 
 
-def _shown(path_abs: str, roots: Roots) -> str:
-    path = os.path.relpath(path_abs, roots.root_abs)
+def _shown(path_abs: str, repo: Repo) -> str:
+    path = os.path.relpath(path_abs, repo.root_abs)
     return path_abs if path.startswith("..") else path

@@ -19,7 +19,7 @@ from gitgates.types import POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.policies.session import Round
     from gitgates.review.caller import Call
     from gitgates.types import Config
@@ -41,19 +41,19 @@ def command(context: click.Context, gate: str, reason: str, session: str | None)
 
     Exit status 0: it is noted. 64: no such gate, no reason, or no session that could be meant.
     """
-    roots, _git = here()
-    _check_gate(gate, configuration(roots))
+    repo, _git = here()
+    _check_gate(gate, configuration(repo))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
     call = call_of(context)._replace(session=session or "", any_agent=True)
-    journals = _find_journals(roots, gate, call)
+    journals = _find_journals(repo, gate, call)
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
     for journal in journals:
         prompts = _prompts(_read(journal), gate)
         try:
             journal.append(*({"what": "cannot-fix", "prompt": one, **fields} for one in prompts))
-            record(roots.shared_state_abs, "cannot-fix", {**fields, "root": roots.root_abs})
+            record(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
         except OSError as error:
             raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
     click.echo(f"gitgates: noted that `{gate}` cannot be fixed; the person will be told why")
@@ -70,13 +70,13 @@ def _check_gate(gate: str, config: Config) -> None:
         raise UsageError(f"no gate `{gate}` is configured", hint)
 
 
-def _find_journals(roots: Roots, gate: str, call: Call) -> list[Journal]:
+def _find_journals(repo: Repo, gate: str, call: Call) -> list[Journal]:
     """Return the journals of the session that is meant; never simply the latest.
 
     There is one in each worktree that the session has come to. Where nothing tells whose command
     this is, the session is meant that waits for the gate, if it is the only one.
     """
-    caller = find_told(roots, environ.read(), call)
+    caller = find_told(repo, environ.read(), call)
     if caller:
         waiting = [one.path_abs for one in caller.journals if _is_waiting(one.path_abs, gate)]
         if not waiting:
@@ -85,7 +85,7 @@ def _find_journals(roots: Roots, gate: str, call: Call) -> list[Journal]:
                 f"`{gate}` does not keep session `{caller.session}` from stopping", hint
             )
         return [Journal(path) for path in waiting]
-    there = [path for state_abs in roots.states_abs for path in sessions(state_abs)]
+    there = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
     waiting = [path for path in there if _is_waiting(path, gate)]
     if len({name_of(path) for path in waiting}) != 1:
         what = "no session here waits for" if not waiting else "more than one session waits for"

@@ -9,7 +9,7 @@ import click
 from gitgates import errors
 from gitgates.cli.places import config_root
 from gitgates.config.load import describe, inspect
-from gitgates.git.roots import current_folder
+from gitgates.git.repo import current_folder
 
 
 @click.command("check")

@@ -12,7 +12,7 @@ from gitgates.cli.output import stdout
 from gitgates.doctor.examine import examine
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.settings import check_settings
-from gitgates.git.roots import current_folder, find_roots
+from gitgates.git.repo import current_folder, find_repo
 
 _VERSION = 1
 _ROOM = "make room in the folder for temporary files, or set TMPDIR to another one"
@@ -36,19 +36,19 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
     """
     env = environ.read()
     terminal = stdout()
-    roots = find_roots(current_folder(), env)
-    findings = examine(roots, env)
+    repo = find_repo(current_folder(), env)
+    findings = examine(repo, env)
     if is_proof_wanted:
         from gitgates.doctor.prove import prove  # many processes, and seldom wanted
 
         try:
-            findings += prove(check_settings(roots.root_abs)[0], roots, env, findings)
+            findings += prove(check_settings(repo.root_abs)[0], repo, env, findings)
         except (
             errors.GitError,
             OSError,
         ) as error:  # what was found by looking is told all the same
             what = error.message if isinstance(error, errors.GitError) else str(error)
-            findings.append(Finding("problem", "proof", roots.root_abs, what, _ROOM))
+            findings.append(Finding("problem", "proof", repo.root_abs, what, _ROOM))
     problems = sum(finding.severity == "problem" for finding in findings)
     if fmt == "json":
         text = _json(findings, ok=not problems)

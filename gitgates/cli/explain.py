@@ -41,8 +41,8 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     """
     if for_agent and hook:
         raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
-    roots, git = here()
-    config = configuration(roots)
+    repo, git = here()
+    config = configuration(repo)
     if for_agent:
         _print_rules(config)
         return OK
@@ -52,8 +52,8 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)
         return OK  # a hook without gates is a choice, not a mistake
-    paths, gone = select_paths(Selection(**options), git, roots)
-    event = manual.decode(hook, paths, gone, (roots.root_abs, roots.git_dir_abs))
+    paths, gone = select_paths(Selection(**options), git, repo)
+    event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
     terminal = stdout()
     if fmt == "json":

@@ -11,7 +11,7 @@ from gitgates import environ, errors
 from gitgates.cli.edits import finish, is_empty
 from gitgates.cli.places import config_root
 from gitgates.config.load import read_files
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -117,7 +117,7 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
 def _has_repository(cwd_abs: str) -> bool:
     """Tell whether there is a repository that hooks can be installed in; say it where not."""
     try:
-        find_roots(cwd_abs, environ.read())
+        find_repo(cwd_abs, environ.read())
     except errors.GitError as error:
         click.echo(f"gitgates: {error}", err=True)
         return False

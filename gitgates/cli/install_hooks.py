@@ -17,7 +17,7 @@ from gitgates.install.via import present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.install.githooks import Done
 
@@ -101,19 +101,19 @@ def command(  # noqa: PLR0913 - one for each option
         agent,
     )
     via = via or ("pre-commit" if pre_commit else None)
-    roots, git = here()
+    repo, git = here()
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
 
         asked = agent_hooks.Asked(scope or SCOPES[0], print_only, claude_md, yes)
-        agent_hooks.install(roots, asked)
+        agent_hooks.install(repo, asked)
         return errors.OK
     if via:
         from gitgates.cli import via_hooks  # loads yaml
 
-        via_hooks.install(via, roots, git, hook_types)
+        via_hooks.install(via, repo, git, hook_types)
         return errors.OK
-    install(roots, git, hook_types, force=force)
+    install(repo, git, hook_types, force=force)
     return errors.OK
 
 
@@ -127,18 +127,18 @@ def require_fit(
             raise UsageError(f"{name} {other}", "See the list of options: --help")
 
 
-def install(roots: Roots, git: Git, hook_types: tuple[str, ...], *, force: bool) -> None:
+def install(repo: Repo, git: Git, hook_types: tuple[str, ...], *, force: bool) -> None:
     """Install shims and print what was done."""
     wanted = (
-        selection.named(hook_types) if hook_types else selection.configured(configuration(roots))
+        selection.named(hook_types) if hook_types else selection.configured(configuration(repo))
     )
-    folder = hooks_folder(git, roots)
+    folder = hooks_folder(git, repo)
     require_usable(folder, force=force)
-    own_file.require_inside(roots.root_abs, folder.path_abs)
-    found = present(roots.root_abs, folder, wanted.hooks)
+    own_file.require_inside(repo.root_abs, folder.path_abs)
+    found = present(repo.root_abs, folder, wanted.hooks)
     done = githooks.install(folder.path_abs, wanted.hooks, force=force)
-    show(done, roots)
-    for remark in (*remarks(folder, roots), *wanted.left_out):
+    show(done, repo)
+    for remark in (*remarks(folder, repo), *wanted.left_out):
         click.echo(f"gitgates: {remark}")
     for manager, file in found.items():
         click.echo(
@@ -147,13 +147,13 @@ def install(roots: Roots, git: Git, hook_types: tuple[str, ...], *, force: bool)
         )
 
 
-def show(done: list[Done], roots: Roots) -> None:
+def show(done: list[Done], repo: Repo) -> None:
     """Print what was done, each hook's path as short as it can be."""
     for one in done:
-        click.echo(f"{shown(one.shim_abs, roots)}: {one.what}")
+        click.echo(f"{shown(one.shim_abs, repo)}: {one.what}")
 
 
-def shown(path_abs: str, roots: Roots) -> str:
+def shown(path_abs: str, repo: Repo) -> str:
     """Return a path as short as it can be."""
-    path = os.path.relpath(path_abs, roots.root_abs)
+    path = os.path.relpath(path_abs, repo.root_abs)
     return path_abs if path.startswith("..") else path

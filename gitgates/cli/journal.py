@@ -14,7 +14,7 @@ from gitgates.config.values import did_you_mean
 from gitgates.git import messages
 from gitgates.git.message_checks import MOST_TEXT
 from gitgates.git.message_stamps import as_meant, when
-from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.git.run import Git
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def _complete_topics(
 ) -> list[str]:
     """Return the topics that begin so; a shell that completes has no place for a message."""
     try:
-        known = dict.fromkeys(one.topic for one in messages.read_all(_roots()))
+        known = dict.fromkeys(one.topic for one in messages.read_all(_repo()))
     except errors.GitgatesError:
         return []
     return [topic for topic in known if topic.startswith(incomplete) and topic.isprintable()]
@@ -80,14 +80,14 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
     the agent that posts. Rather than repeat what a message says, name it: --ref ID.
     """
     env = environ.read()
-    roots = _roots()
+    repo = _repo()
     draft = messages.Draft(
         topic=topic,
         text="\n\n".join(given) if given not in ((), ("-",)) else _standard_input(),
         session=env.get(_SESSION, ""),
         refs=refs,
     )
-    click.echo(messages.post(roots, Git(cwd_abs=roots.root_abs, env=env), draft).id)
+    click.echo(messages.post(repo, Git(cwd_abs=repo.root_abs, env=env), draft).id)
     return errors.OK
 
 
@@ -120,7 +120,7 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
 @_format
 def show(message_id: str, fmt: str) -> int:
     """Show one message, by its id."""
-    message = messages.find(_roots(), message_id)
+    message = messages.find(_repo(), message_id)
     if message is None:
         raise _unknown(message_id)
     if fmt == "json":
@@ -150,7 +150,7 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     from gitgates.git.message_search import Query
     from gitgates.git.message_search import search as find_messages
 
-    found = find_messages(_roots(), Query(" ".join(query), topic, limit))
+    found = find_messages(_repo(), Query(" ".join(query), topic, limit))
     parts = [(one, text.snippet(one.text, found.terms)) for one in found.messages]
     if fmt == "json":
         listed = [{**messages.as_json(one), "snippet": part} for one, part in parts]
@@ -179,7 +179,7 @@ def export(output: str) -> int:
     if not output:
         sys.stdout.buffer.write(data)
         return errors.OK
-    log_abs = messages.file_abs(_roots())
+    log_abs = messages.file_abs(_repo())
     if os.path.exists(log_abs) and os.path.exists(output) and os.path.samefile(log_abs, output):
         raise errors.UsageError(f"--output {output}: that is the log itself", "Name another file.")
     try:
@@ -209,17 +209,17 @@ def _topics(fmt: str) -> int:
     return errors.OK
 
 
-def _roots() -> Roots:
-    return find_roots(current_folder(), environ.read())
+def _repo() -> Repo:
+    return find_repo(current_folder(), environ.read())
 
 
 def _log() -> Log:
     """Return the log; say what of it cannot be understood."""
-    roots = _roots()
-    log = messages.read_log(roots)
+    repo = _repo()
+    log = messages.read_log(repo)
     if log.left_out:
         what = "1 line is" if log.left_out == 1 else f"{log.left_out} lines are"
-        place = messages.file_abs(roots)
+        place = messages.file_abs(repo)
         click.echo(f"gitgates: {place}: {what} torn, or not of this version: left out", err=True)
     return log
 

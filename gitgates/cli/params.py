@@ -103,7 +103,7 @@ def _configuration() -> Config | None:
     """
     from gitgates.cli.places import config_root
     from gitgates.config.load import inspect
-    from gitgates.git.roots import current_folder
+    from gitgates.git.repo import current_folder
 
     try:
         return inspect(config_root(current_folder()))[0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
     Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -81,7 +81,7 @@ def path_options(function: Decorated) -> Decorated:
     return function
 
 
-def select_paths(selection: Selection, git: Git, roots: Roots) -> facts.Paths:
+def select_paths(selection: Selection, git: Git, repo: Repo) -> facts.Paths:
     """Return the paths, relative to the root, each once, sorted; and those that are deleted.
 
     Raises: UsageError where options contradict each other or a path is not there.
@@ -101,13 +101,13 @@ def select_paths(selection: Selection, git: Git, roots: Roots) -> facts.Paths:
         case []:
             return facts.changed_paths(git)
         case ["--staged"]:
-            return facts.staged_paths(git, roots.git_dir_abs, merging=False)
+            return facts.staged_paths(git, repo.git_dir_abs, merging=False)
         case ["--all-files"]:
             return facts.tracked_paths(git), ()
         case ["--files"]:
-            return _named(selection.files, git, roots), ()
+            return _named(selection.files, git, repo), ()
         case ["--files0-from"]:
-            return _named(_listed(selection.files0_from), git, roots), ()
+            return _named(_listed(selection.files0_from), git, repo), ()
         case ["--from-ref"] if selection.from_ref:
             return facts.range_paths(git, selection.from_ref, selection.to_ref or "HEAD")
         case ["--from-ref"]:
@@ -131,13 +131,13 @@ def _listed(source: str) -> tuple[str, ...]:
     return tuple(os.fsdecode(name) for name in content.split(b"\0") if name)
 
 
-def _named(names: tuple[str, ...], git: Git, roots: Roots) -> tuple[str, ...]:
+def _named(names: tuple[str, ...], git: Git, repo: Repo) -> tuple[str, ...]:
     found: set[str] = set()
     for name in names:
         path_abs = _absolute(name)
-        path = os.path.relpath(path_abs, os.path.realpath(roots.root_abs))
+        path = os.path.relpath(path_abs, os.path.realpath(repo.root_abs))
         if path == ".." or path.startswith("../"):
-            raise UsageError(f"`{name}` lies outside of the repository {roots.root_abs}")
+            raise UsageError(f"`{name}` lies outside of the repository {repo.root_abs}")
         if os.path.isdir(path_abs):
             found |= _below(path, git)
         elif os.path.lexists(path_abs):

@@ -9,7 +9,7 @@ import click
 from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
-from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.git.run import Git
 from gitgates.worktree.isolate import Site, catch_up
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 
-def here() -> tuple[Roots, Git]:
+def here() -> tuple[Repo, Git]:
     """Return the repository of the current folder and git in its root.
 
     Raises: GitError where there is none.
     """
     env = environ.read()
-    roots = find_roots(current_folder(), env)
-    return roots, Git(cwd_abs=roots.root_abs, env=env)
+    repo = find_repo(current_folder(), env)
+    return repo, Git(cwd_abs=repo.root_abs, env=env)
 
 
 def heal(verb: str) -> None:
@@ -34,15 +34,15 @@ def heal(verb: str) -> None:
     Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
     """
     try:
-        roots, git = here()
+        repo, git = here()
     except GitError:
         return  # a verb that needs a repository says so itself
     try:
-        catch_up(Site(roots, git, git.env, lambda text: click.echo(f"gitgates: {text}", err=True)))
+        catch_up(Site(repo, git, git.env, lambda text: click.echo(f"gitgates: {text}", err=True)))
     except GitgatesError as error:
         if verb != "doctor":
             raise
-        if not os.path.isdir(f"{roots.state_abs}/rescue"):  # else it is one of the findings
+        if not os.path.isdir(f"{repo.state_abs}/rescue"):  # else it is one of the findings
             click.echo(f"gitgates: {error}", err=True)
 
 
@@ -55,7 +55,7 @@ def config_root(cwd_abs: str) -> str:
     Raises: OwnershipError where git does not trust the repository.
     """
     try:
-        return find_roots(cwd_abs, environ.read()).root_abs
+        return find_repo(cwd_abs, environ.read()).root_abs
     except OwnershipError:
         raise
     except GitError:
@@ -67,15 +67,15 @@ def config_root(cwd_abs: str) -> str:
         return folder
 
 
-def configuration(roots: Roots) -> Config:
+def configuration(repo: Repo) -> Config:
     """Return the configuration of a repository.
 
     Raises: ConfigError where it has problems, or where there is none.
     """
-    config = load(roots.root_abs, f"{roots.state_abs}/config.marshal")
+    config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
     if config is None:
         raise ConfigError(
-            f"{roots.root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml",
+            f"{repo.root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml",
             "Start with: gitgates init",
         )
     return config

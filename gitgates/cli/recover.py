@@ -8,7 +8,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.cli.output import dump
-from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.git.run import Git
 from gitgates.store.files import open_regular
 from gitgates.store.rescue import Rescue
@@ -26,22 +26,22 @@ def command(wish: str, path: str | None) -> int:
     Texts that could not be merged are kept for 30 days.
     """
     env = environ.read()
-    roots = find_roots(current_folder(), env)
+    repo = find_repo(current_folder(), env)
     if path:
-        return _show(roots, path)
+        return _show(repo, path)
     if wish == "list":
-        return _list(roots)
-    git = Git(cwd_abs=roots.root_abs, env=env)
-    site = Site(roots, git, env, lambda text: click.echo(f"gitgates: {text}", err=True))
+        return _list(repo)
+    git = Git(cwd_abs=repo.root_abs, env=env)
+    site = Site(repo, git, env, lambda text: click.echo(f"gitgates: {text}", err=True))
     restored = recover(site)
     for line in describe(restored) if restored else ("nothing to recover",):
         click.echo(line)
     return errors.OK
 
 
-def _list(roots: Roots) -> int:
-    found = [(path, "hidden", where) for path, where in _hidden(roots)]
-    found += [(path, "kept", f"{stamp} {where}") for path, stamp, where in _kept(roots)]
+def _list(repo: Repo) -> int:
+    found = [(path, "hidden", where) for path, where in _hidden(repo)]
+    found += [(path, "kept", f"{stamp} {where}") for path, stamp, where in _kept(repo)]
     for path, what, where in found:
         click.echo(f"{path}  {what}  {where}")
     if not found:
@@ -49,9 +49,9 @@ def _list(roots: Roots) -> int:
     return errors.OK
 
 
-def _show(roots: Roots, path: str) -> int:
-    places = [where for name, where in _hidden(roots) if name == path]
-    places += [where for name, _stamp, where in reversed(_kept(roots)) if name == path]
+def _show(repo: Repo, path: str) -> int:
+    places = [where for name, where in _hidden(repo) if name == path]
+    places += [where for name, _stamp, where in reversed(_kept(repo)) if name == path]
     if not places:
         raise errors.UsageError(f"nothing of `{path}` is hidden or kept", "See: recover --list")
     try:
@@ -63,18 +63,18 @@ def _show(roots: Roots, path: str) -> int:
     return errors.OK
 
 
-def _hidden(roots: Roots) -> list[tuple[str, str]]:
+def _hidden(repo: Repo) -> list[tuple[str, str]]:
     """Return path and place of each text in the rescue folder."""
-    rescue = Rescue(f"{roots.state_abs}/rescue")
+    rescue = Rescue(f"{repo.state_abs}/rescue")
     if not rescue.is_in_use():
         return []
     saved = [(entry.path, rescue.at("saved", entry.saved)) for entry in rescue.read().entries]
     return [(path, where) for path, where in saved if os.path.isfile(where)]
 
 
-def _kept(roots: Roots) -> list[tuple[str, str, str]]:
+def _kept(repo: Repo) -> list[tuple[str, str, str]]:
     """Return path, time and place of each text kept aside, oldest first."""
-    kept_abs = f"{roots.state_abs}/kept"
+    kept_abs = f"{repo.state_abs}/kept"
     found = []
     for folder, _folders, names in os.walk(kept_abs):
         for name in names:

@@ -59,7 +59,7 @@ def command(context: click.Context, fmt: str, session: str | None, agent: str | 
         f"  Each answer is kept at once, and shown by: gitgates journal read {topic}",
         err=True,
     )
-    place = opinions.Place(desk.roots, desk.git, environ.read(), desk.config)
+    place = opinions.Place(desk.repo, desk.git, environ.read(), desk.config)
     told = _Told(desk, fmt)
     question = opinions.prompt(desk.caller.whole.requests, diff)
     try:
@@ -151,4 +151,4 @@ def _post(desk: Desk, one: Opinion) -> str:
         agent=caller.agent,
         data=_fields(one),
     )
-    return post(desk.roots, desk.git, draft).id
+    return post(desk.repo, desk.git, draft).id

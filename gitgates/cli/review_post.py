@@ -103,7 +103,7 @@ def _turn(desk: Desk, token: str) -> Iterator[None]:
 
     Raises: LockError where somebody else takes too long; StateError where there can be no lock.
     """
-    journal = session_journal(desk.roots.shared_state_abs, desk.caller.session)
+    journal = session_journal(desk.repo.shared_state_abs, desk.caller.session)
     turn = Turn(journal, f"post {digest_of(token)}")
     try:
         if token and not turn.take(_WAIT_S):
@@ -190,7 +190,7 @@ def _weigh_token(desk: Desk, posted: Said) -> tuple[Token | None, str]:
         return None, f"it came from the {said_of(caller.agent)}, and the token is another agent's"
     if not caller.is_certain:
         return None, _UNSEEN
-    now = reviewers(desk.config.review, desk.roots.root_abs, environ.read())
+    now = reviewers(desk.config.review, desk.repo.root_abs, environ.read())
     if posted.decision == COMPLETE and is_another_reviewer(caller.facts[0], now):
         return None, _ANOTHER
     if found.used and posted.decision == COMPLETE:

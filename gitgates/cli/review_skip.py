@@ -68,9 +68,9 @@ def _not_yours(desk: Desk) -> UsageError:
 
 
 def _record(desk: Desk, fields: dict[str, object]) -> None:
-    known: dict[str, object] = {"session": desk.caller.session, "root": desk.roots.root_abs}
+    known: dict[str, object] = {"session": desk.caller.session, "root": desk.repo.root_abs}
     try:
-        record(desk.roots.shared_state_abs, "review-skip", {**known, **fields})
+        record(desk.repo.shared_state_abs, "review-skip", {**known, **fields})
     except OSError as error:
-        path_abs = f"{desk.roots.shared_state_abs}/ledger.jsonl"
+        path_abs = f"{desk.repo.shared_state_abs}/ledger.jsonl"
         raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error

@@ -51,7 +51,7 @@ def _look(desk: Desk) -> Status:
     standings = tuple(_standing(found, one) for one in newest[:_MOST_SHOWN])
     return Status(
         session=desk.caller.session,
-        root_abs=desk.roots.root_abs,
+        root_abs=desk.repo.root_abs,
         mode=review.mode,
         strict=found.strict,
         by_prompt=desk.caller.whole.strict,

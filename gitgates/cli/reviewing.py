@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.policies.evidence import Fact
     from gitgates.types import Point
 
     _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 else:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 LONGEST_BYTES = 64 * 1024
@@ -40,14 +40,14 @@ LONGEST_BYTES = 64 * 1024
 class Desk(Record):
     """Where a verb works, and for whom."""
 
-    roots: Roots
+    repo: Repo
     git: Git
     config: Config
     caller: Caller
 
     def survey(self) -> Survey:
         """Look at the change as it is now."""
-        return survey((self.roots, self.git), self.config, self.caller)
+        return survey((self.repo, self.git), self.config, self.caller)
 
 
 def for_session(verb: _Verb) -> _Verb:
@@ -65,15 +65,15 @@ def open_desk(call: Call) -> Desk:
     Raises: ConfigError, GitError; UsageError where nobody, or more than one, could be meant, and
     where a second opinion is about to do more than read what all agents may.
     """
-    roots, git = here()
+    repo, git = here()
     env = environ.read()
-    if not call.any_agent and is_asking(roots, env):
+    if not call.any_agent and is_asking(repo, env):
         raise UsageError(
             "opinions are being asked for, and this is one of them: it may only read",
             "Say what you think of the change yourself, on your standard output.",
         )
-    config = configuration(roots)
-    return Desk(roots, git, config, find_caller(roots, env, call))
+    config = configuration(repo)
+    return Desk(repo, git, config, find_caller(repo, env, call))
 
 
 def call_of(context: click.Context, session: str | None = None, agent: str | None = None) -> Call:
@@ -106,7 +106,7 @@ def post_message(desk: Desk, text: str, data: Mapping[str, object]) -> str:
         agent=caller.agent,
         data=data,
     )
-    return post(desk.roots, desk.git, draft).id
+    return post(desk.repo, desk.git, draft).id
 
 
 def note_fact(desk: Desk, fact: Fact) -> None:
@@ -135,7 +135,7 @@ def warn_of_nothing(found: Survey) -> None:
     """Say where nothing has changed that could be reviewed: the change may be elsewhere."""
     change = assess(found.scene, Evidence(), strict=True).change
     if not change.counts:
-        root_abs = plain_line(found.scene.roots.root_abs)
+        root_abs = plain_line(found.scene.repo.root_abs)
         click.echo(
             f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
             "  If the change is in another worktree, run this there.",

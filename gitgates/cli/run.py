@@ -98,9 +98,9 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
 
 def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Terminal) -> int:
     heal("run")
-    roots, git = here()
+    repo, git = here()
     live = terminal.live and wish.fmt == "text"
-    world = World(roots, git, git.env, listener, wants_ticks=live)
+    world = World(repo, git, git.env, listener, wants_ticks=live)
     began_s = time.time()
     handle_wish = _handle_staged if selection.staged else _handle
     try:
@@ -112,7 +112,7 @@ def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Termina
     if handled.plan is None or handled.decision is None:
         click.echo(f"gitgates: {handled.note}", err=True)
         return errors.OK
-    for note in save_handled(handled, roots.state_abs, began_s).splitlines():
+    for note in save_handled(handled, repo.state_abs, began_s).splitlines():
         click.echo(note, err=True)
     _tell(handled.decision, handled.plan, listener, terminal)
     if wish.junit:
@@ -122,13 +122,13 @@ def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Termina
 
 def _handle(wish: Wish, selection: Selection, world: World) -> Handled:
     """Run the gates on paths of the working tree as it is."""
-    roots = world.roots
-    config = configuration(roots)
+    repo = world.repo
+    config = configuration(repo)
     hook = _hook(config, wish)
-    paths, gone = select_paths(selection, world.git, roots)
-    event = manual.decode(hook.name, paths, gone, (roots.root_abs, roots.git_dir_abs))
+    paths, gone = select_paths(selection, world.git, repo)
+    event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
     event = event._replace(with_untracked=selection == Selection())
-    if is_running_here(world.env, roots.git_dir_abs, event.name):
+    if is_running_here(world.env, repo.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again")
     if not hook.gates:
         raise _no_gates(hook.name, config)
@@ -139,14 +139,14 @@ def _handle(wish: Wish, selection: Selection, world: World) -> Handled:
 
 def _handle_staged(wish: Wish, selection: Selection, world: World) -> Handled:
     """Do what git's own hook does before a commit."""
-    config = configuration(world.roots)
+    config = configuration(world.repo)
     name = wish.hook or "pre-commit"
     hook = _hook(config, wish._replace(hook=name))
     if name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
-    event = githook.decode(name, (), b"", world.roots.root_abs)
-    staged = select_paths(selection, world.git, world.roots)  # the hook asks for itself
+    event = githook.decode(name, (), b"", world.repo.root_abs)
+    staged = select_paths(selection, world.git, world.repo)  # the hook asks for itself
     if not any(staged) and not world.git.ask("diff", "--cached", "--quiet").exit_status:
         event = event._replace(note="nothing is staged; to stage what you have changed: git add")
     handled = handle(event, world, wish.gates)

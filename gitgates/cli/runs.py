@@ -12,7 +12,7 @@ from gitgates.cli import runs_tables as tables
 from gitgates.cli.output import dump
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
-from gitgates.git.roots import Roots, current_folder, find_roots
+from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.report.artifact_fields import is_sound
 from gitgates.report.artifact_stats import COLUMNS, gate_stats
 from gitgates.store import ledger, run_files, runs
@@ -62,8 +62,8 @@ def show(run_id: str, fmt: str) -> int:
 
     As text, that is its summary.md; as JSON, its result.json.
     """
-    roots = _roots()
-    run_abs = f"{roots.state_abs}/runs/{_find(roots, run_id)}"
+    repo = _repo()
+    run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
     try:
         data = run_files.read_result(run_abs) if fmt == "json" else run_files.read_summary(run_abs)
     except OSError as error:
@@ -86,11 +86,11 @@ def prune(keep: int | None) -> int:
 
     Runs that are being written stay, and for a day those that an agent may add an attempt to.
     """
-    roots = _roots()
+    repo = _repo()
     if keep is None:
-        config = load(roots.root_abs, f"{roots.state_abs}/config.marshal") or Config()
+        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
-    gone, left = runs.prune(roots.state_abs, keep), len(runs.run_ids(roots.state_abs))
+    gone, left = runs.prune(repo.state_abs, keep), len(runs.run_ids(repo.state_abs))
     click.echo(f"removed {tables.count(gone, 'run')}, {left} left")
     return errors.OK
 
@@ -101,9 +101,9 @@ def prune(keep: int | None) -> int:
 @_format
 def stats(fmt: str) -> int:
     """Tell what the kept runs say of each gate."""
-    roots = _roots()
-    known = [document for _, document in _documents(roots) if document]
-    found = gate_stats(known, _skipped(roots, known))
+    repo = _repo()
+    known = [document for _, document in _documents(repo) if document]
+    found = gate_stats(known, _skipped(repo, known))
     if fmt == "json":
         gates = [gate._asdict() for gate in found]
         _print_json({"version": _VERSION, "runs": len(known), "gates": gates})
@@ -113,7 +113,7 @@ def stats(fmt: str) -> int:
 
 
 def _list(fmt: str, limit: int) -> int:
-    found = _documents(_roots())
+    found = _documents(_repo())
     found = found[::-1][:limit]
     if fmt == "json":
         listed = [tables.listed(run_id, document) for run_id, document in found]
@@ -123,32 +123,32 @@ def _list(fmt: str, limit: int) -> int:
     return errors.OK
 
 
-def _roots() -> Roots:
-    return find_roots(current_folder(), environ.read())
+def _repo() -> Repo:
+    return find_repo(current_folder(), environ.read())
 
 
-def _documents(roots: Roots) -> list[tuple[str, dict[str, Any] | None]]:
+def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
     """Return id and result of each run, oldest first; None where there is none to be understood."""
     found: list[tuple[str, dict[str, Any] | None]] = []
-    for run_id in runs.run_ids(roots.state_abs):
+    for run_id in runs.run_ids(repo.state_abs):
         try:
-            document = json.loads(run_files.read_result(f"{roots.state_abs}/runs/{run_id}") or b"")
+            document = json.loads(run_files.read_result(f"{repo.state_abs}/runs/{run_id}") or b"")
         except (OSError, ValueError, RecursionError):
             document = None
         found.append((run_id, document if is_sound(document) else None))
     return found
 
 
-def _find(roots: Roots, wish: str) -> str:
+def _find(repo: Repo, wish: str) -> str:
     """Return the run that a person means.
 
     Raises: UsageError where there is none, or more than one.
     """
-    known = runs.run_ids(roots.state_abs)
+    known = runs.run_ids(repo.state_abs)
     if not known:
         raise errors.UsageError("no run is kept here", "Make one with: gitgates run")
     if wish == "latest":
-        results = (run_id for run_id in known[::-1] if _has_result(roots, run_id))
+        results = (run_id for run_id in known[::-1] if _has_result(repo, run_id))
         return next(results, known[-1])
     matching = [run_id for run_id in known if run_id.startswith(wish)]
     if wish in matching:
@@ -164,24 +164,24 @@ def _find(roots: Roots, wish: str) -> str:
     return matching[0]
 
 
-def _has_result(roots: Roots, run_id: str) -> bool:
-    return os.path.exists(f"{roots.state_abs}/runs/{run_id}/{run_files.RESULT}")
+def _has_result(repo: Repo, run_id: str) -> bool:
+    return os.path.exists(f"{repo.state_abs}/runs/{run_id}/{run_files.RESULT}")
 
 
 def _newest(run_ids: list[str]) -> str:
     return ", ".join(run_ids[: -_NAMED - 1 : -1])
 
 
-def _skipped(roots: Roots, known: list[dict[str, Any]]) -> list[str]:
+def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
     """Return a gate's name for each time that it was skipped here since the oldest kept run."""
     if not known:
         return []
     since = min(document["quality_gates"]["attempts"][0]["timestamp"] for document in known)
     return [
         gate
-        for entry in ledger.read(roots.shared_state_abs)
+        for entry in ledger.read(repo.shared_state_abs)
         if entry.get("what") == "skip" and str(entry.get("time", "")) >= since
-        if entry.get("root") == roots.root_abs and isinstance(entry.get("gates"), list)
+        if entry.get("root") == repo.root_abs and isinstance(entry.get("gates"), list)
         for gate in entry["gates"]
         if isinstance(gate, str)
     ]

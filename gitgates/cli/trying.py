@@ -31,16 +31,16 @@ def try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
 
     None: the person did not want that. Raises: GitError outside of a repository.
     """
-    roots, git = here()
+    repo, git = here()
     raw = (
         edit.after if name == edit.file else old
-        for name, old in zip(FILES, read_files(roots.root_abs), strict=True)
+        for name, old in zip(FILES, read_files(repo.root_abs), strict=True)
     )
     config = parse_files(tuple(raw))[0] or Config()
     gates = [gate for gate in config.gates if gate.name in edit.gates]
     run = [gate for gate in gates if _only_looks(gate)]
     if run and not yes:
-        click.echo(f"to be run now, once each, in {roots.root_abs}:", err=True)
+        click.echo(f"to be run now, once each, in {repo.root_abs}:", err=True)
         for gate in run:
             click.echo(
                 f"  {gate.command if isinstance(gate.command, str) else gate.name}", err=True
@@ -50,14 +50,14 @@ def try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     failed: dict[str, str] = {}
     for gate in gates:
         if not _only_looks(gate):
-            missing = _missing_program(gate, roots.root_abs)
+            missing = _missing_program(gate, repo.root_abs)
             click.echo(f"{gate.name}: not tried, because it {_why(gate)}", err=err)
             failed |= {gate.name: f"{missing} is not installed here"} if missing else {}
     hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
-    event = manual.decode(hook.name, tracked_paths(git), (), (roots.root_abs, roots.git_dir_abs))
+    event = manual.decode(hook.name, tracked_paths(git), (), (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, hook, event, {})
     console = Console(stdout(), Style())
-    world = World(roots, git, git.env, console)
+    world = World(repo, git, git.env, console)
     decision = run_plan(plan, config._replace(jobs=1), inside(world, event))
     for visit in decision.visits:
         if visit.result.status not in ("passed", "skipped"):

@@ -27,7 +27,7 @@ from gitgates.worktree.locks import Lock, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.install.hookspath import HooksFolder
 
@@ -82,41 +82,41 @@ def command(
     """
     via = via or ("pre-commit" if pre_commit else None)
     require_fit({"--force": force, "--via": via, "--purge": purge}, {"--scope": scope}, agent)
-    roots, git = here()
+    repo, git = here()
     if purge:
-        _require_nothing_unrecovered(roots)
+        _require_nothing_unrecovered(repo)
     if agent:
-        agent_hooks.uninstall(roots, agent_hooks.Asked(scope or SCOPES[0]))
+        agent_hooks.uninstall(repo, agent_hooks.Asked(scope or SCOPES[0]))
         return errors.OK
     if via:
-        if not via_hooks.uninstall((via,), roots, git):
+        if not via_hooks.uninstall((via,), repo, git):
             click.echo(f"gitgates: no hooks of ours in the files of {via}")
     else:
-        uninstall(roots, git, force=force)
-        _say_what_runs_gates(roots, git)
+        uninstall(repo, git, force=force)
+        _say_what_runs_gates(repo, git)
     if purge:
-        _purge(roots)
-    elif not via and (states := _states(roots)):
+        _purge(repo)
+    elif not via and (states := _states(repo)):
         click.echo(
-            f"gitgates: what runs have left stays in {', '.join(shown(p, roots) for p in states)}\n"
+            f"gitgates: what runs have left stays in {', '.join(shown(p, repo) for p in states)}\n"
             "  Remove it: gitgates uninstall-hooks --purge"
         )
     return errors.OK
 
 
-def uninstall(roots: Roots, git: Git, *, force: bool) -> None:
+def uninstall(repo: Repo, git: Git, *, force: bool) -> None:
     """Take shims out of the folder that git looks in, and of its usual one; print what was done."""
     found = False
-    current = hooks_folder(git, roots)
-    usual = default_folder(roots)
+    current = hooks_folder(git, repo)
+    usual = default_folder(repo)
     for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
         if folder.is_shared and not force:
             found |= _say_shared(folder)
             continue
         done = githooks.uninstall(folder.path_abs, _ALL)
         found |= bool(done)
-        show(done, roots)
-    found |= via_hooks.uninstall(MANAGERS, roots, git)
+        show(done, repo)
+    found |= via_hooks.uninstall(MANAGERS, repo, git)
     if not found:
         click.echo(f"gitgates: no hooks of ours in {current.path_abs}")
 
@@ -133,38 +133,38 @@ def _say_shared(folder: HooksFolder) -> bool:
     return bool(ours)
 
 
-def _say_what_runs_gates(roots: Roots, git: Git) -> None:
+def _say_what_runs_gates(repo: Repo, git: Git) -> None:
     """Tell of whatever still runs gates, and how to take it out."""
-    folder = hooks_folder(git, roots)
-    files = {file: hooks for file, hooks in _by_file(roots, folder).items() if hooks}
+    folder = hooks_folder(git, repo)
+    files = {file: hooks for file, hooks in _by_file(repo, folder).items() if hooks}
     for file, hooks in files.items():
         _say_left(f"{file} still runs the gates of {', '.join(hooks)}", "Take that out by hand.")
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
         if look(path_abs).kind == "custom":
             _say_left(
-                f"{shown(path_abs, roots)} speaks of gitgates",
+                f"{shown(path_abs, repo)} speaks of gitgates",
                 "It is a hook of your own: look at it.",
             )
-    places_, _gone = places(roots, git.env)
-    seen = {folder.path_abs, default_folder(roots).path_abs}
+    places_, _gone = places(repo, git.env)
+    seen = {folder.path_abs, default_folder(repo).path_abs}
     for place in places_:
-        path_abs, root_abs = place.folder.path_abs, place.roots.root_abs
+        path_abs, root_abs = place.folder.path_abs, place.repo.root_abs
         if path_abs not in seen and any(githooks.look(path_abs, h).holder == "us" for h in _ALL):
-            mend = in_folder(root_abs, "gitgates uninstall-hooks", roots.root_abs)
+            mend = in_folder(root_abs, "gitgates uninstall-hooks", repo.root_abs)
             _say_left(f"our hooks stay in {path_abs}, which the worktree {root_abs} uses", mend)
         seen.add(path_abs)
     for scope in SCOPES:
-        if agent_hooks.has_ours(scope, roots, git.env):
-            path_abs = settings_file(scope, roots.root_abs, git.env)
+        if agent_hooks.has_ours(scope, repo, git.env):
+            path_abs = settings_file(scope, repo.root_abs, git.env)
             command_ = f"gitgates uninstall-hooks --agent claude --scope {scope}"
-            _say_left(f"Claude Code runs the gates, as {shown(path_abs, roots)} says", command_)
+            _say_left(f"Claude Code runs the gates, as {shown(path_abs, repo)} says", command_)
 
 
-def _by_file(roots: Roots, folder: HooksFolder) -> dict[str, tuple[str, ...]]:
+def _by_file(repo: Repo, folder: HooksFolder) -> dict[str, tuple[str, ...]]:
     """Return the files of managers that run gates, each with the hooks."""
-    found: dict[str, tuple[str, ...]] = {framework.FILE: framework.read(roots.root_abs).our_stages}
-    for _manager, file, hook in via_files.entries(roots.root_abs, folder):
+    found: dict[str, tuple[str, ...]] = {framework.FILE: framework.read(repo.root_abs).our_stages}
+    for _manager, file, hook in via_files.entries(repo.root_abs, folder):
         found[file] = tuple(dict.fromkeys((*found.get(file, ()), hook)))
     return found
 
@@ -173,18 +173,18 @@ def _say_left(what: str, mend: str) -> None:
     click.echo(f"gitgates: {what}\n  {mend}")
 
 
-def _states(roots: Roots) -> list[str]:
+def _states(repo: Repo) -> list[str]:
     """Return the state folders of all worktrees that are there."""
-    return [path_abs for path_abs in roots.states_abs if os.path.isdir(path_abs)]
+    return [path_abs for path_abs in repo.states_abs if os.path.isdir(path_abs)]
 
 
-def _require_nothing_unrecovered(roots: Roots) -> None:
+def _require_nothing_unrecovered(repo: Repo) -> None:
     """Refuse to remove state while it holds work of the person's.
 
     Raises: StateError that names it.
     """
     found: list[str] = []
-    for state_abs in _states(roots):
+    for state_abs in _states(repo):
         rescue = Rescue(f"{state_abs}/rescue")
         if rescue.is_in_use():
             found += rescue.texts() or [rescue.folder_abs]
@@ -199,9 +199,9 @@ def _require_nothing_unrecovered(roots: Roots) -> None:
         )
 
 
-def _purge(roots: Roots) -> None:
+def _purge(repo: Repo) -> None:
     """Remove the state of all worktrees. Raises: LockError where a run is using it."""
-    for state_abs in _states(roots):
+    for state_abs in _states(repo):
         lock = Lock(state_abs)
         if not lock.acquire(Wait(0.0, click.echo), alone=True):
             raise lock.busy_error()
@@ -211,4 +211,4 @@ def _purge(roots: Roots) -> None:
             raise StateError(f"{state_abs}: cannot be removed: {error.strerror}") from error
         finally:
             lock.release()
-        click.echo(f"{shown(state_abs, roots)}: removed")
+        click.echo(f"{shown(state_abs, repo)}: removed")

@@ -19,34 +19,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.install.via import Change
 
 
-def install(manager: str, roots: Roots, git: Git, hook_types: tuple[str, ...]) -> None:
+def install(manager: str, repo: Repo, git: Git, hook_types: tuple[str, ...]) -> None:
     """Add our entry to a manager's file; print what was done.
 
     Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
     """
-    hooks, left_out = _wanted(manager, roots, hook_types)
-    folder = hooks_folder(git, roots)
+    hooks, left_out = _wanted(manager, repo, hook_types)
+    folder = hooks_folder(git, repo)
     if folder.scope and manager == "pre-commit":
         raise GitError(
             f"{setting(folder)}: pre-commit installs nothing while that is set",
             f"Unset it: {unset_command(folder)}",
         )
-    changes = via.additions(manager, hooks, roots.root_abs, folder)
-    _require_inside(roots, changes)
+    changes = via.additions(manager, hooks, repo.root_abs, folder)
+    _require_inside(repo, changes)
     for change in changes:
         if change.after == change.before:
             click.echo(f"{change.file}: our hooks are there already")
             continue
-        own_file.replace(os.path.join(roots.root_abs, change.file), change.before, change.after)
+        own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
         how = "brought up to date" if via.hooks_in(change.before or "") else "added"
         click.echo(f"{change.file}: our hooks were {how}: {', '.join(change.hooks)}")
     # Ours and the manager's would both run the gates.
-    show(githooks.uninstall(folder.path_abs, hooks), roots)
+    show(githooks.uninstall(folder.path_abs, hooks), repo)
     if manager == "pre-commit":
         click.echo(framework.run_pre_commit("install", hooks, git.env))
     for one in left_out:
@@ -56,29 +56,29 @@ def install(manager: str, roots: Roots, git: Git, hook_types: tuple[str, ...]) -
         click.echo(f"next: {via.next_command(manager, hooks, changes[0].file)}")
 
 
-def uninstall(managers: tuple[str, ...], roots: Roots, git: Git) -> bool:
+def uninstall(managers: tuple[str, ...], repo: Repo, git: Git) -> bool:
     """Take our entries out of managers' files; print what was done, and return whether it was."""
-    folder = hooks_folder(git, roots)
-    changes = via.removals(roots.root_abs, folder, managers)
-    _require_inside(roots, changes)
+    folder = hooks_folder(git, repo)
+    changes = via.removals(repo.root_abs, folder, managers)
+    _require_inside(repo, changes)
     for change in changes:
-        own_file.replace(os.path.join(roots.root_abs, change.file), change.before, change.after)
+        own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
         gone = "removed; only our hooks were in it"
         click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
         _say_after(change, git, folder.path_abs)
     return bool(changes)
 
 
-def _require_inside(roots: Roots, changes: Sequence[Change]) -> None:
-    paths_abs = [os.path.join(roots.root_abs, change.file) for change in changes]
-    own_file.require_inside(roots.root_abs, *paths_abs)
+def _require_inside(repo: Repo, changes: Sequence[Change]) -> None:
+    paths_abs = [os.path.join(repo.root_abs, change.file) for change in changes]
+    own_file.require_inside(repo.root_abs, *paths_abs)
 
 
 def _wanted(
-    manager: str, roots: Roots, hook_types: tuple[str, ...]
+    manager: str, repo: Repo, hook_types: tuple[str, ...]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the hooks that a manager can run for us, and what to say of the others."""
-    config = None if hook_types else configuration(roots)
+    config = None if hook_types else configuration(repo)
     if manager not in FRAMEWORK:
         found = selection.named(hook_types) if config is None else selection.configured(config)
         unknown = set(found.hooks) - set(via.HUSKYS) if manager == "husky" else set()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.claude_sources import Heard
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import Config
 
@@ -36,13 +36,13 @@ _HARMFUL = (
 
 
 def check_agents(
-    config: Config | None, roots: Roots, git: Git, env: Mapping[str, str]
+    config: Config | None, repo: Repo, git: Git, env: Mapping[str, str]
 ) -> list[Finding]:
     """Return what there is to say of Claude Code; nothing where neither side knows of the other."""
-    found = sources(roots, env)
+    found = sources(repo, env)
     wanted = entries(config) if config else ()
     ours = [source for source in found if source.heard]
-    misplaced = _misplaced(roots, git, ours)
+    misplaced = _misplaced(repo, git, ours)
     if not wanted and not ours and not misplaced:
         return []
     said = _disabled(found) + [finding for source in found for finding in _switches(source)]
@@ -53,7 +53,7 @@ def check_agents(
     for source in ours:
         said += _check_source(source, config, wanted) if config else []
     said += _twice(ours)
-    said += check_reviewer(config, roots, env, found) if config else []
+    said += check_reviewer(config, repo, env, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
         program = _program(source, env)
@@ -241,16 +241,16 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     return found._replace(severity="note", what=what + same)
 
 
-def _misplaced(roots: Roots, git: Git, ours: list[Source]) -> list[Finding]:
+def _misplaced(repo: Repo, git: Git, ours: list[Source]) -> list[Finding]:
     """Find our hooks in settings of subfolders, where only a session begun there reads them."""
     names = git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
     folders = {folder for name in names for folder in _above(name)}
     found = []
     for folder, file in product(sorted(folders), ("settings.json", "settings.local.json")):
         name = os.path.join(folder, agents.FOLDER, file)
-        if not os.path.isfile(os.path.join(roots.root_abs, name)):
+        if not os.path.isfile(os.path.join(repo.root_abs, name)):
             continue
-        source = read_source("project", os.path.join(roots.root_abs, name), roots.root_abs)
+        source = read_source("project", os.path.join(repo.root_abs, name), repo.root_abs)
         if not source.heard:
             continue
         what = f"only a session that is begun in {folder} reads it, and none in the root"

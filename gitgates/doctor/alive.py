@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.hookfile import HookFile
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
 
 _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
 _MEND = "gitgates install-hooks"
 
 
-def check_shim(file: HookFile, where: str, env: Mapping[str, str], roots: Roots) -> Finding:
+def check_shim(file: HookFile, where: str, env: Mapping[str, str], repo: Repo) -> Finding:
     """Return what there is to say of one shim of ours. A shim that falls back is not alive."""
     fine = Finding(severity="ok", check="shim", where=where, what="installed, and alive")
     wrong = fine._replace(severity="problem", mend=_MEND)
@@ -35,7 +35,7 @@ def check_shim(file: HookFile, where: str, env: Mapping[str, str], roots: Roots)
         return wrong._replace(what=f"its interpreter is gone: {file.python or 'none is named'}")
     if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
         return wrong._replace(what=f"gitgates is gone from {file.home or 'its home'}")
-    if not may_start(file, roots):
+    if not may_start(file, repo):
         what = f"names {file.python}, and a file of the repository is not believed: not looked into"
         return wrong._replace(severity="note", what=what)
     version, trouble = _ask_version(file, env)
@@ -49,12 +49,12 @@ def check_shim(file: HookFile, where: str, env: Mapping[str, str], roots: Roots)
     return fine
 
 
-def may_start(file: HookFile, roots: Roots) -> bool:
+def may_start(file: HookFile, repo: Repo) -> bool:
     """Tell whether a shim may be started: one that may have been cloned only as we write it."""
     folder_abs = os.path.realpath(os.path.dirname(file.path_abs)) + os.sep
     inside = [
         folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
-        for place_abs in (roots.root_abs, roots.common_dir_abs)
+        for place_abs in (repo.root_abs, repo.common_dir_abs)
     ]
     ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
     is_this_one = file.current and (file.python, file.home) == (sys.executable, ours)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
 
 MANAGED = (
     "/etc/claude-code/managed-settings.json",
@@ -68,14 +68,14 @@ class Source(Record):
         return self.install.replace("install-hooks", "uninstall-hooks")
 
 
-def sources(roots: Roots, env: Mapping[str, str]) -> list[Source]:
+def sources(repo: Repo, env: Mapping[str, str]) -> list[Source]:
     """Return the settings that there are, nearest first, and the plugin where it is enabled."""
     found: list[Source] = []
     seen: set[str] = set()
-    for scope, path_abs in _files(roots, env):
+    for scope, path_abs in _files(repo, env):
         if os.path.realpath(path_abs) not in seen and os.path.lexists(path_abs):
             seen.add(os.path.realpath(path_abs))
-            found.append(read_source(scope, path_abs, roots.root_abs))
+            found.append(read_source(scope, path_abs, repo.root_abs))
     return found + _plugin(found)
 
 
@@ -114,10 +114,10 @@ def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
     )
 
 
-def _files(roots: Roots, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _files(repo: Repo, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for scope in agents.SCOPES:
         try:
-            yield scope, agents.settings_file(scope, roots.root_abs, env)
+            yield scope, agents.settings_file(scope, repo.root_abs, env)
         except GitgatesError:
             continue  # without a home, nobody has settings there
     yield from (("managed", path_abs) for path_abs in MANAGED)

@@ -19,28 +19,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.types import Config
 
 
-def examine(roots: Roots, env: Mapping[str, str]) -> list[Finding]:
+def examine(repo: Repo, env: Mapping[str, str]) -> list[Finding]:
     """Look at everything; return the findings in the order of looking.
 
     Raises: GitError where git cannot be asked at all.
     """
-    found = check_git(Git(cwd_abs=roots.root_abs, env=env))
-    config, said = check_settings(roots.root_abs)
+    found = check_git(Git(cwd_abs=repo.root_abs, env=env))
+    config, said = check_settings(repo.root_abs)
     found += said + check_environment(env)
-    everywhere, gone = places(roots, env)
-    framework = read_framework(roots.root_abs)
+    everywhere, gone = places(repo, env)
+    framework = read_framework(repo.root_abs)
     found += check_folders(everywhere)
     found += _hooks(everywhere, _wanted(config, everywhere), env)
     folder_abs = everywhere[0].folder.path_abs
     found += check_stages(framework, {s: look_at(folder_abs, s) for s in framework.our_stages})
-    found += check_agents(config, roots, everywhere[0].git, env)
+    found += check_agents(config, repo, everywhere[0].git, env)
     if config:
-        found += check_gates(config, roots.root_abs, framework, env)
-    found += [f for place in everywhere for f in check_left_over(place, roots.root_abs)]
+        found += check_gates(config, repo.root_abs, framework, env)
+    found += [f for place in everywhere for f in check_left_over(place, repo.root_abs)]
     return found + check_gone(gone)
 
 
@@ -64,14 +64,14 @@ def _hooks(
     everywhere: list[Place], wanted: tuple[str, ...], env: Mapping[str, str]
 ) -> list[Finding]:
     """Look at each hook, once in each hooks folder: worktrees mostly share one."""
-    here_abs = everywhere[0].roots.root_abs
+    here_abs = everywhere[0].repo.root_abs
     found: list[Finding] = []
     seen: set[str] = set()
     for place in everywhere:
         if place.folder.path_abs in seen:
             continue
-        framework = read_framework(place.roots.root_abs)
-        entries = via.entries(place.roots.root_abs, place.folder)
+        framework = read_framework(place.repo.root_abs)
+        entries = via.entries(place.repo.root_abs, place.folder)
         joined = {hook: (manager, name) for manager, name, hook in reversed(entries)}
         seen.add(place.folder.path_abs)
         for hook in wanted:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def check_folders(places: list[Place]) -> list[Finding]:
     """Return the traps that any worktree has fallen into. The current worktree comes first."""
-    here_abs = places[0].roots.root_abs
+    here_abs = places[0].repo.root_abs
     found = [finding for place in places for finding in _check_one(place, here_abs)]
     return _once(found) + _differences(places)
 
 
 def _check_one(place: Place, here_abs: str) -> list[Finding]:
-    folder, root_abs = place.folder, place.roots.root_abs
+    folder, root_abs = place.folder, place.repo.root_abs
     if not folder.scope:
         return []
     unset = in_folder(root_abs, unset_command(folder), here_abs)
@@ -43,7 +43,7 @@ def _check_one(place: Place, here_abs: str) -> list[Finding]:
             f"{setting(folder)}: a relative path means another folder in each worktree, and this "
             "one has none, so that git runs no hooks"
         )
-        absolute = shlex.quote(os.path.join(place.roots.common_dir_abs, "hooks"))
+        absolute = shlex.quote(os.path.join(place.repo.common_dir_abs, "hooks"))
         return [
             trap._replace(what=what, mend=f"{unset}   # or: git config core.hooksPath {absolute}")
         ]
@@ -71,10 +71,10 @@ def _differences(places: list[Place]) -> list[Finding]:
         Finding(
             severity="note",
             check="hooksPath",
-            where=place.roots.root_abs,
+            where=place.repo.root_abs,
             what=f"{setting(place.folder)}: this worktree has hooks of its own",
             mend=in_folder(
-                place.roots.root_abs, unset_command(place.folder), places[0].roots.root_abs
+                place.repo.root_abs, unset_command(place.folder), places[0].repo.root_abs
             ),
         )
         for place in places

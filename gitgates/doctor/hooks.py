@@ -53,7 +53,7 @@ class Look(Record):
         names = [manager for manager, _file in self.joined.values()]
         names = ["pre-commit"] if self.framework.our_stages else names
         install = f"{_INSTALL} --via {names[0]}" if names else _INSTALL
-        mend = in_folder(self.place.roots.root_abs, mend or install, self.here_abs)
+        mend = in_folder(self.place.repo.root_abs, mend or install, self.here_abs)
         return Finding(severity="problem", check="hook", where=self.where, what=what, mend=mend)
 
     def note(self, what: str, mend: str = "") -> Finding:
@@ -72,7 +72,7 @@ def check_hook(look_: Look) -> list[Finding]:
                 look_.finding(what, next_command(manager, (look_.hook,), file) if wants else "")
             ]
         case "shim":
-            alive = check_shim(look_.file, look_.where, look_.env, look_.place.roots)
+            alive = check_shim(look_.file, look_.where, look_.env, look_.place.repo)
             if alive.mend.startswith("gitgates"):
                 alive = alive._replace(mend=look_.finding("", alive.mend).mend)
             return [alive, *_twice(look_, kept_by_us(look_.file))]
@@ -98,7 +98,7 @@ def _manager(look_: Look) -> list[Finding]:
     if serves and not file.executable:
         return [look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(file.path_abs)}")]
     if beside.kind == "shim" and manager.runs_kept:
-        alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env, look_.place.roots)
+        alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env, look_.place.repo)
         what = f"is {manager.name}'s, installed over ours: it runs {look_.hook}{manager.kept} first"
         join = look_.finding("", f"{_INSTALL} --via {manager.name}").mend
         told = look_.note(what, "" if serves else join)
@@ -142,7 +142,7 @@ def _double(look_: Look, manager: str) -> list[Finding]:
 
 def _names_us(look_: Look, settings: tuple[str, ...]) -> bool:
     """Tell whether another manager's settings speak of us."""
-    root_abs = look_.place.roots.root_abs
+    root_abs = look_.place.repo.root_abs
     for name in settings:
         path_abs = os.path.join(root_abs, name.format(hook=look_.hook))
         try:

@@ -6,7 +6,7 @@ import os
 
 from gitgates.engine.environment import GIT_LOCAL
 from gitgates.errors import GitError
-from gitgates.git.roots import Roots, find_roots
+from gitgates.git.repo import Repo, find_repo
 from gitgates.git.run import Git
 from gitgates.install.hookspath import HooksFolder, hooks_folder
 from gitgates.record import Record
@@ -22,26 +22,26 @@ _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_
 class Place(Record):
     """One worktree."""
 
-    roots: Roots
+    repo: Repo
     git: Git
     folder: HooksFolder
     linked: bool  # not the one that the others were made from
 
 
-def places(roots: Roots, env: Mapping[str, str]) -> tuple[list[Place], list[str]]:
+def places(repo: Repo, env: Mapping[str, str]) -> tuple[list[Place], list[str]]:
     """Return every worktree, and the folders of those that are gone.
 
     The current one comes first. Raises: GitError where git cannot be asked.
     """
-    git = Git(cwd_abs=roots.root_abs, env=env)
-    found = [_place(roots, git)]
+    git = Git(cwd_abs=repo.root_abs, env=env)
+    found = [_place(repo, git)]
     gone = []
     clean = {name: value for name, value in env.items() if name not in _ELSEWHERE_WRONG}
     for folder_abs in _listed(git):
-        known = map(os.path.realpath, (roots.root_abs, roots.common_dir_abs))
+        known = map(os.path.realpath, (repo.root_abs, repo.common_dir_abs))
         if os.path.realpath(folder_abs) in known:  # git lists a submodule by its git folder
             continue
-        other = _roots(folder_abs, clean)
+        other = _repo(folder_abs, clean)
         if other is None:
             gone.append(folder_abs)
         else:
@@ -49,18 +49,18 @@ def places(roots: Roots, env: Mapping[str, str]) -> tuple[list[Place], list[str]
     return found, gone
 
 
-def _roots(folder_abs: str, env: Mapping[str, str]) -> Roots | None:
+def _repo(folder_abs: str, env: Mapping[str, str]) -> Repo | None:
     """Return the worktree in a folder; None where it is gone, or the folder has another use."""
     try:
-        found = find_roots(folder_abs, env)
+        found = find_repo(folder_abs, env)
     except GitError:
         return None
     return found if os.path.realpath(found.root_abs) == os.path.realpath(folder_abs) else None
 
 
-def _place(roots: Roots, git: Git) -> Place:
-    linked = os.path.realpath(roots.git_dir_abs) != os.path.realpath(roots.common_dir_abs)
-    return Place(roots, git, hooks_folder(git, roots), linked)
+def _place(repo: Repo, git: Git) -> Place:
+    linked = os.path.realpath(repo.git_dir_abs) != os.path.realpath(repo.common_dir_abs)
+    return Place(repo, git, hooks_folder(git, repo), linked)
 
 
 def _listed(git: Git) -> list[str]:

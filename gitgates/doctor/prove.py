@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.hookfile import HookFile
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.types import Config
 
 # Hooks that a commit or a push fires, the nearest to a person's work first.
@@ -40,7 +40,7 @@ _PUSH = "git push -q origin HEAD:refs/heads/main"
 
 
 def prove(
-    config: Config | None, roots: Roots, env: Mapping[str, str], looked: list[Finding]
+    config: Config | None, repo: Repo, env: Mapping[str, str], looked: list[Finding]
 ) -> list[Finding]:
     """Try each installed host; return one finding for each, or that there is none.
 
@@ -48,35 +48,35 @@ def prove(
 
     Raises: GitError where no repository can be made to try them in.
     """
-    folder = hooks_folder(Git(cwd_abs=roots.root_abs, env=env), roots)
-    found = [*_git(folder.path_abs, roots, env), *prove_agents(config, roots, env, looked)]
+    folder = hooks_folder(Git(cwd_abs=repo.root_abs, env=env), repo)
+    found = [*_git(folder.path_abs, repo, env), *prove_agents(config, repo, env, looked)]
     if found:
         return found
-    for manager, file, _hook in entries(roots.root_abs, folder):
+    for manager, file, _hook in entries(repo.root_abs, folder):
         what = f"{manager} is not tried: that would start what this repository names"
         return [Finding("note", "proof", file, what, "commit while a gate fails")]
     what = "no hook of ours that can be tried is installed: nothing to prove"
-    return [Finding("note", "proof", roots.root_abs, what, "gitgates install-hooks")]
+    return [Finding("note", "proof", repo.root_abs, what, "gitgates install-hooks")]
 
 
-def _git(folder_abs: str, roots: Roots, env: Mapping[str, str]) -> list[Finding]:
+def _git(folder_abs: str, repo: Repo, env: Mapping[str, str]) -> list[Finding]:
     """Try our shim, and the hook of the framework that runs our stage."""
-    framework = read_framework(roots.root_abs)
+    framework = read_framework(repo.root_abs)
     files = {hook: look_at(folder_abs, hook) for hook in _PROVABLE}
     found = []
     shims = {hook: file for hook, file in files.items() if file.kind == "shim"}
-    shim = next((hook for hook, file in shims.items() if may_start(file, roots)), "")
+    shim = next((hook for hook, file in shims.items() if may_start(file, repo)), "")
     if shim:
-        found.append(_try(files[shim].path_abs, shim, roots, env))
-    kept = [hook for hook, file in shims.items() if may_start(file, roots) and _has_kept(file)]
-    found += [_try_kept(files[hook].path_abs, hook, roots, env) for hook in kept]
+        found.append(_try(files[shim].path_abs, shim, repo, env))
+    kept = [hook for hook, file in shims.items() if may_start(file, repo) and _has_kept(file)]
+    found += [_try_kept(files[hook].path_abs, hook, repo, env) for hook in kept]
     served = [
         hook
         for hook, file in files.items()
         if hook in framework.our_stages and file.manager and file.manager.name in FRAMEWORK
     ]
     if served:
-        found.append(_try(files[served[0]].path_abs, served[0], roots, env))
+        found.append(_try(files[served[0]].path_abs, served[0], repo, env))
         what = "was not tried: install-hooks would not write it"
         for entry in framework.strange:
             said = Finding("note", "proof", FILE, f"the entry `{entry}` {what}")
@@ -88,7 +88,7 @@ def _has_kept(file: HookFile) -> bool:
     return KeptHook(file.path_abs, (), None, {}).exists()
 
 
-def _try_kept(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Finding:
+def _try_kept(hook_abs: str, hook: str, repo: Repo, env: Mapping[str, str]) -> Finding:
     """Try whether the hook from before ours is run, by its name, and counts.
 
     Another one with its first line stands in for it: it does not belong into a throwaway.
@@ -100,7 +100,7 @@ def _try_kept(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) ->
         first = b"#!/bin/sh"
     kept = first + f'\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
     trouble = _trial(hook_abs, Trial(hook, True, env), kept)
-    where = os.path.relpath(hook_abs, roots.root_abs)
+    where = os.path.relpath(hook_abs, repo.root_abs)
     found = Finding(
         severity="ok",
         check="proof",
@@ -113,8 +113,8 @@ def _try_kept(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) ->
     return found._replace(severity="problem", what=what, mend="gitgates install-hooks")
 
 
-def _try(hook_abs: str, hook: str, roots: Roots, env: Mapping[str, str]) -> Finding:
-    path = os.path.relpath(hook_abs, roots.root_abs)
+def _try(hook_abs: str, hook: str, repo: Repo, env: Mapping[str, str]) -> Finding:
+    path = os.path.relpath(hook_abs, repo.root_abs)
     where = hook_abs if path.startswith("..") else path
     verb = "push" if hook == "pre-push" else "commit"
     proved = f"proved: a {verb} whose gate fails is refused"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gitgates.doctor.attempt import Answered
     from gitgates.doctor.claude_sources import Source
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.types import Config
 
 # What can be blocked, and what the client says of it beside the usual.
@@ -37,7 +37,7 @@ _PROVABLE: dict[str, dict[str, Any]] = {
 
 
 def prove_agents(
-    config: Config | None, roots: Roots, env: Mapping[str, str], looked: list[Finding]
+    config: Config | None, repo: Repo, env: Mapping[str, str], looked: list[Finding]
 ) -> list[Finding]:
     """Try our program at an event of each settings file that starts it; return a finding for each.
 
@@ -45,7 +45,7 @@ def prove_agents(
     is not started: a repository that was cloned may have brought either. `looked`: what looking has
     found; a block proves nothing where the client does not run our hook, or does not wait for it.
     """
-    found = sources(roots, env)
+    found = sources(repo, env)
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try(source, gated, env) for source in found if source.heard]
     if not any(one.check == "agent" and one.severity == "problem" for one in looked):

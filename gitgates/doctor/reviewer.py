@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.claude_sources import Source
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.types import Config
 
 _OURS = "gitgates"
 
 
 def check_reviewer(
-    config: Config, roots: Roots, env: Mapping[str, str], found: list[Source]
+    config: Config, repo: Repo, env: Mapping[str, str], found: list[Source]
 ) -> list[Finding]:
     """Return what is missing for a review, where our hooks are installed."""
     heard = [source for source in found if source.heard]
     if not heard or not is_review_on(config):
         return []
-    folders = _folders(roots, env)
+    folders = _folders(repo, env)
     said = []
     for scope, folder_abs in folders.items():
         here = [one for one in heard if one.scope in (scope, "local" if scope == "project" else "")]
@@ -40,11 +40,11 @@ def check_reviewer(
     return said
 
 
-def _folders(roots: Roots, env: Mapping[str, str]) -> dict[str, str]:
+def _folders(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
     """Return the folders that agents are defined in: that of the project, and the person's own."""
-    folders = {"project": os.path.join(roots.root_abs, agents.FOLDER)}
+    folders = {"project": os.path.join(repo.root_abs, agents.FOLDER)}
     try:
-        folders["user"] = os.path.dirname(agents.settings_file("user", roots.root_abs, env))
+        folders["user"] = os.path.dirname(agents.settings_file("user", repo.root_abs, env))
     except GitgatesError:
         return folders  # without a home, nobody has any there
     return folders

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.place import Place
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 # Before it, `git config --show-scope` and much else that we ask for are not there.
@@ -48,19 +48,19 @@ def check_environment(env: Mapping[str, str]) -> list[Finding]:
 
 def check_left_over(place: Place, here_abs: str) -> list[Finding]:
     """Return what a run that is over has left in a worktree."""
-    roots = place.roots
-    rescue = Rescue(f"{roots.state_abs}/rescue")
-    indexes = [name for name in sorted(os.listdir(roots.git_dir_abs)) if INDEX_NAME in name]
-    if not (rescue.is_in_use() or indexes) or _is_running(roots):
+    repo = place.repo
+    rescue = Rescue(f"{repo.state_abs}/rescue")
+    indexes = [name for name in sorted(os.listdir(repo.git_dir_abs)) if INDEX_NAME in name]
+    if not (rescue.is_in_use() or indexes) or _is_running(repo):
         return []
-    noted = Finding("note", "left over", roots.root_abs, "")
+    noted = Finding("note", "left over", repo.root_abs, "")
     found = []
     if rescue.is_in_use():
         what = "a run that was killed has hidden unstaged work, which is not back yet"
-        mend = in_folder(roots.root_abs, "gitgates recover", here_abs)
+        mend = in_folder(repo.root_abs, "gitgates recover", here_abs)
         found.append(noted._replace(severity="problem", what=what, mend=mend))
     for name in indexes:
-        index_abs = os.path.join(roots.git_dir_abs, name)
+        index_abs = os.path.join(repo.git_dir_abs, name)
         what = f"a run that was killed has left {index_abs}"
         found.append(noted._replace(what=what, mend=f"rm {shlex.quote(index_abs)}"))
     return found
@@ -72,9 +72,9 @@ def check_gone(gone: list[str]) -> list[Finding]:
     return [Finding("note", "worktree", where, what, "git worktree prune") for where in gone]
 
 
-def _is_running(roots: Roots) -> bool:
+def _is_running(repo: Repo) -> bool:
     """Tell whether a run of ours holds the worktree now: then nothing is left over."""
-    lock = Lock(roots.state_abs)
+    lock = Lock(repo.state_abs)
     try:
         return not lock.acquire(Wait(0.0, lambda _text: None), alone=True)
     except OSError:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Protocol
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import GateResult, Plan
 
@@ -67,7 +67,7 @@ class Deadline(Record):
 class World(Record):
     """Where a plan runs."""
 
-    roots: Roots
+    repo: Repo
     git: Git  # in the root, with the environment that the host gave us
     env: Mapping[str, str]  # what gates start from
     listener: Listener

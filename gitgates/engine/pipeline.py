@@ -57,9 +57,9 @@ def handle(event: Event, world: World, only: tuple[str, ...] = ()) -> Handled:
     Raises: GitgatesError for each expected failure, configuration problems among them.
     """
     world = world._replace(began_ns=time.time_ns())
-    if is_running_here(world.env, world.roots.git_dir_abs, event.name):
+    if is_running_here(world.env, world.repo.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
-    catch_up(Site(world.roots, world.git, world.env, world.say))
+    catch_up(Site(world.repo, world.git, world.env, world.say))
     config = load(event.root_abs, _cache(world))
     hook = _hook_of(config, event, only)
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not (hook and hook.gates):
@@ -127,7 +127,7 @@ def committed_config(git: Git) -> Config | None:
 
 
 def _cache(world: World) -> str:
-    return f"{world.roots.state_abs}/config.marshal"
+    return f"{world.repo.state_abs}/config.marshal"
 
 
 def _handle_push(config: Config, hook: Hook, event: Event, world: World) -> Handled:
@@ -156,11 +156,11 @@ def _handle_in_checkout(
     world, tip = place
     plan = plan_event(config, hook, event, world)
     record_skips(plan, world)
-    index_abs, _is_other = named_index(world.roots, world.env)
+    index_abs, _is_other = named_index(world.repo, world.env)
     laid_out = (
-        lay_out(world.roots, world.git, tip, link=config.link)
+        lay_out(world.repo, world.git, tip, link=config.link)
         if tip
-        else lay_out_index(world.roots, world.git, index_abs, link=config.link)
+        else lay_out_index(world.repo, world.git, index_abs, link=config.link)
     )
     with laid_out as checkout:
         for note in checkout.notes:
@@ -176,12 +176,12 @@ def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     # Where unstaged work is hidden, git tells what is staged as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
     if event.paths is None and is_needed:
-        event = with_paths(event, world.git, world.roots)
+        event = with_paths(event, world.git, world.repo)
     plan = make_plan(config, hook, event, skipped_gates(world.env))
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
-        gone = with_paths(event, world.git, world.roots).gone
+        gone = with_paths(event, world.git, world.repo).gone
         plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))
     return plan
 
@@ -194,17 +194,17 @@ def record_skips(plan: Plan, world: World) -> None:
         return
     fields = {"hook": plan.event.name, "gates": skipped, "by": skips[skipped[0]]}
     try:
-        record(world.roots.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
+        record(world.repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
     except OSError as error:
         raise StateError(
-            f"{world.roots.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
+            f"{world.repo.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
             "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
         ) from error
 
 
 def inside(world: World, event: Event) -> World:
     """Return the world that gates of this event run in: one that knows that it is running."""
-    git_dir_abs = world.roots.git_dir_abs
+    git_dir_abs = world.repo.git_dir_abs
     active = enter(world.env.get(ACTIVE, ""), event.name, git_dir_abs, os.getpid())
     is_nested = is_running_here(world.env, git_dir_abs)
     return world._replace(env={**world.env, ACTIVE: active}, is_nested=is_nested)

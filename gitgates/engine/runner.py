@@ -93,7 +93,7 @@ def run_plan(
             if world.deadline and not world.deadline.left_s():
                 raise LockError("the working tree was in use by another run for too long")
 
-        site = Site(world.roots, world.git._replace(apart=True), world.env, world.say, look)
+        site = Site(world.repo, world.git._replace(apart=True), world.env, world.say, look)
         shelter = Shelter(site, hides=hides and locks, locks=locks)
         try:
             with shelter:
@@ -122,7 +122,7 @@ class _Run:
         self.max_output, self.max_log = config.max_output_bytes, config.max_log_bytes
         self.keep_runs = config.keep_runs
         self.slots = config.jobs or os.cpu_count() or 1
-        self.run_abs = runs.run_of(self.world.logs_abs) or runs.new_run(self.world.roots.state_abs)
+        self.run_abs = runs.run_of(self.world.logs_abs) or runs.new_run(self.world.repo.state_abs)
         self.logs_abs = self.world.logs_abs or f"{self.run_abs}/logs"
         self.results = {
             place_: result
@@ -176,7 +176,7 @@ class _Run:
         self.folder.release()
         if self.watch:
             self.watch.close()
-        runs.prune(self.world.roots.state_abs, self.keep_runs, self.run_abs)
+        runs.prune(self.world.repo.state_abs, self.keep_runs, self.run_abs)
 
     def _start(self, due: Due, group: Group) -> None:
         if len(self.jobs) >= self.slots or any(job.due == due for job in self.jobs):
@@ -323,7 +323,7 @@ class _Run:
         hidden = self.shelter.hidden_paths()
         staged = set(self.files.paths) - job.unstaged - hidden
         whole = tuple(path for path in found if path in staged)
-        restaged = restage(git, self.world.roots.git_dir_abs, whole)
+        restaged = restage(git, self.world.repo.git_dir_abs, whole)
         if self.index and restaged:
             self.index.take()
         return result._replace(restaged_paths=restaged)
@@ -352,12 +352,12 @@ class _Run:
         return result._replace(status="failed", exit_status=None, reason=reason)
 
     def _setting(self, gate: Gate) -> Setting:
-        roots = self.world.roots
-        by_folder = roots.found_by_folder or self.world.in_checkout
+        repo = self.world.repo
+        by_folder = repo.found_by_folder or self.world.in_checkout
         view = GitView(
             index_file=self.index.value if self.index else "",
-            git_dir_abs="" if by_folder else roots.git_dir_abs,
-            root_abs=roots.root_abs,
+            git_dir_abs="" if by_folder else repo.git_dir_abs,
+            root_abs=repo.root_abs,
         )
         env = gate_env(self.world.env, self.plan.event, gate, view)
         env = (*env, ("GITGATES_RUN", self.shelter.token))
@@ -373,10 +373,10 @@ class _Run:
     def _committed_index(self) -> CommittedIndex | None:
         """Return the index that gates may look at, where it is not simply the worktree's own."""
         copies = any(step.gate.git_env == "commit" for step in self.plan.steps)
-        _named_abs, is_other = named_index(self.world.roots, self.world.git.env)
+        _named_abs, is_other = named_index(self.world.repo, self.world.git.env)
         if self.world.in_checkout or not (self.is_commit or copies or is_other):
             return None  # a checkout has an index of its own
-        return CommittedIndex(self.world.roots, self.world.git, copies=copies)
+        return CommittedIndex(self.world.repo, self.world.git, copies=copies)
 
     def _keep_stdin(self) -> str:
         """Keep the hook's input in a file, from which each gate that asks reads it anew."""

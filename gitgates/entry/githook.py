@@ -15,7 +15,7 @@ from gitgates.engine.pipeline import ACTIVE, handle, is_running_here
 from gitgates.entry.streams import read_stdin
 from gitgates.errors import UsageError
 from gitgates.git.previous_hook import KeptHook
-from gitgates.git.roots import current_folder, find_roots
+from gitgates.git.repo import current_folder, find_repo
 from gitgates.git.run import Git
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS
@@ -34,19 +34,19 @@ def run(args: list[str]) -> int:
     if point is None or point.host != "git":
         raise UsageError(f"`{hook}` is no hook of git", "Known are those of: git help hooks")
     terminal = open_terminal(2, env)
-    roots = find_roots(current_folder(), env)
+    repo = find_repo(current_folder(), env)
     active = env.get(ACTIVE, "")
-    if is_running_here(env, roots.git_dir_abs, hook):
+    if is_running_here(env, repo.git_dir_abs, hook):
         terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
         return 0
     stdin = read_stdin() if point.reads_stdin else None
-    kept_env = {**env, ACTIVE: enter(active, hook, roots.git_dir_abs, os.getpid())}
+    kept_env = {**env, ACTIVE: enter(active, hook, repo.git_dir_abs, os.getpid())}
     kept = KeptHook(shim, tuple(argv), stdin, kept_env)
     kept_status = _run_kept(kept, terminal)
     console = Console(terminal, Style(colour=terminal.colour))
-    git = Git(cwd_abs=roots.root_abs, env=env)
-    world = World(roots, git, env, console, wants_ticks=terminal.live)
-    event = host.decode(hook, tuple(argv), stdin or b"", roots.root_abs)
+    git = Git(cwd_abs=repo.root_abs, env=env)
+    world = World(repo, git, env, console, wants_ticks=terminal.live)
+    event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
     began_s = time.time()
     handled = handle(event, world)
     if handled.note:
@@ -58,7 +58,7 @@ def run(args: list[str]) -> int:
     if handled.has_results:
         from gitgates.artifacts import save_handled  # cold: where all passed, nothing is saved
 
-        terminal.write(save_handled(handled, roots.state_abs, began_s))
+        terminal.write(save_handled(handled, repo.state_abs, began_s))
     return outcome.exit_status or kept_status
 
 

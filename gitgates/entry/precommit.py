@@ -9,7 +9,7 @@ from gitgates import environ
 from gitgates.engine.context import World
 from gitgates.engine.pipeline import handle
 from gitgates.errors import UsageError
-from gitgates.git.roots import current_folder, find_roots
+from gitgates.git.repo import current_folder, find_repo
 from gitgates.git.run import Git
 from gitgates.git.scope import pushed_id
 from gitgates.hosts import precommit as host
@@ -33,13 +33,13 @@ def run(args: list[str]) -> int:
     if point is None or not point.framework:
         raise UsageError(f"`{stage}` is no stage of the pre-commit framework")
     cwd_abs = current_folder()
-    roots = find_roots(cwd_abs, env)
+    repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)
     console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
-    git = Git(cwd_abs=roots.root_abs, env=env)
-    world = World(roots, git, _persons_env(env), console)
+    git = Git(cwd_abs=repo.root_abs, env=env)
+    world = World(repo, git, _persons_env(env), console)
     told = {**env, host.TO_REF: pushed_id(git)} if stage == "pre-push" else env
-    event = host.decode(stage, tuple(files), told, (roots.root_abs, cwd_abs))
+    event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
     began_s = time.time()
     handled = handle(event, world)
     if handled.note:
@@ -51,7 +51,7 @@ def run(args: list[str]) -> int:
     if handled.has_results:
         from gitgates.artifacts import save_handled  # cold: where all passed, nothing is saved
 
-        terminal.write(save_handled(handled, roots.state_abs, began_s))
+        terminal.write(save_handled(handled, repo.state_abs, began_s))
     return outcome.exit_status
 
 

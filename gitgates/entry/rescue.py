@@ -7,7 +7,7 @@ import os
 from gitgates import environ
 from gitgates.errors import StateError, UsageError
 from gitgates.git import locks as gitlocks
-from gitgates.git.roots import find_roots
+from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
 from gitgates.store.files import open_state
 from gitgates.worktree.isolate import Site, describe, recover
@@ -27,12 +27,12 @@ def run(args: list[str]) -> int:
     root_abs, git_dir_abs, git_pid, *locks = args
     os.chdir(root_abs)
     env = dict(environ.read())
-    roots = find_roots(root_abs, env)
-    if roots.git_dir_abs != git_dir_abs:
+    repo = find_repo(root_abs, env)
+    if repo.git_dir_abs != git_dir_abs:
         # Only GIT_DIR led to the repository, and git took that name along when it died.
         env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
-        roots = find_roots(root_abs, env)
-    site = Site(roots, Git(cwd_abs=root_abs, env=env), env, lambda _text: None)
+        repo = find_repo(root_abs, env)
+    site = Site(repo, Git(cwd_abs=root_abs, env=env), env, lambda _text: None)
     try:
         restored = recover(site, wait_s=_WAIT_S, at_once=True)
         lines = describe(restored) if restored else ()
@@ -44,7 +44,7 @@ def run(args: list[str]) -> int:
     )
     lines = (*lines, *gitlocks.clear((held, int(git_pid))))
     if lines:
-        _leave_word(f"{roots.state_abs}/recovered", lines)
+        _leave_word(f"{repo.state_abs}/recovered", lines)
     return 0
 
 

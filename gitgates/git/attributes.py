@@ -34,8 +34,8 @@ def excuses(git: Git, span: Span, change: tuple[str, tuple[str, ...]]) -> Excuse
     Raises: GitError where git does not tell.
     """
     before, paths = change
-    info_abs = f"{span.roots.common_dir_abs}/info/attributes"
-    files = _files_over(span.roots.root_abs, paths)
+    info_abs = f"{span.repo.common_dir_abs}/info/attributes"
+    files = _files_over(span.repo.root_abs, paths)
     if not files and not os.path.exists(info_abs):
         return Excuses({})  # most often; a .gitattributes that is gone excuses nothing
     names = b"".join(os.fsencode(path) + b"\0" for path in paths)

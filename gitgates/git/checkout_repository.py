@@ -11,7 +11,7 @@ import os
 
 from gitgates.git.index_copy import copy_index
 from gitgates.git.object_store import sources
-from gitgates.git.roots import Roots
+from gitgates.git.repo import Repo
 from gitgates.record import Record
 from gitgates.store.files import open_state
 from gitgates.store.slots import clear_away
@@ -48,7 +48,7 @@ class Look(Record):
     ignored: tuple[str, ...]  # names at which links were made, relative to the root
 
 
-def make_repository(root_abs: str, roots: Roots, git: Git, look: Look) -> Roots:
+def make_repository(root_abs: str, repo: Repo, git: Git, look: Look) -> Repo:
     """Make the repository of a private checkout in `root_abs`, in place of what was there.
 
     Raises: GitError where git does not tell what it needs; OSError where it cannot be written.
@@ -61,13 +61,13 @@ def make_repository(root_abs: str, roots: Roots, git: Git, look: Look) -> Roots:
     for folder in ("objects/info", "refs/heads", "refs/tags", "info"):
         os.makedirs(f"{git_dir_abs}/{folder}")
     texts = {
-        "objects/info/alternates": _lines(sources(roots, git.env)),
+        "objects/info/alternates": _lines(sources(repo, git.env)),
         "packed-refs": _refs(git),
-        "config": _config(roots, git),
-        "info/exclude": _exclude(roots, look.ignored),
-        "info/attributes": _content(f"{roots.common_dir_abs}/info/attributes"),
-        "info/grafts": _content(f"{roots.common_dir_abs}/info/grafts"),
-        "shallow": _content(f"{roots.common_dir_abs}/shallow"),
+        "config": _config(repo, git),
+        "info/exclude": _exclude(repo, look.ignored),
+        "info/attributes": _content(f"{repo.common_dir_abs}/info/attributes"),
+        "info/grafts": _content(f"{repo.common_dir_abs}/info/grafts"),
+        "shallow": _content(f"{repo.common_dir_abs}/shallow"),
     }
     for name, text in texts.items():
         if text:
@@ -75,7 +75,7 @@ def make_repository(root_abs: str, roots: Roots, git: Git, look: Look) -> Roots:
     copy_index(look.index_abs, f"{git_dir_abs}/index")
     # Last: without it, this is no repository.
     _write(f"{git_dir_abs}/HEAD", _head(git, look.commit))
-    return Roots(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=git_dir_abs)
+    return Repo(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=git_dir_abs)
 
 
 def _head(git: Git, commit: str) -> bytes:
@@ -95,14 +95,14 @@ def _refs(git: Git) -> bytes:
     return b"".join(line + b"\n" for line in kept)
 
 
-def _config(roots: Roots, git: Git) -> bytes:
+def _config(repo: Repo, git: Git) -> bytes:
     """Return the settings: the user's by inclusion, so that filters and remotes are the same."""
     form = git.out("rev-parse", "--show-object-format").decode().strip()
     if form == "sha1":
         head = "[core]\n\trepositoryformatversion = 0\n"
     else:
         head = f"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = {form}\n"
-    included = [f"{roots.common_dir_abs}/config", f"{roots.git_dir_abs}/config.worktree"]
+    included = [f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree"]
     paths = "".join(f"\tpath = {_value(path)}\n" for path in included if os.path.exists(path))
     return os.fsencode(f"{head}[include]\n{paths}{_SETTINGS}")
 
@@ -112,10 +112,10 @@ def _value(text: str) -> str:
     return f'"{inner}"'
 
 
-def _exclude(roots: Roots, ignored: tuple[str, ...]) -> bytes:
+def _exclude(repo: Repo, ignored: tuple[str, ...]) -> bytes:
     """Return what is ignored: `.venv/` in the user's rules does not mean a link of that name."""
     lines = [f"/{''.join(_pattern(char) for char in name)}" for name in ignored]
-    return _content(f"{roots.common_dir_abs}/info/exclude") + b"\n" + _lines(lines)
+    return _content(f"{repo.common_dir_abs}/info/exclude") + b"\n" + _lines(lines)
 
 
 def _pattern(char: str) -> str:

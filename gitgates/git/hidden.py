@@ -10,7 +10,7 @@ from gitgates.store.slots import clear_away
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 
@@ -38,13 +38,13 @@ def find_hidden(state_abs: str) -> Hidden:
     return Hidden(tuple(moved), (found.st_ino, found.st_mtime_ns))
 
 
-def show_saved(git: Git, roots: Roots, hidden: Hidden) -> None:
+def show_saved(git: Git, repo: Repo, hidden: Hidden) -> None:
     """Put what is saved in place of what is shown, in the index that `git` works on.
 
     Raises: GitError or OSError; the run that hides may put it back meanwhile.
     """
-    rescue = Rescue(f"{roots.state_abs}/rescue")
-    folder_abs = f"{roots.state_abs}/snapshot.saved"
+    rescue = Rescue(f"{repo.state_abs}/rescue")
+    folder_abs = f"{repo.state_abs}/snapshot.saved"
     paths = b"".join(os.fsencode(entry.path) + b"\0" for entry in hidden.entries)
     git.out("update-index", "--force-remove", "-z", "--stdin", stdin=paths)
     if os.path.lexists(folder_abs):

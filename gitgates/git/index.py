@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 NAME = "gitgates-index"
@@ -28,14 +28,14 @@ class CommittedIndex:
     name of the file (git writes an index anew under its name). Elsewhere they get a copy.
     """
 
-    def __init__(self, roots: Roots, git: Git, *, copies: bool) -> None:
+    def __init__(self, repo: Repo, git: Git, *, copies: bool) -> None:
         self._git = git
-        self._named_abs, is_other = named_index(roots, git.env)
-        self._aside_abs = os.path.join(roots.git_dir_abs, f"{NAME}.{os.getpid()}")
+        self._named_abs, is_other = named_index(repo, git.env)
+        self._aside_abs = os.path.join(repo.git_dir_abs, f"{NAME}.{os.getpid()}")
         self._copies = copies or is_other
         self._known: tuple[int, int, int] | None = None
         # Relative where that is possible: in another repository it then means nothing real.
-        plain = roots.git_dir_abs == os.path.join(roots.root_abs, ".git")
+        plain = repo.git_dir_abs == os.path.join(repo.root_abs, ".git")
         copy_name = f".git/{NAME}.{os.getpid()}" if plain else self._aside_abs
         self.value = copy_name if self._copies else ""  # for gates, as GIT_INDEX_FILE
         self.take()
@@ -93,13 +93,13 @@ def forget_aside(git_dir_abs: str, pid: int) -> None:
     _unlink(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
 
 
-def named_index(roots: Roots, env: Mapping[str, str]) -> tuple[str, bool]:
+def named_index(repo: Repo, env: Mapping[str, str]) -> tuple[str, bool]:
     """Return the index that git commits from, and whether it is another than the worktree's."""
-    own = os.path.join(roots.git_dir_abs, "index")
+    own = os.path.join(repo.git_dir_abs, "index")
     named = env.get("GIT_INDEX_FILE", "")
     if not named:
         return own, False
-    named_abs = os.path.join(roots.root_abs, named)
+    named_abs = os.path.join(repo.root_abs, named)
     return named_abs, os.path.realpath(named_abs) != os.path.realpath(own)
 
 

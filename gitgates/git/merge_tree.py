@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
     Entry: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
@@ -33,18 +33,18 @@ _IDS = (40, 64)  # digits, of SHA-1 and of SHA-256
 class Work(Record):
     """Git, to read with and to store with."""
 
-    roots: Roots
+    repo: Repo
     git: Git  # sees our objects
     storing: Git  # stores among them
 
 
-def begin(roots: Roots, git: Git) -> Work:
+def begin(repo: Repo, git: Git) -> Work:
     """Return what merging needs.
 
     Raises: OSError where our object folder cannot be made.
     """
-    storing = git._replace(env={**storing_env(roots, git.env), **_NOBODY})
-    return Work(roots, git._replace(env=object_env(roots, git.env)), storing)
+    storing = git._replace(env={**storing_env(repo, git.env), **_NOBODY})
+    return Work(repo, git._replace(env=object_env(repo, git.env)), storing)
 
 
 def commit(work: Work, tree: str, *parents: str) -> str:
@@ -166,7 +166,7 @@ def _put(work: Work, tree: str, files: Mapping[bytes, Entry]) -> str:
         b"%s %s\t%s\0" % (mode.replace(b"000000", b"0"), object_id, path)
         for path, (mode, object_id) in files.items()
     ]
-    index_abs = f"{work.roots.state_abs}/merge.index.{os.getpid()}"
+    index_abs = f"{work.repo.state_abs}/merge.index.{os.getpid()}"
     git = work.storing._replace(env={**work.storing.env, "GIT_INDEX_FILE": index_abs})
     try:
         git.out("read-tree", tree)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from gitgates.git.messages import Log, Message
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
 
 INDEX = "messages.sqlite"
 _LAYOUT = 1  # of the tables, and of what `words` returns
@@ -56,7 +56,7 @@ class Found(Record):
     indexed: bool = False
 
 
-def search(roots: Roots, query: Query) -> Found:
+def search(repo: Repo, query: Query) -> Found:
     """Return the messages that have all words of a query, in their topic or their text.
 
     Raises: UsageError where a query has no word; StateError where the log cannot be read.
@@ -67,11 +67,11 @@ def search(roots: Roots, query: Query) -> Found:
             f"`{shown(query.text)}` has no word to search for",
             'Words, "several in a row", or a beginning: pars*',
         )
-    found = _ask_index(roots, query, asked)
+    found = _ask_index(repo, query, asked)
     if found is None:
-        log = read_log(roots)
-        made = _make(roots, log)
-        found = (_ask_index(roots, query, asked) if made else None) or _scan(log, query, asked)
+        log = read_log(repo)
+        made = _make(repo, log)
+        found = (_ask_index(repo, query, asked) if made else None) or _scan(log, query, asked)
     return found
 
 
@@ -89,21 +89,21 @@ def _scan(log: Log, query: Query, asked: tuple[Term, ...]) -> Found:
     return Found(tuple(message for _score, _number, message in best), len(scored), asked)
 
 
-def _ask_index(roots: Roots, query: Query, asked: tuple[Term, ...]) -> Found | None:
+def _ask_index(repo: Repo, query: Query, asked: tuple[Term, ...]) -> Found | None:
     """Return what the index says; None where it is missing, broken, or of another log."""
     try:
         from sqlite3 import Error  # a Python may have been built without it
     except ImportError:
         return None
     try:
-        index = _open(f"{roots.shared_state_abs}/{INDEX}")
+        index = _open(f"{repo.shared_state_abs}/{INDEX}")
         try:
-            if index.execute("SELECT mark FROM made_from").fetchone() != (_mark(roots),):
+            if index.execute("SELECT mark FROM made_from").fetchone() != (_mark(repo),):
                 return None
             total, places = _look_up(index, query, asked)
         finally:
             index.close()
-        return Found(_read(roots, places), total, asked, indexed=True)
+        return Found(_read(repo, places), total, asked, indexed=True)
     except (Error, OSError, ValueError):
         return None
 
@@ -139,13 +139,13 @@ def _look_up(
     return total, best.fetchall()
 
 
-def _read(roots: Roots, places: list[tuple[int, int]]) -> tuple[Message, ...]:
+def _read(repo: Repo, places: list[tuple[int, int]]) -> tuple[Message, ...]:
     """Return the messages in these places of the log.
 
     Raises: ValueError where there is none.
     """
     found: list[Message] = []
-    with open(file_abs(roots), "rb", opener=open_state) as file:
+    with open(file_abs(repo), "rb", opener=open_state) as file:
         for start, length in places:
             file.seek(start)
             message = message_at(file.read(length))
@@ -155,29 +155,29 @@ def _read(roots: Roots, places: list[tuple[int, int]]) -> tuple[Message, ...]:
     return tuple(found)
 
 
-def _mark(roots: Roots) -> str:
+def _mark(repo: Repo) -> str:
     """Return what tells one state of the log from another, and our words from other ones.
 
     Raises: OSError where there is no log.
     """
-    now = os.stat(file_abs(roots))
+    now = os.stat(file_abs(repo))
     its = f"{now.st_size} {now.st_mtime_ns} {now.st_ino}"
     return f"{_LAYOUT} {unicodedata.unidata_version} {its}"
 
 
-def _make(roots: Roots, log: Log) -> bool:
+def _make(repo: Repo, log: Log) -> bool:
     """Make the index of a log; tell whether that was possible."""
     try:
         from sqlite3 import Error
     except ImportError:
         return False
-    index_abs = f"{roots.shared_state_abs}/{INDEX}"
+    index_abs = f"{repo.shared_state_abs}/{INDEX}"
     made_abs = f"{index_abs}.{os.getpid()}.{time.monotonic_ns()}{_UNFINISHED}"
     try:
-        mark = _mark(roots)
+        mark = _mark(repo)
         if f" {log.size} " not in mark:
             return False  # somebody has just posted
-        _clear(roots.shared_state_abs)
+        _clear(repo.shared_state_abs)
         os.close(os.open(made_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             _fill(made_abs, mark, log)

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.store.journal import Fact
 
@@ -70,7 +70,7 @@ class Log(Record):
         return tuple(message for _start, _line, message in self.entries)
 
 
-def post(roots: Roots, git: Git, draft: Draft) -> Message:
+def post(repo: Repo, git: Git, draft: Draft) -> Message:
     """Append a message, with where the repository stands; return it.
 
     What is no Unicode in its texts is replaced by U+FFFD.
@@ -93,7 +93,7 @@ def post(roots: Roots, git: Git, draft: Draft) -> Message:
         branch=sound(branch),
         dirty=dirty,
         data=draft.data,
-        refs=_known(roots, draft.refs),
+        refs=_known(repo, draft.refs),
     )
     given: list[Message] = []
 
@@ -102,7 +102,7 @@ def post(roots: Roots, git: Git, draft: Draft) -> Message:
         given.append(message._replace(id=id_of(number)))
         return json.dumps({"v": VERSION, **as_json(given[-1])}).encode("ascii") + b"\n"
 
-    path_abs = file_abs(roots)
+    path_abs = file_abs(repo)
     try:
         append_lines(path_abs, make)
     except OSError as error:
@@ -113,14 +113,14 @@ def post(roots: Roots, git: Git, draft: Draft) -> Message:
     return given[-1]
 
 
-def find(roots: Roots, message_id: str) -> Message | None:
+def find(repo: Repo, message_id: str) -> Message | None:
     """Return a message by its id; None where there is none.
 
     Letters that are easily mistyped are read as the digits that they look like.
 
     Raises: StateError where the log cannot be read.
     """
-    raw = _raw(roots)
+    raw = _raw(repo)
     for wanted in dict.fromkeys((message_id, as_meant(message_id))):
         # A log of a year is not parsed for one message of it.
         needle = f'"{wanted}"'.encode("utf-8", "replace")
@@ -134,22 +134,22 @@ def find(roots: Roots, message_id: str) -> Message | None:
     return None
 
 
-def read_all(roots: Roots, topic: str = "") -> tuple[Message, ...]:
+def read_all(repo: Repo, topic: str = "") -> tuple[Message, ...]:
     """Return the messages of a topic, the oldest first.
 
     A topic that ends in `/` means all below it, an empty one all that there are.
 
     Raises: StateError where the log cannot be read.
     """
-    return tuple(one for one in read_log(roots).messages if is_in(one.topic, topic))
+    return tuple(one for one in read_log(repo).messages if is_in(one.topic, topic))
 
 
-def read_log(roots: Roots) -> Log:
+def read_log(repo: Repo) -> Log:
     """Return the whole log.
 
     Raises: StateError where it cannot be read.
     """
-    raw = _raw(roots)
+    raw = _raw(repo)
     places: list[tuple[int, bytes]] = []
     start = 0
     for line in raw.split(b"\n"):
@@ -175,9 +175,9 @@ def is_in(topic: str, wish: str) -> bool:
     return topic.startswith(wish) if wish.endswith("/") or not wish else topic == wish
 
 
-def file_abs(roots: Roots) -> str:
+def file_abs(repo: Repo) -> str:
     """Return the path of the log."""
-    return f"{roots.shared_state_abs}/{FILE}"
+    return f"{repo.shared_state_abs}/{FILE}"
 
 
 def as_json(message: Message) -> dict[str, object]:
@@ -197,8 +197,8 @@ def as_json(message: Message) -> dict[str, object]:
     }
 
 
-def _raw(roots: Roots) -> bytes:
-    path_abs = file_abs(roots)
+def _raw(repo: Repo) -> bytes:
+    path_abs = file_abs(repo)
     try:
         return read_lines(path_abs)
     except OSError as error:
@@ -207,10 +207,10 @@ def _raw(roots: Roots) -> bytes:
         ) from error
 
 
-def _known(roots: Roots, refs: tuple[str, ...]) -> tuple[str, ...]:
+def _known(repo: Repo, refs: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     for ref in dict.fromkeys(refs):
-        message = find(roots, ref)
+        message = find(repo, ref)
         if message is None:
             hint = "Ids are what `gitgates journal post` prints and `read` shows."
             raise UsageError(f"no message `{shown(ref)}` to refer to", hint)

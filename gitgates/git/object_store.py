@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
@@ -25,53 +25,53 @@ _OWN = "GIT_OBJECT_DIRECTORY"
 _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
-def object_env(roots: Roots, env: Mapping[str, str]) -> dict[str, str]:
+def object_env(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
     """Return `env` for git commands that only read: they see our objects, too."""
-    ours = _folder(roots)
+    ours = _folder(repo)
     if not os.path.isdir(ours):
         return dict(env)  # git complains about a folder that is not there
     return {**env, _OTHERS: _joined(ours, env)}
 
 
-def storing_env(roots: Roots, env: Mapping[str, str]) -> dict[str, str]:
+def storing_env(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
     """Return `env` for git commands that store: whatever is new goes to our own folder.
 
     Raises: OSError where that cannot be made.
     """
-    ours = _folder(roots)
+    ours = _folder(repo)
     os.makedirs(ours, mode=0o700, exist_ok=True)
-    return {**env, _OWN: ours, _OTHERS: _joined(_users(roots, env), env)}
+    return {**env, _OWN: ours, _OTHERS: _joined(_users(repo, env), env)}
 
 
-def sources(roots: Roots, env: Mapping[str, str]) -> list[str]:
+def sources(repo: Repo, env: Mapping[str, str]) -> list[str]:
     """Return all folders with objects, each as a line of `objects/info/alternates`."""
-    found = [_quoted(_users(roots, env)), _quoted(_folder(roots))]
+    found = [_quoted(_users(repo, env)), _quoted(_folder(repo))]
     return found + [part for part in (env.get(_OTHERS, ""),) if part]
 
 
-def keep(roots: Roots, ids: Iterable[str]) -> list[str]:
+def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
     """Put off the pruning of these objects; return the ids of those that are not ours."""
     missing = []
     for object_id in ids:
         try:
-            os.utime(_file(roots, object_id))
+            os.utime(_file(repo, object_id))
         except OSError:
             missing.append(object_id)
     return missing
 
 
-def has(roots: Roots, object_id: str) -> bool:
+def has(repo: Repo, object_id: str) -> bool:
     """Tell whether an object is in our folder."""
-    return os.path.exists(_file(roots, object_id))
+    return os.path.exists(_file(repo, object_id))
 
 
-def prune(roots: Roots, now_s: float | None = None, *, at_once: bool = False) -> int:
+def prune(repo: Repo, now_s: float | None = None, *, at_once: bool = False) -> int:
     """Remove what was in no snapshot for a month, once a day; return how many objects went.
 
     `at_once`: although it was done today.
     """
     now = time.time() if now_s is None else now_s
-    stamp_abs = f"{_folder(roots)}/pruned"
+    stamp_abs = f"{_folder(repo)}/pruned"
     try:
         if not at_once and now - os.stat(stamp_abs).st_mtime < _LOOK_AGAIN_S:
             return 0
@@ -81,7 +81,7 @@ def prune(roots: Roots, now_s: float | None = None, *, at_once: bool = False) ->
     try:
         with open(stamp_abs, "wb", opener=open_state):
             os.utime(stamp_abs, (now, now))
-        for folder in os.scandir(_folder(roots)):
+        for folder in os.scandir(_folder(repo)):
             if folder.is_dir(follow_symlinks=False):
                 gone += _prune_folder(folder.path, now - KEPT_S)
     except OSError:
@@ -99,18 +99,18 @@ def _prune_folder(folder_abs: str, before_s: float) -> int:
     return gone
 
 
-def _folder(roots: Roots) -> str:
-    return f"{roots.shared_state_abs}/objects"
+def _folder(repo: Repo) -> str:
+    return f"{repo.shared_state_abs}/objects"
 
 
-def _file(roots: Roots, object_id: str) -> str:
-    return f"{_folder(roots)}/{object_id[:2]}/{object_id[2:]}"
+def _file(repo: Repo, object_id: str) -> str:
+    return f"{_folder(repo)}/{object_id[:2]}/{object_id[2:]}"
 
 
-def _users(roots: Roots, env: Mapping[str, str]) -> str:
+def _users(repo: Repo, env: Mapping[str, str]) -> str:
     """Return the repository's own object folder. A relative name is git's, from the root."""
     named = env.get(_OWN, "")
-    return os.path.join(roots.root_abs, named) if named else f"{roots.common_dir_abs}/objects"
+    return os.path.join(repo.root_abs, named) if named else f"{repo.common_dir_abs}/objects"
 
 
 def _joined(folder_abs: str, env: Mapping[str, str]) -> str:

@@ -10,27 +10,27 @@ from gitgates.lifecycle import HOOK_POINTS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.paths import Paths
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import Event
 
 _BRANCH_CHECKOUT = "1"
 
 
-def with_paths(event: Event, git: Git, roots: Roots) -> Event:
+def with_paths(event: Event, git: Git, repo: Repo) -> Event:
     """Return the event with the paths that it is about, if any."""
-    if (paths := _paths_of(event, git, roots)) is None:
+    if (paths := _paths_of(event, git, repo)) is None:
         return event
     return event._replace(paths=paths[0], gone=paths[1])
 
 
-def _paths_of(event: Event, git: Git, roots: Roots) -> Paths | None:
+def _paths_of(event: Event, git: Git, repo: Repo) -> Paths | None:
     match HOOK_POINTS[event.name].scope:
         case "staged":
             merging = event.name == "pre-merge-commit"
-            return facts.staged_paths(git, roots.git_dir_abs, merging=merging)
+            return facts.staged_paths(git, repo.git_dir_abs, merging=merging)
         case "message" if event.message_file_abs:
-            return (os.path.relpath(event.message_file_abs, roots.root_abs),), ()
+            return (os.path.relpath(event.message_file_abs, repo.root_abs),), ()
         case "pushed":
             return facts.pushed_paths(git, event.refs, event.argv[0] if event.argv else "")
         case "head":

@@ -106,9 +106,9 @@ def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
 
 
 def _reading(span: Span) -> Git:
-    env = with_settings(object_env(span.roots, span.git.env), _SETTINGS)
+    env = with_settings(object_env(span.repo, span.git.env), _SETTINGS)
     env.pop("GIT_DIFF_OPTS", None)  # how many lines of context; it is stronger than -U
-    return span.git._replace(cwd_abs=span.roots.root_abs, env=env)
+    return span.git._replace(cwd_abs=span.repo.root_abs, env=env)
 
 
 def _differences(git: Git, trees: tuple[str, str]) -> Iterator[Changed]:

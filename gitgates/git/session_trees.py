@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.git.merge_tree import Work
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import Point
 
@@ -39,7 +39,7 @@ _MOST_CHAINS = 50
 class Span(Record):
     """Two points of one worktree."""
 
-    roots: Roots
+    repo: Repo
     git: Git
     start: Point
     now: Point
@@ -83,18 +83,18 @@ def trees(span: Span) -> tuple[str, str]:
 
 
 def _look_back(span: Span) -> _Past:
-    roots, start = span.roots, span.start
-    logs = [reflog.read(folder) for folder in (roots.git_dir_abs, *span.also)]
+    repo, start = span.repo, span.start
+    logs = [reflog.read(folder) for folder in (repo.git_dir_abs, *span.also)]
     if not logs[0] and start.head != span.now.head:
         logs[0] = reflog.ask(span.git)
     recent = [reflog.since(log, start) for log in logs]
-    objects_abs = f"{roots.common_dir_abs}/objects"
+    objects_abs = f"{repo.common_dir_abs}/objects"
     busy = [tuple(one for one in log if not _is_idle(one.stamp, span)) for log in recent]
     own, in_turn = (
         frozenset[str]().union(*(reflog.made_in(log, objects_abs, start) for log in logs_of))
         for logs_of in (recent, busy)
     )
-    work = threeway.begin(roots, span.git)
+    work = threeway.begin(repo, span.git)
     is_told = bool(logs[0]) and all(map(reflog.are_known, recent))
     return _Past(
         work=work,
@@ -104,7 +104,7 @@ def _look_back(span: Span) -> _Past:
         in_turn=in_turn,
         brought=_brought(span, recent[0]),
         is_told=is_told,
-        tips=(span.now.head, *_merging(roots)),
+        tips=(span.now.head, *_merging(repo)),
     )
 
 
@@ -129,10 +129,10 @@ def _is_idle(stamp: int, span: Span) -> bool:
     return any(int(begin) < stamp < int(end) for begin, end in span.idle)
 
 
-def _merging(roots: Roots) -> tuple[str, ...]:
+def _merging(repo: Repo) -> tuple[str, ...]:
     """Return what is being merged: it is in the working tree before there is a commit."""
     try:
-        with open(f"{roots.git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
+        with open(f"{repo.git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
             return tuple(file.read().split())
     except OSError:
         return ()
@@ -215,13 +215,13 @@ def _committed_since(past: _Past, commits: Collection[str]) -> frozenset[str]:
         for one, stamp, who in told
         if int(stamp) >= int(start.stamp) - 1 and (past.is_told or who == us)
     ]
-    return reflog.made_in(tuple(entries), f"{past.span.roots.common_dir_abs}/objects", start)
+    return reflog.made_in(tuple(entries), f"{past.span.repo.common_dir_abs}/objects", start)
 
 
 def _made_beside(span: Span) -> frozenset[str]:
     """Return the commits made in other worktrees that were there when the session began."""
-    roots = span.roots
-    folders = {os.path.dirname(state_abs) for state_abs in roots.states_abs[1:]}
+    repo = span.repo
+    folders = {os.path.dirname(state_abs) for state_abs in repo.states_abs[1:]}
     logs = [reflog.read(folder) for folder in folders.difference(span.also)]
     older = [log for log in logs if log and log[0].stamp < int(span.start.stamp)]
     return frozenset(entry.new for log in older for entry in reflog.since(log, span.start))

@@ -8,18 +8,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 _LAYOUT = r"^(core\.(autocrlf|eol|symlinks|filemode|attributesfile)|filter\.)"
 
 
-def layout_settings(roots: Roots, git: Git) -> bytes:
+def layout_settings(repo: Repo, git: Git) -> bytes:
     """Return all, besides the tree, that decides how git writes a file. To be compared only."""
     # Exit status 1: nothing is set.
     settings = git.ask("config", "-z", "--get-regexp", _LAYOUT).stdout
     files = (
-        f"{roots.common_dir_abs}/info/attributes",
+        f"{repo.common_dir_abs}/info/attributes",
         personal_file(git, "core.attributesFile", "attributes"),
     )
     return b"\0\0".join((settings, *(_content(path) for path in files)))

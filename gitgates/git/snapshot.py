@@ -24,7 +24,7 @@ from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 # A data set or a core dump that nobody has added yet: to store it would cost more than it tells.
@@ -60,7 +60,7 @@ class Snapshot(Record):
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
-def take(roots: Roots, git: Git) -> Snapshot:
+def take(repo: Repo, git: Git) -> Snapshot:
     """Take a snapshot of the working tree. What another run has hidden counts as if in its place.
 
     In the run that hides, the snapshot is of what its gates see. Read the objects with
@@ -70,22 +70,22 @@ def take(roots: Roots, git: Git) -> Snapshot:
     state folder cannot be written; LockError where another snapshot does not end.
     """
     try:
-        lock_fd = _lock(roots)
+        lock_fd = _lock(repo)
         try:
-            snapshot = _take_locked(roots, git)
-            own_objects.prune(roots)
+            snapshot = _take_locked(repo, git)
+            own_objects.prune(repo)
         finally:
             os.close(lock_fd)
     except OSError as error:
         raise StateError(
-            f"{error.filename or roots.state_abs}: no snapshot can be taken: {error.strerror}"
+            f"{error.filename or repo.state_abs}: no snapshot can be taken: {error.strerror}"
         ) from error
     return snapshot
 
 
-def _lock(roots: Roots) -> int:
-    os.makedirs(roots.state_abs, mode=0o700, exist_ok=True)
-    fd = open_state(f"{roots.state_abs}/snapshot.lock", os.O_RDWR | os.O_CREAT)
+def _lock(repo: Repo) -> int:
+    os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
+    fd = open_state(f"{repo.state_abs}/snapshot.lock", os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + _WAIT_S
     while True:
         try:
@@ -94,7 +94,7 @@ def _lock(roots: Roots) -> int:
             if time.monotonic() > deadline:
                 os.close(fd)
                 raise LockError(
-                    f"another snapshot of {roots.root_abs} did not end in {_WAIT_S:.0f} s",
+                    f"another snapshot of {repo.root_abs} did not end in {_WAIT_S:.0f} s",
                     "Wait for the other gitgates run to end, or end it.",
                 ) from None
             time.sleep(_LOOK_AGAIN_S)
@@ -102,54 +102,54 @@ def _lock(roots: Roots) -> int:
             return fd
 
 
-def _take_locked(roots: Roots, git: Git) -> Snapshot:
+def _take_locked(repo: Repo, git: Git) -> Snapshot:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        hidden = find_hidden(roots.state_abs)
+        hidden = find_hidden(repo.state_abs)
         try:
-            snapshot = _take_from_kept(roots, git, hidden)
+            snapshot = _take_from_kept(repo, git, hidden)
         except (GitError, OSError):
-            if find_hidden(roots.state_abs) == hidden:
+            if find_hidden(repo.state_abs) == hidden:
                 raise
         else:
-            if find_hidden(roots.state_abs) == hidden:
+            if find_hidden(repo.state_abs) == hidden:
                 return snapshot
         time.sleep(_LOOK_AGAIN_S)
     raise SnapshotError(
-        f"{roots.root_abs}: another gitgates run hides and puts back files all the time",
+        f"{repo.root_abs}: another gitgates run hides and puts back files all the time",
         "Wait for it to end.",
     )
 
 
-def _take_from_kept(roots: Roots, git: Git, hidden: Hidden) -> Snapshot:
-    kept = KeptIndex(roots, git)
+def _take_from_kept(repo: Repo, git: Git, hidden: Hidden) -> Snapshot:
+    kept = KeptIndex(repo, git)
     if kept.is_usable():
         try:
-            return _take_with(kept, roots, hidden)
+            return _take_with(kept, repo, hidden)
         except GitError:
             pass  # maybe only what we kept is broken
     kept.seed()
     try:
-        return _take_with(kept, roots, hidden)
+        return _take_with(kept, repo, hidden)
     except GitError as error:
         raise SnapshotError(
-            f"no snapshot of {roots.root_abs}: {error.message}",
+            f"no snapshot of {repo.root_abs}: {error.message}",
             "Make it readable for git, or have git ignore it. Until then nothing is reused.",
         ) from error
 
 
-def _take_with(kept: KeptIndex, roots: Roots, hidden: Hidden) -> Snapshot:
+def _take_with(kept: KeptIndex, repo: Repo, hidden: Hidden) -> Snapshot:
     if hidden.entries:
         kept.begin()  # what it will hold is not what is there
     look = kept.look()
     dirty = _add_tracked(kept, look)
     left_out = _add_untracked(kept, hidden, look)
     if hidden.entries:
-        show_saved(kept.git, roots, hidden)
+        show_saved(kept.git, repo, hidden)
     tree = kept.stored[0]
-    if kept.has_changed or hidden.entries or not (tree and own_objects.has(roots, tree)):
+    if kept.has_changed or hidden.entries or not (tree and own_objects.has(repo, tree)):
         tree = kept.git.out("write-tree").decode().strip()
-    _store_all(kept, roots, (tree, look.head))
+    _store_all(kept, repo, (tree, look.head))
     if hidden.entries:
         kept.forget()  # it holds what is not in the working tree now
     else:
@@ -202,7 +202,7 @@ def _size(kept: KeptIndex, path: str) -> int:
         return 0
 
 
-def _store_all(kept: KeptIndex, roots: Roots, now: tuple[str, str]) -> None:
+def _store_all(kept: KeptIndex, repo: Repo, now: tuple[str, str]) -> None:
     """Have everything that HEAD does not hold in our own folder, where git's gc does not come.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
@@ -210,7 +210,7 @@ def _store_all(kept: KeptIndex, roots: Roots, now: tuple[str, str]) -> None:
     tree, head = now
     if kept.stored[:2] == (tree, head) and time.time() - kept.stored[2] < _STORED_S:
         return
-    missing = own_objects.keep(roots, kept.not_in(head, tree))
+    missing = own_objects.keep(repo, kept.not_in(head, tree))
     if missing:
         ids = "".join(f"{object_id}\n" for object_id in missing).encode()
         pack = kept.git.out("pack-objects", "--stdout", "-q", stdin=ids)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeAlias
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.proc.call import Called
 
@@ -50,10 +50,10 @@ _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
 _IGNORED = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
 
 
-def flagged_paths(roots: Roots) -> list[str]:
+def flagged_paths(repo: Repo) -> list[str]:
     """Return the paths that git was told not to look at when the last snapshot was taken."""
     try:
-        with open(f"{roots.state_abs}/{_FACTS}", "rb", opener=open_state) as file:
+        with open(f"{repo.state_abs}/{_FACTS}", "rb", opener=open_state) as file:
             facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
         return list(facts[3]) if facts[0] == _VERSION else []
     except (OSError, ValueError, EOFError, TypeError, LookupError):
@@ -72,10 +72,10 @@ class Look(Record):
 class KeptIndex:
     """Our index of one working tree. Its `git` works on it and stores in our object folder."""
 
-    def __init__(self, roots: Roots, git: Git) -> None:
-        self._users_abs = f"{roots.git_dir_abs}/index"
-        self._index_abs = f"{roots.state_abs}/snapshot.index"
-        self._facts_abs = f"{roots.state_abs}/{_FACTS}"
+    def __init__(self, repo: Repo, git: Git) -> None:
+        self._users_abs = f"{repo.git_dir_abs}/index"
+        self._index_abs = f"{repo.state_abs}/snapshot.index"
+        self._facts_abs = f"{repo.state_abs}/{_FACTS}"
         self._signature: tuple[int, ...] = ()
         self._listed = b""  # of the user's index: flags, kinds and paths
         self.flagged: list[str] = []  # that git is told not to look at
@@ -84,11 +84,11 @@ class KeptIndex:
         self.stored: tuple[str, str, float] = ("", "", 0.0)  # last tree, HEAD then, and when
         self.has_changed = False  # against what `stored` was made from
         env = {
-            **storing_env(roots, with_settings(git.env, _SETTINGS)),
+            **storing_env(repo, with_settings(git.env, _SETTINGS)),
             "GIT_INDEX_FILE": self._index_abs,
         }
-        env |= {"GIT_DIR": roots.git_dir_abs, "GIT_WORK_TREE": roots.root_abs}
-        self.git = git._replace(cwd_abs=roots.root_abs, env=env)
+        env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
+        self.git = git._replace(cwd_abs=repo.root_abs, env=env)
 
     def is_usable(self) -> bool:
         """Tell whether it is whole, and the user's index lists what it did."""

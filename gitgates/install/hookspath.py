@@ -13,7 +13,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 # Settings of these scopes are the repository's own; all others hold for other ones, too.
@@ -35,19 +35,19 @@ class HooksFolder(Record):
         return bool(self.scope) and self.scope not in _OWN_SCOPES
 
 
-def default_folder(roots: Roots) -> HooksFolder:
+def default_folder(repo: Repo) -> HooksFolder:
     """Return the folder that git looks in where core.hooksPath is not set."""
-    return HooksFolder(path_abs=os.path.join(roots.common_dir_abs, "hooks"))
+    return HooksFolder(path_abs=os.path.join(repo.common_dir_abs, "hooks"))
 
 
-def hooks_folder(git: Git, roots: Roots) -> HooksFolder:
+def hooks_folder(git: Git, repo: Repo) -> HooksFolder:
     """Return the folder that git looks in.
 
     Raises: GitError where git cannot read its configuration.
     """
     found = git.configured("config", "--show-scope", "--show-origin", "-z", *_GET)
     if found.exit_status == 1 and not found.stdout:
-        return default_folder(roots)
+        return default_folder(repo)
     if found.exit_status:
         said = os.fsdecode(found.stderr).strip()
         raise GitError(f"core.hooksPath cannot be read: {said}", "See: git config --list")
@@ -97,7 +97,7 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
         )
 
 
-def remarks(folder: HooksFolder, roots: Roots) -> list[str]:
+def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
     """Return what the person should know of a folder that is not git's usual one."""
     if not folder.scope:
         return []
@@ -106,7 +106,7 @@ def remarks(folder: HooksFolder, roots: Roots) -> list[str]:
         said.append("that setting is this worktree's only: other worktrees have hooks of their own")
     if folder.is_shared:
         said.append("every repository that this setting reaches runs them")
-    inside = os.path.realpath(folder.path_abs).startswith(os.path.realpath(roots.root_abs) + "/")
+    inside = os.path.realpath(folder.path_abs).startswith(os.path.realpath(repo.root_abs) + "/")
     in_git = f"{os.sep}.git{os.sep}" in folder.path_abs + os.sep
     if inside and not in_git:
         said.append("that folder is part of the working tree; the hooks name this machine's paths")

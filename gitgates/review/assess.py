@@ -14,7 +14,7 @@ from gitgates.review.transcript import find_review, may_have_acted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.policies.reviews import Decision, Evidence, Quiet
     from gitgates.types import Point, Review
@@ -25,7 +25,7 @@ _MOST_MARKERS = 3  # the newest: each one costs a comparison
 class Scene(Record):
     """What a change is assessed in."""
 
-    roots: Roots
+    repo: Repo
     git: Git
     review: Review
     base: Point  # what there was when the session began
@@ -42,9 +42,9 @@ class Scene(Record):
         times = tuple((one.began, one.ended) for one in later)
         trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
         if trees:
-            work = begin(self.roots, self.git)
+            work = begin(self.repo, self.git)
             start = start._replace(tree=take_over(work, start.tree, trees))
-        return Span(self.roots, self.git, start, self.now, self.also, times)
+        return Span(self.repo, self.git, start, self.now, self.also, times)
 
 
 class StopRequest(Record):

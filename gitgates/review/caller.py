@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.policies.evidence import Fact
     from gitgates.policies.reviews import Evidence, Seen
 
@@ -101,7 +101,7 @@ class _Candidate(Record):
         return self.rank > MENTIONED and not self.spent
 
 
-def find_caller(roots: Roots, env: Mapping[str, str], call: Call) -> Caller:
+def find_caller(repo: Repo, env: Mapping[str, str], call: Call) -> Caller:
     """Return whom a command speaks for; where nothing tells, the only session of this worktree.
 
     Where that is told by a shell command that was seen, it is noted that we were found in it.
@@ -109,37 +109,37 @@ def find_caller(roots: Roots, env: Mapping[str, str], call: Call) -> Caller:
     Raises: UsageError where nobody, or more than one, could be meant, and where an agent names
     another session; StateError where a journal cannot be read or written.
     """
-    told = find_told(roots, env, call)
+    told = find_told(repo, env, call)
     if told:
         return told
-    here = [name_of(path_abs) for path_abs in sessions(roots.state_abs)]
+    here = [name_of(path_abs) for path_abs in sessions(repo.state_abs)]
     if len(here) != 1:
         what = "more than one session has been here" if here else "no session has been here"
-        raise UsageError(f"{what}: {roots.root_abs}", list_sessions(roots))
-    return _caller(roots, here[0])._replace(agent=call.agent, by_agent=_is_of_agent(env))
+        raise UsageError(f"{what}: {repo.root_abs}", list_sessions(repo))
+    return _caller(repo, here[0])._replace(agent=call.agent, by_agent=_is_of_agent(env))
 
 
-def find_told(roots: Roots, env: Mapping[str, str], call: Call) -> Caller | None:
+def find_told(repo: Repo, env: Mapping[str, str], call: Call) -> Caller | None:
     """Return whom a command speaks for; None where nothing tells.
 
     Raises: as `find_caller`.
     """
-    candidates = _candidates(roots, call, by_agent=_is_of_agent(env))
-    found = _choose(_with_token(roots, candidates, call.token), env, call)
+    candidates = _candidates(repo, call, by_agent=_is_of_agent(env))
+    found = _choose(_with_token(repo, candidates, call.token), env, call)
     if found:
         _note(found, call)
         session, agent = found.whose
-        return _caller(roots, session)._replace(
+        return _caller(repo, session)._replace(
             agent=agent,
             agent_type=found.seen.agent_type,
             seen_id=found.seen.id,
             is_certain=found.is_certain,
             by_agent=True,
         )
-    session = _named(roots, env, call)
+    session = _named(repo, env, call)
     if not session:
         return None
-    return _caller(roots, session)._replace(agent=call.agent, by_agent=_is_of_agent(env))
+    return _caller(repo, session)._replace(agent=call.agent, by_agent=_is_of_agent(env))
 
 
 def _is_of_agent(env: Mapping[str, str]) -> bool:
@@ -147,12 +147,12 @@ def _is_of_agent(env: Mapping[str, str]) -> bool:
     return bool(env.get(_SESSION) or env.get(_AGENT) or env.get(ACTIVE))
 
 
-def _candidates(roots: Roots, call: Call, *, by_agent: bool) -> list[_Candidate]:
+def _candidates(repo: Repo, call: Call, *, by_agent: bool) -> list[_Candidate]:
     """Return the commands that could be ours. One that only mentions us counts for agents."""
     now = time.time()
     args = call.argv[1:]
     found = []
-    for state_abs in roots.states_abs:
+    for state_abs in repo.states_abs:
         for path_abs in sessions(state_abs):
             facts = _recent_facts(path_abs, now)
             for seen in fold(facts).commands:
@@ -190,7 +190,7 @@ def _digest(call: Call) -> str:
     return digest_of("\0".join(without_token(call.argv[1:])))[:16]
 
 
-def _with_token(roots: Roots, candidates: list[_Candidate], token: str) -> list[_Candidate]:
+def _with_token(repo: Repo, candidates: list[_Candidate], token: str) -> list[_Candidate]:
     """Return the commands of the agent that a token was handed to; all, where none is."""
     fresh = [one for one in candidates if not one.spent]
     if not token or len(fresh) == 1:
@@ -199,7 +199,7 @@ def _with_token(roots: Roots, candidates: list[_Candidate], token: str) -> list[
     holders = {
         (session, handed.agent)
         for session in {one.whose[0] for one in fresh}
-        for handed in _caller(roots, session).whole.tokens
+        for handed in _caller(repo, session).whole.tokens
         if handed.digest == digest
     }
     return [one for one in fresh if one.whose in holders] or candidates
@@ -283,19 +283,19 @@ def _note(found: _Candidate, call: Call) -> None:
         raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
 
 
-def _named(roots: Roots, env: Mapping[str, str], call: Call) -> str:
+def _named(repo: Repo, env: Mapping[str, str], call: Call) -> str:
     """Return the session that is named, by an option or by the environment; empty for none."""
     inherited = env.get(_SESSION, "")
     if not call.session:
-        return find_named(roots, inherited) if inherited else ""
-    named = find_named(roots, call.session)
+        return find_named(repo, inherited) if inherited else ""
+    named = find_named(repo, call.session)
     if inherited and not names_session(inherited, named):
         raise _speaks_for_another(inherited, call)
     return named
 
 
-def _caller(roots: Roots, session: str) -> Caller:
-    paths = [f"{state_abs}/{FOLDER}/{session}.jsonl" for state_abs in roots.states_abs]
+def _caller(repo: Repo, session: str) -> Caller:
+    paths = [f"{state_abs}/{FOLDER}/{session}.jsonl" for state_abs in repo.states_abs]
     there = [paths[0], *(path for path in paths[1:] if os.path.exists(path))]
     journals = tuple(map(Journal, there))
     return Caller(session=session, journals=journals, facts=tuple(map(_read, journals)))

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import GateResult
 
@@ -87,7 +87,7 @@ class Opinion(Record):
 class Place(Record):
     """Where opinions are asked for."""
 
-    roots: Roots
+    repo: Repo
     git: Git
     env: Mapping[str, str]
     config: Config
@@ -121,9 +121,9 @@ def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
     return f"{head}{middle}".encode("utf-8", "replace") + shown
 
 
-def is_asking(roots: Roots, env: Mapping[str, str]) -> bool:
+def is_asking(repo: Repo, env: Mapping[str, str]) -> bool:
     """Tell whether opinions are being asked for further up, in any worktree: we are one of them."""
-    folders = (state_abs.rpartition("/")[0] for state_abs in roots.states_abs)
+    folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
     return any(is_running_here(env, git_dir_abs, HOOK) for git_dir_abs in folders)
 
 
@@ -149,11 +149,11 @@ def ask(
     Raises: Interrupted after a signal; StateError where the question cannot be kept for them.
     """
     names = names_of(commands)
-    run_abs = new_run(place.roots.state_abs)
+    run_abs = new_run(place.repo.state_abs)
     plan = _plan(place, (names, commands), question, f"{run_abs}/{INPUT}")
     env = {name: value for name, value in place.env.items() if name not in _SESSIONS_OWN}
     ear = _Ear(dict(zip(names, commands, strict=True)), hear)
-    world = inside(World(place.roots, place.git, env, ear), plan.event)
+    world = inside(World(place.repo, place.git, env, ear), plan.event)
     # They only read, and may take minutes: nobody else is to wait for that.
     world = world._replace(is_nested=True, logs_abs=f"{run_abs}/logs")
     decision = run_plan(plan, place.config._replace(jobs=len(names)), world)
@@ -179,7 +179,7 @@ def _plan(
         for name, command in zip(names, commands, strict=True)
     )
     return Plan(
-        event=Event(host="manual", name=HOOK, root_abs=place.roots.root_abs, stdin=question),
+        event=Event(host="manual", name=HOOK, root_abs=place.repo.root_abs, stdin=question),
         hook=Hook(name=HOOK, gates=names, strategy="collect"),
         listed=names,
         steps=tuple(Step(gate=gate) for gate in gates),

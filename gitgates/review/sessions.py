@@ -13,7 +13,7 @@ from gitgates.store.journal import Journal, file_name, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
 
 _SHOWN = 8
 _PROMPT_SHOWN = 60
@@ -34,21 +34,21 @@ def said_of(agent: str) -> str:
     return f"agent {agent}" if agent else "main thread"
 
 
-def find_named(roots: Roots, said: str) -> str:
+def find_named(repo: Repo, said: str) -> str:
     """Return the session that an id means.
 
     Raises: UsageError where it has no journal in this repository.
     """
-    for state_abs in roots.states_abs:
+    for state_abs in repo.states_abs:
         for path_abs in reversed(sessions(state_abs)):
             if names_session(said, name_of(path_abs)):
                 return name_of(path_abs)
-    raise UsageError(f"session `{plain_line(said)}` has no journal here", list_sessions(roots))
+    raise UsageError(f"session `{plain_line(said)}` has no journal here", list_sessions(repo))
 
 
-def list_sessions(roots: Roots) -> str:
+def list_sessions(repo: Repo) -> str:
     """Return the sessions that may be named, the newest first: a hint for a person."""
-    paths = [path for state_abs in roots.states_abs for path in sessions(state_abs)]
+    paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
     newest = {name_of(path): path for path in sorted(paths, key=_changed)}
     if not newest:
         return "Is the agent's hook installed? gitgates install-hooks --agent claude"

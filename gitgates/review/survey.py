@@ -15,7 +15,7 @@ from gitgates.types import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.review.caller import Caller
     from gitgates.types import Config
@@ -31,20 +31,20 @@ class Survey(Record):
     notes: tuple[str, ...] = ()
 
 
-def survey(place: tuple[Roots, Git], config: Config, caller: Caller) -> Survey:
+def survey(place: tuple[Repo, Git], config: Config, caller: Caller) -> Survey:
     """Return what a session's change is measured between, with a snapshot of what is there now.
 
     Raises: GitError where no snapshot can be taken; StateError where it cannot be stored.
     """
-    roots, git = place
-    snapshot = take(roots, git)
+    repo, git = place
+    snapshot = take(repo, git)
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     began = beginning(git, caller.evidence, {git_dir_of(j.path_abs): f for j, f in others})
     now = Point(tree=snapshot.tree, head=snapshot.head)
     transcript_abs = caller.whole.transcript_abs
-    own = own_since(caller.facts, transcript_abs, roots.root_abs, hears_all=hears_all(config))
+    own = own_since(caller.facts, transcript_abs, repo.root_abs, hears_all=hears_all(config))
     scene = Scene(
-        roots=roots,
+        repo=repo,
         git=git,
         review=config.review,
         base=began.point,

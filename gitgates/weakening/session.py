@@ -45,16 +45,16 @@ def weakened(span: Span, config: Config) -> tuple[Finding, ...]:
 
     Raises: GitError where one of the trees is not there.
     """
-    git = span.git._replace(env=object_env(span.roots, span.git.env))
+    git = span.git._replace(env=object_env(span.repo, span.git.env))
     start, now = trees(span)
     settings = _Settings(git, start, now)
     pairs = _pairs(git, [*_entries(git, start, now)], (settings.before or config).review)
     found = [
         *find(pairs),
         *settings.findings(),
-        *settings.local_findings(span.roots.root_abs),
+        *settings.local_findings(span.repo.root_abs),
         *find_in_agent_settings(pairs, (settings.before or config).review.reviewer),
-        *_hooks_off(span.roots.root_abs, (git, now)),
+        *_hooks_off(span.repo.root_abs, (git, now)),
     ]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line)))
 

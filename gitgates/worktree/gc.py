@@ -18,7 +18,7 @@ from gitgates.worktree.kept import prune_kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import Config
 
@@ -39,22 +39,22 @@ class Gone(Record):
     objects: int = 0
 
 
-def collect(roots: Roots, git: Git, config: Config, now_s: float | None = None) -> Gone:
+def collect(repo: Repo, git: Git, config: Config, now_s: float | None = None) -> Gone:
     """Remove what is old or too many in the state of this worktree, and old objects of all."""
     now = time.time() if now_s is None else now_s
     return Gone(
-        journals=_prune_journals(f"{roots.state_abs}/sessions", now),
-        runs=runs.prune(roots.state_abs, config.keep_runs),
-        checkouts=prune_slots(f"{roots.state_abs}/checkouts"),
-        kept=prune_kept(git, roots.state_abs),
-        objects=own_objects.prune(roots, now, at_once=True),
+        journals=_prune_journals(f"{repo.state_abs}/sessions", now),
+        runs=runs.prune(repo.state_abs, config.keep_runs),
+        checkouts=prune_slots(f"{repo.state_abs}/checkouts"),
+        kept=prune_kept(git, repo.state_abs),
+        objects=own_objects.prune(repo, now, at_once=True),
     )
 
 
-def collect_if_due(roots: Roots, git: Git, config: Config, now_s: float | None = None) -> Gone:
+def collect_if_due(repo: Repo, git: Git, config: Config, now_s: float | None = None) -> Gone:
     """Do the same where nobody has for a day; otherwise look at one file, and that is all."""
     now = time.time() if now_s is None else now_s
-    stamp_abs = f"{roots.state_abs}/collected"
+    stamp_abs = f"{repo.state_abs}/collected"
     try:
         if abs(now - os.stat(stamp_abs).st_mtime) < DAY_S:
             return Gone()
@@ -66,7 +66,7 @@ def collect_if_due(roots: Roots, git: Git, config: Config, now_s: float | None =
             os.utime(stamp_abs, (now, now))
     except OSError:
         return Gone()  # there is no state, or it is not ours to write
-    return collect(roots, git, config, now)
+    return collect(repo, git, config, now)
 
 
 def _prune_journals(sessions_abs: str, now: float) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.git.locks import Held
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
 
 # The inner shell is left by the outer one at once; `exec` keeps it a single small process.
 _WATCH = """
@@ -33,11 +33,11 @@ _START = (
 class Guardian:
     """The shell that watches over one run."""
 
-    def __init__(self, roots: Roots, git_locks: Held, env: Mapping[str, str]) -> None:
+    def __init__(self, repo: Repo, git_locks: Held, env: Mapping[str, str]) -> None:
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         held, git_pid = git_locks
         locks = [word for path_abs, changed_ns in held for word in (path_abs, str(changed_ns))]
-        about = ("rescue", roots.root_abs, roots.git_dir_abs, str(git_pid), *locks)
+        about = ("rescue", repo.root_abs, repo.git_dir_abs, str(git_pid), *locks)
         recovery = (sys.executable, "-I", "-S", "-c", _START, home, *about)
         read_fd, self._fd = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.git.changes import Unstaged
-    from gitgates.git.roots import Roots
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.store.rescue import Journal, Rescue
     from gitgates.worktree.guardian import Guardian
@@ -35,7 +35,7 @@ _FIRST_PATHS = 3  # of many, those that are named
 class Site(Record):
     """The working tree in question."""
 
-    roots: Roots
+    repo: Repo
     git: Git
     env: Mapping[str, str]
     say: Callable[[str], None]
@@ -54,7 +54,7 @@ class Shelter:
         self._site = site
         self.hides = hides
         self._locks = locks
-        self._lock = Lock(site.roots.state_abs)
+        self._lock = Lock(site.repo.state_abs)
         self._step = pause_point(site.env)
         self._journal: Journal | None = None
         self.token = f"{os.getpid()}.{time.time_ns()}"
@@ -65,7 +65,7 @@ class Shelter:
             self._take_lock(alone=False)
         if not self.hides:
             return self
-        git_locks = gitlocks.held_by_git(self._site.roots.git_dir_abs, self._site.env)
+        git_locks = gitlocks.held_by_git(self._site.repo.git_dir_abs, self._site.env)
         unstaged = find_unstaged(self._site.git)
         self.staged = tuple(unstaged.staged)
         if not (git_locks[0] or unstaged):
@@ -115,16 +115,16 @@ class Shelter:
         if unstaged.submodules:
             self.notes.append(f"submodules are left as they are: {', '.join(unstaged.submodules)}")
         self._step("guardian")
-        self._guardian = Guardian(site.roots, git_locks, site.env)
-        self.rescue = Rescue(f"{site.roots.state_abs}/rescue")
+        self._guardian = Guardian(site.repo, git_locks, site.env)
+        self.rescue = Rescue(f"{site.repo.state_abs}/rescue")
         around = Around(git_locks, self._step, self.token)
         try:
-            worktree_lock.hold(site.roots.git_dir_abs)
+            worktree_lock.hold(site.repo.git_dir_abs)
             self._journal, self.shown = hide(site.git, self.rescue, unstaged, around)
         except BaseException:
             if not self.rescue.is_in_use():
                 self.rescue.discard()
-                worktree_lock.let_go(site.roots.git_dir_abs)
+                worktree_lock.let_go(site.repo.git_dir_abs)
             else:
                 self._journal = self.rescue.read()
             raise
@@ -141,12 +141,12 @@ class Shelter:
                 f"a gate removed {rescue.folder_abs}, where unstaged work was: {lost}",
                 "What is in the working tree is what was being committed.",
             )
-        keeper = Keeper(site.git, site.roots.state_abs)
+        keeper = Keeper(site.git, site.repo.state_abs)
         place = Place(rescue, keeper, self._step, self.shown, self.changed_by)
         restored = restore(site.git, journal, place)
-        worktree_lock.let_go(site.roots.git_dir_abs)
+        worktree_lock.let_go(site.repo.git_dir_abs)
         if restored.notes:
-            prune_kept(site.git, site.roots.state_abs)
+            prune_kept(site.git, site.repo.state_abs)
         _refuse_damage(restored, restored.notes)
         return restored
 
@@ -162,7 +162,7 @@ class Shelter:
                 raise _cannot_write(self._site, error) from error
             if not got:
                 raise self._lock.busy_error()
-            if not os.path.isdir(f"{self._site.roots.state_abs}/rescue"):
+            if not os.path.isdir(f"{self._site.repo.state_abs}/rescue"):
                 return
             self._lock.release()
             catch_up(self._site)
@@ -177,7 +177,7 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
     damaged, once: what is left of it is kept; what `restore` raises, and then everything that is
     not in its place is still kept.
     """
-    if not os.path.isdir(f"{site.roots.state_abs}/rescue"):
+    if not os.path.isdir(f"{site.repo.state_abs}/rescue"):
         return None
     from gitgates.git.index import forget_aside
     from gitgates.store.rescue import Rescue
@@ -186,23 +186,23 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
     from gitgates.worktree.kept import Keeper, prune_kept
     from gitgates.worktree.restore import Place, restore
 
-    rescue = Rescue(f"{site.roots.state_abs}/rescue")
-    lock = Lock(site.roots.state_abs)
+    rescue = Rescue(f"{site.repo.state_abs}/rescue")
+    lock = Lock(site.repo.state_abs)
     try:
         if not lock.acquire(Wait(wait_s, site.say), alone=True):
             raise lock.busy_error()
         if not rescue.is_in_use():
             rescue.discard()
-            worktree_lock.let_go(site.roots.git_dir_abs)
+            worktree_lock.let_go(site.repo.git_dir_abs)
             return None
         journal = rescue.read()
         groups.end(rescue.groups(), journal.token, at_once=at_once)
-        keeper = Keeper(site.git, site.roots.state_abs)
+        keeper = Keeper(site.git, site.repo.state_abs)
         place = Place(rescue, keeper, pause_point(site.env), recovering=True)
         restored = restore(site.git, journal, place)
-        worktree_lock.let_go(site.roots.git_dir_abs)
-        forget_aside(site.roots.git_dir_abs, journal.pid)
-        prune_kept(site.git, site.roots.state_abs)
+        worktree_lock.let_go(site.repo.git_dir_abs)
+        forget_aside(site.repo.git_dir_abs, journal.pid)
+        prune_kept(site.git, site.repo.state_abs)
         _refuse_damage(restored, describe(restored))
         return restored
     finally:
@@ -214,7 +214,7 @@ def catch_up(site: Site) -> None:
 
     Raises: what `recover` raises, but for LockError.
     """
-    path_abs = f"{site.roots.state_abs}/recovered"
+    path_abs = f"{site.repo.state_abs}/recovered"
     try:
         with open(path_abs, "rb", opener=open_state) as file:
             lines = os.fsdecode(file.read()).removesuffix("\n").split("\n")
@@ -252,6 +252,6 @@ def _refuse_damage(restored: Restored, notes: tuple[str, ...]) -> None:
 
 def _cannot_write(site: Site, error: OSError) -> StateError:
     return StateError(
-        f"{site.roots.state_abs}: cannot be written: {error.strerror}",
+        f"{site.repo.state_abs}: cannot be written: {error.strerror}",
         "Nothing was checked. Commit with nothing unstaged, or make the folder writable.",
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
 
-class Roots(Record):
+class Repo(Record):
     """Where a repository keeps what."""
 
     root_abs: str  # the top of the working tree
@@ -59,7 +59,7 @@ def current_folder() -> str:
         raise GitError("the current folder is gone", "Go to one that exists.") from error
 
 
-def find_roots(cwd_abs: str, env: Mapping[str, str]) -> Roots:
+def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     """Return the repository that a git command in `cwd_abs` would mean.
 
     Raises: GitError where there is none, or it is bare and has no working tree; OwnershipError
@@ -74,21 +74,21 @@ def find_roots(cwd_abs: str, env: Mapping[str, str]) -> Roots:
     return _ask_git(cwd_abs, env)
 
 
-def _read_upwards(cwd_abs: str) -> Roots | None:
+def _read_upwards(cwd_abs: str) -> Repo | None:
     folder = cwd_abs
     while True:
         dot_git = os.path.join(folder, ".git")
         if os.path.isfile(os.path.join(dot_git, "HEAD")):
-            return _roots(folder, dot_git)
+            return _repo(folder, dot_git)
         if os.path.isfile(dot_git) and (git_dir := _read_line(dot_git, "gitdir: ")):
-            return _roots(folder, os.path.join(folder, git_dir))
+            return _repo(folder, os.path.join(folder, git_dir))
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
 
 
-def _is_own(roots: Roots, env: Mapping[str, str]) -> bool:
+def _is_own(repo: Repo, env: Mapping[str, str]) -> bool:
     """Tell whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
 
     Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
@@ -98,7 +98,7 @@ def _is_own(roots: Roots, env: Mapping[str, str]) -> bool:
     user, sudo = os.geteuid(), env.get("SUDO_UID", "")
     ours = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
     try:
-        for path_abs in (roots.root_abs, f"{roots.root_abs}/.git", roots.git_dir_abs):
+        for path_abs in (repo.root_abs, f"{repo.root_abs}/.git", repo.git_dir_abs):
             if os.lstat(path_abs).st_uid not in ours:
                 return False
     except OSError:
@@ -119,7 +119,7 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
     return not asked.exit_status
 
 
-def _read_linked(cwd_abs: str, git_dir: str) -> Roots | None:
+def _read_linked(cwd_abs: str, git_dir: str) -> Repo | None:
     """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd.
 
     A hook may have gone into a folder since: only git takes that for the root then.
@@ -133,13 +133,13 @@ def _read_linked(cwd_abs: str, git_dir: str) -> Roots | None:
     return None
 
 
-def _roots(root_abs: str, git_dir: str) -> Roots | None:
+def _repo(root_abs: str, git_dir: str) -> Repo | None:
     git_dir_abs = os.path.normpath(git_dir)
     common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
     common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
     if _says_otherwise(os.path.join(common_abs, "config")):
         return None
-    return Roots(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=common_abs)
+    return Repo(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=common_abs)
 
 
 def _says_otherwise(config_abs: str) -> bool:
@@ -165,7 +165,7 @@ def _read_line(path_abs: str, prefix: str) -> str:
     return line[len(prefix) :] if line.startswith(prefix) else ""
 
 
-def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Roots:
+def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     git = Git(cwd_abs=cwd_abs, env=env)
     bare = git.ask("rev-parse", "--is-bare-repository")
     if bare.exit_status:
@@ -186,7 +186,7 @@ def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Roots:
     common = git.lines("rev-parse", "--git-common-dir")[0]
     root_abs = os.fsdecode(top.stdout).rstrip("\n")
     by_folder = _read_upwards(root_abs)
-    return Roots(
+    return Repo(
         root_abs=root_abs,
         git_dir_abs=git_dir,
         common_dir_abs=os.path.normpath(os.path.join(cwd_abs, common)),
