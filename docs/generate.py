@@ -11,7 +11,7 @@ import click
 from gitgates import environ, errors
 from gitgates.cli import VERBS
 from gitgates.cli import main as gitgates
-from gitgates.config import schema
+from gitgates.config import keys
 from gitgates.config.load import FILES
 from gitgates.hosts.capabilities import CLAUDE
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
@@ -66,39 +66,44 @@ def _configuration() -> str:
     pyproject, own, local = FILES
     return _page(
         "Configuration",
-        "`gitgates/config/schema.py`",
+        "`gitgates/config/keys.py`",
         f"The settings stand in `[tool.gitgates]` of `{pyproject}`, or in `{own}` with the same "
         f"keys and no prefix; both at once is an error. `{local}` beside it, which git should "
         "ignore, is laid over them key by key. `gitgates check` tells whether they are right, and "
         "`gitgates schema` prints the same as a JSON Schema.",
         "Names of gates are free, but for the words "
-        + ", ".join(f"`{name}`" for name in schema.RESERVED_GATE_NAMES)
+        + ", ".join(f"`{name}`" for name in keys.RESERVED_GATE_NAMES)
         + ", and for commas. A text with `s`, `m` and `h` is a time (`1h30m`); one with `KiB`, "
         "`MiB`, `kB` or `MB` is a size.",
         "## `[tool.gitgates]`",
-        _keys(schema.TOP_KEYS),
+        _keys(keys.TOP_KEYS),
         "## `[tool.gitgates.gates.NAME]`",
         "A gate: one command, its limits, and where its end leads.",
-        _keys(schema.GATE_KEYS),
+        _keys(keys.GATE_KEYS),
         "## `[tool.gitgates.hooks.HOOK]`",
         "What runs when a hook fires. [Which hooks there are](hooks.md).",
-        _keys(schema.HOOK_KEYS),
+        _keys(keys.HOOK_KEYS),
         "## `[tool.gitgates.review]`",
         "What the built-in gate `review` asks for, where `Stop` or `SubagentStop` lists it. "
         "Patterns are those of `files` of a gate.",
-        _keys(schema.REVIEW_KEYS),
+        _keys(keys.REVIEW_KEYS),
     )
 
 
-def _keys(keys: tuple[schema.Key, ...]) -> str:
+def _keys(rows_of: tuple[keys.Key, ...]) -> str:
     rows = (
-        (f"`{key.name}`", _type(key.json), f"`{key.default}`" if key.default else "", _meaning(key))
-        for key in keys
+        (
+            f"`{key.name}`",
+            _type(key.type.json),
+            f"`{key.default}`" if key.default else "",
+            _meaning(key),
+        )
+        for key in rows_of
     )
     return _table(("key", "value", "default", "meaning"), rows)
 
 
-def _meaning(key: schema.Key) -> str:
+def _meaning(key: keys.Key) -> str:
     if not key.only_in:
         return key.meaning
     return f"{key.meaning} Only for {', '.join(key.only_in)}."

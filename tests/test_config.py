@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 
 import pytest
 from config_support import fatal, read
 
-from gitgates.config.schema import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Gate, Hook
 
@@ -403,3 +404,20 @@ def test_foreign_keys_are_translated_in_hooks_too() -> None:
 @pytest.mark.parametrize("hook", HOOK_POINTS)
 def test_every_hook_is_known(hook: str) -> None:
     assert fatal(f"[hooks.{hook}]\ngates = []") == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "record"),
+    [(TOP_KEYS, Config()), (GATE_KEYS, Gate(name="g")), (HOOK_KEYS, Hook(name="h"))],
+)
+def test_records_have_the_defaults_of_the_table(
+    keys: tuple[Key, ...], record: Config | Gate | Hook
+) -> None:
+    written = {key.field: key for key in keys if key.default}
+    defaults = {
+        field: key.type.parse(tomllib.loads(f"value = {key.default}")["value"])
+        for field, key in written.items()
+    }
+    assert {field: getattr(record, field) for field in written} == defaults
+    for key in keys:  # without a default in words: nothing
+        assert key.default or not getattr(record, key.field)

@@ -18,7 +18,7 @@ import yaml
 
 from gitgates import environ, errors
 from gitgates.cli import VERBS
-from gitgates.config import schema
+from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report import artifact_fields as fields
@@ -90,10 +90,10 @@ def test_generated_pages_are_fresh() -> None:
             [
                 f"`{k.name}`"
                 for k in (
-                    *schema.TOP_KEYS,
-                    *schema.GATE_KEYS,
-                    *schema.HOOK_KEYS,
-                    *schema.REVIEW_KEYS,
+                    *keys.TOP_KEYS,
+                    *keys.GATE_KEYS,
+                    *keys.HOOK_KEYS,
+                    *keys.REVIEW_KEYS,
                 )
             ],
         ),

@@ -19,14 +19,14 @@ from validate_pyproject.errors import ValidationError
 
 from gitgates.config.document import Document
 from gitgates.config.jsonschema import get_schema
-from gitgates.config.parse import parse
-from gitgates.config.schema import (
+from gitgates.config.keys import (
     GATE_KEYS,
     HOOK_KEYS,
     RESERVED_GATE_NAMES,
     REVIEW_KEYS,
     TOP_KEYS,
 )
+from gitgates.config.parse import parse
 from gitgates.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes

@@ -6,7 +6,7 @@ only the whole configuration can show (undefined gates, chains in circles) is le
 
 from __future__ import annotations
 
-from gitgates.config.schema import (
+from gitgates.config.keys import (
     GATE_KEYS,
     RESERVED_GATE_NAMES,
     REVIEW_KEYS,
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from gitgates.config.schema import Key
+    from gitgates.config.keys import Key
 
     Schema: TypeAlias = dict[str, Any]
 
@@ -88,7 +88,7 @@ def _properties(keys: tuple[Key, ...]) -> Schema:
 def _property(key: Key) -> Schema:
     import tomllib  # only this needs it
 
-    schema = {**key.json, "description": key.meaning}
+    schema = {**key.type.json, "description": key.meaning}
     if key.default:
         schema["default"] = tomllib.loads(f"value = {key.default}")["value"]
     return schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.config.document import Settings
-from gitgates.config.schema import GATE_KEYS, REVIEW_KEYS
+from gitgates.config.keys import GATE_KEYS, REVIEW_KEYS
 from gitgates.lifecycle import STANDS_IN_FOR
 from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem, Review
 

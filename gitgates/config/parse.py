@@ -11,7 +11,7 @@ import hashlib
 from gitgates.clean import visible_line
 from gitgates.config import overrides, references
 from gitgates.config.document import Document, Place, Settings
-from gitgates.config.schema import (
+from gitgates.config.keys import (
     GATE_KEYS,
     HOOK_KEYS,
     RESERVED_GATE_NAMES,
@@ -114,7 +114,7 @@ def _read_keys(
             continue
         value = table[key.name]
         try:
-            found[key.field] = key.parse(value)
+            found[key.field] = key.type.parse(value)
         except BadValue as bad:
             where = place.where(key.name)
             if bad.entry is not None and isinstance(value, list):

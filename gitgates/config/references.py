@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitgates.clean import visible_line
 from gitgates.config.document import Document, Settings
+from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.overrides import reachable
-from gitgates.config.schema import POLICY_NAMES
 from gitgates.config.values import did_you_mean
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
-from gitgates.config.schema import RESERVED_GATE_NAMES
+from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.discover.task import Task
 from gitgates.discover.words import (
     IMPLIES,

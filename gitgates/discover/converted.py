@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.clean import plain_line
-from gitgates.config.schema import RESERVED_GATE_NAMES
+from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.record import Record
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.config.schema import HOOK_KEYS
+from gitgates.config.keys import HOOK_KEYS
 from gitgates.discover.converted import Converted, rename
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import ACTIONS

@@ -6,7 +6,7 @@ more, a review that is asked for sooner are no findings.
 
 from __future__ import annotations
 
-from gitgates.record import Record
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
 from gitgates.weakening.finding import GATE, Finding
 
@@ -17,71 +17,6 @@ if TYPE_CHECKING:
 
 # How much of a limit must be left, so that less is no finding: a test suite may well be faster.
 _SHARPLY = 0.5
-_MODES = ("off", "remind", "require")
-
-
-class _Key(Record):
-    """One setting, and which way it is weaker."""
-
-    field: str
-    way: str  # more, less: entries or numbers; any: each change; off, on: a flag
-    name: str = ""  # in the file; empty: as the field
-
-    @property
-    def shown(self) -> str:
-        return self.name or self.field
-
-
-_GATE_KEYS = (
-    _Key("command", "any"),
-    _Key("pre_commit", "any", "pre-commit"),
-    _Key("runner", "any"),
-    _Key("working_dir", "any"),
-    _Key("env", "any"),
-    _Key("on_fail", "action"),
-    _Key("on_pass", "action"),
-    _Key("files", "fewer"),
-    _Key("exclude", "more"),
-    _Key("pass_files", "any"),
-    _Key("timeout_s", "sharply", "timeout"),
-    _Key("required", "off"),
-    _Key("observe", "on"),
-    _Key("baseline", "on"),
-)
-_HOOK_KEYS = (
-    _Key("gates", "fewer"),
-    _Key("strategy", "sequence"),
-    _Key("enabled_tools", "fewer"),
-    _Key("enabled_agents", "fewer"),
-    _Key("max_retries", "less"),
-    _Key("on_exhausted", "exhausted"),
-    _Key("timeout_s", "sharply", "timeout"),
-    _Key("unstaged", "any"),
-)
-_REVIEW_KEYS = (
-    _Key("mode", "mode"),
-    _Key("required", "off"),
-    _Key("prefix", "any"),
-    _Key("min_lines", "greater"),
-    _Key("min_files", "greater"),
-    _Key("weights", "each"),
-    _Key("tests", "more"),
-    _Key("documentation", "more"),
-    _Key("generated", "more"),
-    _Key("critical", "fewer"),
-    _Key("ignore", "more"),
-    _Key("skills", "more"),
-    _Key("agents", "more"),
-    _Key("reviewer", "any"),
-    _Key("reviewer_model", "any"),
-    _Key("reviewer_commands", "more"),
-    _Key("second_opinions", "fewer"),
-    _Key("opinion_timeout_s", "sharply", "opinion_timeout"),
-)
-_TOP_KEYS = (
-    _Key("breaker", "each"),
-    _Key("artifacts_dir", "any"),
-)
 
 
 def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Finding, ...]:
@@ -91,10 +26,10 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
     if after is None:
         return (Finding(path, GATE, "all settings of gitgates are gone"),)
     texts = [
-        *_compare(_TOP_KEYS, (before, after), ""),
+        *_compare(TOP_KEYS, (before, after), ""),
         *_compare_gates(before, after),
         *_compare_hooks(before, after),
-        *_compare(_REVIEW_KEYS, (before.review, after.review), "review."),
+        *_compare(REVIEW_KEYS, (before.review, after.review), "review."),
     ]
     return tuple(Finding(path, GATE, text) for text in texts)
 
@@ -103,7 +38,7 @@ def _compare_gates(before: Config, after: Config) -> Iterable[str]:
     now = {gate.name: gate for gate in after.gates}
     for gate in before.gates:
         if gate.name in now:
-            yield from _compare(_GATE_KEYS, (gate, now[gate.name]), f"gates.{gate.name}.")
+            yield from _compare(GATE_KEYS, (gate, now[gate.name]), f"gates.{gate.name}.")
         else:
             yield f"gates.{gate.name}: removed"
 
@@ -116,29 +51,31 @@ def _compare_hooks(before: Config, after: Config) -> Iterable[str]:
         if hook.name not in now:
             yield f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}"
         else:
-            yield from _compare(_HOOK_KEYS, (hook, now[hook.name]), f"hooks.{hook.name}.")
+            yield from _compare(HOOK_KEYS, (hook, now[hook.name]), f"hooks.{hook.name}.")
 
 
 def _compare(
-    keys: tuple[_Key, ...],
+    keys: tuple[Key, ...],
     sides: tuple[Config | Gate | Hook | Review, Config | Gate | Hook | Review],
     place: str,
 ) -> Iterable[str]:
     for key in keys:
         old, new = (getattr(side, key.field) for side in sides)
-        if old == new:
+        if old == new or not key.weaker:
             continue
-        if key.way in ("more", "fewer"):
-            text = _entries(key.way, old, new)
+        if key.weaker in ("more", "fewer"):
+            text = _entries(key.weaker, old, new)
         else:
-            text = f"{_shown(old)} → {_shown(new)}" if _is_weaker(key.way, old, new) else ""
+            text = f"{_shown(old)} → {_shown(new)}" if _is_weaker(key.weaker, old, new) else ""
         if text:
-            yield f"{place}{key.shown}: {text}"
+            yield f"{place}{key.name}: {text}"
 
 
-def _is_weaker(way: str, old: Any, new: Any) -> bool:  # noqa: ANN401 - a value of any setting
-    """Tell whether a change of a value weakens."""
-    return way == "any" or _WEAKER[way](old, new)
+def _is_weaker(way: str | tuple[str, ...], old: Any, new: Any) -> bool:  # noqa: ANN401 - a value of any setting
+    """Tell whether a change of a value weakens, by the column `weaker` of the table of keys."""
+    if isinstance(way, str):
+        return _WEAKER[way](old, new)
+    return new in way and (old not in way or way.index(new) < way.index(old))
 
 
 def _strength(action: str) -> int:
@@ -147,14 +84,11 @@ def _strength(action: str) -> int:
 
 # way → whether the second value is weaker than the first
 _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
+    "any": lambda _old, _new: True,
     "off": lambda _old, new: not new,
     "on": lambda _old, new: bool(new),
     # What a chain of gates comes to, only reading it tells.
     "action": lambda old, new: new not in ACTIONS or _strength(new) < _strength(old),
-    "mode": lambda old, new: _MODES.index(new) < _MODES.index(old),
-    # What stands behind a gate that blocks is not run.
-    "sequence": lambda _old, new: new == "sequence",
-    "exhausted": lambda _old, new: new == "allow",
     "less": lambda old, new: new < old,
     "greater": lambda old, new: new > old,
     "sharply": lambda old, new: 0 < new < _SHARPLY * old or (not old and new > 0),
@@ -162,7 +96,9 @@ _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _entries(way: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
+def _entries(
+    way: str | tuple[str, ...], old: tuple[str, ...] | None, new: tuple[str, ...] | None
+) -> str:
     """Return which entries too many, or too few, a list has now. None: all."""
     if way == "fewer" and old is None:
         return f"all → {_shown(new)}"
