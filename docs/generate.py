@@ -13,7 +13,7 @@ from gitgates.cli import VERBS
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
-from gitgates.hosts.capabilities import CLAUDE
+from gitgates.hosts.claude import EVENTS
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.report import artifact_fields
 
@@ -158,13 +158,13 @@ def _hooks() -> str:
         "[How they are handled](../explanation/agent-hooks.md).",
         _table(
             ("hook", "its paths", "can block", "can stop the agent", "can tell the agent"),
-            (_agent_row(p.name) for p in HOOK_POINTS.values() if p.host == "claude"),
+            (_agent_row(p.name) for p in HOOK_POINTS.values() if p.host == "agent"),
         ),
     )
 
 
 def _agent_row(event: str) -> tuple[str, ...]:
-    has = CLAUDE[event]
+    _kind, has = EVENTS[event]
     paths = {
         "PreToolUse": "the file that the tool names",
         "PostToolUse": "the file that the tool names",

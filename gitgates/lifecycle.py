@@ -1,6 +1,6 @@
 """Every hook of every host: which host fires it, what it is given, what it is about.
 
-Source: githooks(5) of git 2.39 to 2.54, the agent's hook reference. Data only.
+Source: githooks(5) of git 2.39 to 2.54; for an agent's events, `hosts/`. Data only.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from gitgates.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
+
+    from gitgates.types import EventKind
 
     # Where the paths of an event come from: the index being committed, the message file, the
     # pushed ranges, the two commits named in the arguments, HEAD's own change, what a merge
@@ -23,12 +25,13 @@ class HookPoint(Record):
     """One lifecycle point of a host."""
 
     name: str
-    host: str  # git, claude, any
+    host: str  # git, agent, any
     scope: Scope = "none"
     reads_stdin: bool = False  # only then is standard input read: elsewhere it may be a terminal
     client: bool = True  # git: runs where people work, so that install-hooks can install it
     framework: bool = False  # a stage of the pre-commit framework too
     can_block: bool = True  # False: it is fired when all is done, and nothing can be held up
+    kind: EventKind = ""  # of an agent's event
 
 
 GIT_HOOKS: tuple[HookPoint, ...] = (
@@ -63,25 +66,27 @@ GIT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("push-to-checkout", "git", client=False),
 )
 
-_CLAUDE_EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "UserPromptExpansion",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "StopFailure",
-    "PreCompact",
-    "PostCompact",
-    "SessionEnd",
+# The words of the configuration for the events of a coding agent, whichever it is.
+AGENT_HOOKS: tuple[HookPoint, ...] = (
+    HookPoint("SessionStart", "agent", kind="session-start"),
+    HookPoint("UserPromptSubmit", "agent", kind="prompt"),
+    HookPoint("UserPromptExpansion", "agent", kind="prompt-expansion"),
+    HookPoint("PreToolUse", "agent", kind="before-tool"),
+    HookPoint("PostToolUse", "agent", kind="after-tool"),
+    HookPoint("PostToolUseFailure", "agent", kind="tool-failed"),
+    HookPoint("SubagentStart", "agent", kind="subagent-start"),
+    HookPoint("SubagentStop", "agent", kind="subagent-end"),
+    HookPoint("Stop", "agent", kind="turn-end"),
+    HookPoint("StopFailure", "agent", kind="turn-failed"),
+    HookPoint("PreCompact", "agent", kind="before-compact"),
+    HookPoint("PostCompact", "agent", kind="after-compact"),
+    HookPoint("SessionEnd", "agent", kind="session-end"),
 )
+HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS}
 
 HOOK_POINTS: dict[str, HookPoint] = {
     **{point.name: point for point in GIT_HOOKS},
-    **{name: HookPoint(name, "claude") for name in _CLAUDE_EVENTS},
+    **{point.name: point for point in AGENT_HOOKS},
     "headless": HookPoint("headless", "any", "caller"),
     "manual": HookPoint("manual", "any", "caller", framework=True),
 }

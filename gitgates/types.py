@@ -19,6 +19,28 @@ if TYPE_CHECKING:
     Strategy: TypeAlias = Literal["sequence", "collect"]
     # CONTINUE, BLOCK, STOP, or the name of a gate (which can be none of these words).
     Action: TypeAlias = str
+    # What an agent's event is, whatever its host calls it.
+    EventKind: TypeAlias = Literal[
+        "session-start",
+        "prompt",
+        "prompt-expansion",
+        "before-tool",
+        "after-tool",
+        "tool-failed",
+        "subagent-start",
+        "subagent-end",
+        "turn-end",
+        "turn-failed",
+        "before-compact",
+        "after-compact",
+        "session-end",
+        "",  # no event that gates can be run at
+    ]
+    # What a tool may do. An agent, and a skill, do it with other tools; "harmless" ones touch no
+    # file; "report" hands over findings; "other" is one that nothing is known of; "": no tool.
+    ToolKind: TypeAlias = Literal[
+        "writes", "reads", "shell", "agent", "skill", "report", "harmless", "other", ""
+    ]
     # ALLOW < WARN < BLOCK < STOP: max() is the precedence.
     Verdict: TypeAlias = Literal[0, 1, 2, 3]
 
@@ -31,6 +53,10 @@ ACTIONS = ("CONTINUE", "BLOCK", "STOP")
 PRIORITIES = ("critical", "high", "normal", "low")
 # Gates that hooks list like any other, and that no command stands behind.
 POLICY_GATES = ("review",)
+# Tools of these kinds change no file by themselves.
+UNCHANGING: tuple[ToolKind, ...] = ("reads", "skill", "report", "harmless")
+# Ends of an agent's work.
+ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
 
 
 class RefUpdate(Record):
@@ -49,24 +75,39 @@ class Task(Record):
     status: str
 
 
+class Channels(Record):
+    """What an agent's event can be answered with. A word to the person is possible with each."""
+
+    deny: bool = False  # refuse a tool call, before it is made
+    block: bool = False  # refuse, or keep the agent at work, and give a reason
+    stop: bool = False  # end the agent's turn
+    context: bool = False  # tell the agent something without refusing anything
+    reason_to_person: bool = False  # the reason of a block reaches the person alone
+
+
 class Payload(Record):
     """What an agent says of one of its events, decoded. Whatever it does not say is empty."""
 
-    event: str
+    host: str = ""  # as `gitgates agent-hook` names it
+    event: str = ""  # the hook of the configuration; the host's word where it is none of them
+    kind: EventKind = ""
+    can: Channels = Channels()
     session: str = ""
     prompt_id: str = ""
     cwd_abs: str = ""
     agent_id: str = ""  # only inside of a sub-agent
     agent_type: str = ""
     mode: str = ""  # default, plan, acceptEdits, …
-    tool: str = ""
+    tool: str = ""  # in the host's word, which patterns of the configuration are about
+    tool_kind: ToolKind = ""
     tool_use_id: str = ""
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
     command: str = ""  # of a shell tool
     failed: bool = False  # the tool says so itself
     skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""
-    source: str = ""  # SessionStart: startup, resume, …; UserPromptSubmit: who wrote the prompt
+    source: str = ""  # session-start: startup, resume, …; prompt: who wrote it
+    automatic: bool = False  # a prompt that the host or the agent wrote, not the person
     scheduled: tuple[str, ...] = ()  # prompts that the host is to submit later, by itself
     last_message: str = ""  # what the agent said last
     transcript_abs: str = ""

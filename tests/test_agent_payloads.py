@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitgates.agent.handle import respond
-from gitgates.hosts.capabilities import CLAUDE
+from gitgates.hosts.claude import EVENTS
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -36,7 +36,7 @@ def repo(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 def gates_that(repo: Repo, action: str) -> None:
     gate = f'[gates.check]\ncommand = "echo no; exit 1"\non_fail = "{action}"\n'
-    hooks = "".join(WORD.format(event) for event in CLAUDE)
+    hooks = "".join(WORD.format(event) for event in EVENTS)
     repo.config(f"breaker = {{ prompt = 1000000, session = 1000000 }}\n{gate}{hooks}")
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitgates.hosts.capabilities import CLAUDE, express, reaches_agent
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN
+from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.hosts.claude import EVENTS
+from gitgates.lifecycle import AGENT_HOOKS
+from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Channels, Payload
 
 if TYPE_CHECKING:
     from gitgates.types import Verdict
@@ -34,14 +35,22 @@ TABLE = {
 
 
 def test_every_event_of_the_agent_is_known() -> None:
-    assert set(CLAUDE) == {name for name, point in HOOK_POINTS.items() if point.host == "claude"}
+    assert {name: kind for name, (kind, _can) in EVENTS.items()} == {
+        point.name: point.kind for point in AGENT_HOOKS
+    }
+
+
+def payload_of(event: str) -> Payload:
+    kind, can = EVENTS.get(event, ("", Channels()))
+    return Payload(event=event, kind=kind, can=can)
 
 
 @pytest.mark.parametrize("event", TABLE)
 def test_the_table(event: str) -> None:
     expressed, reaching = TABLE[event]
-    assert " ".join(VERDICTS[express(event, verdict)[0]] for verdict in ALL) == expressed
-    assert " ".join(VERDICTS[v] for v in ALL if reaches_agent(event, v)) == reaching
+    payload = payload_of(event)
+    assert " ".join(VERDICTS[express(payload, verdict)[0]] for verdict in ALL) == expressed
+    assert " ".join(VERDICTS[v] for v in ALL if reaches_agent(payload.can, v)) == reaching
 
 
 @pytest.mark.parametrize(
@@ -58,4 +67,4 @@ def test_the_table(event: str) -> None:
     ],
 )
 def test_why_it_is_another_verdict(event: str, verdict: Verdict, why: str) -> None:
-    assert express(event, verdict)[1] == why
+    assert express(payload_of(event), verdict)[1] == why

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from json_support import JSON, TEXTS
 
-from gitgates.hosts.capabilities import CLAUDE
-from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
-from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer, Payload, Task
+from gitgates.hosts import BadPayload
+from gitgates.hosts import claude as host
+from gitgates.hosts.claude import EVENTS
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer, Channels, Payload, Task
 
 if TYPE_CHECKING:
     from gitgates.types import Verdict
@@ -37,9 +38,24 @@ STOP_PAYLOAD = {
 VERDICTS: tuple[Verdict, ...] = (ALLOW, WARN, BLOCK, STOP)
 
 
+def decode(data: bytes) -> Payload:
+    return host.decode(data, {})
+
+
+def encode(event: str, answer: Answer) -> bytes:
+    kind, can = EVENTS.get(event, ("", Channels()))
+    return host.encode(Payload(event=event, kind=kind, can=can), answer)
+
+
+def payload_of(event: str = "", **fields: Any) -> Payload:
+    """Return the payload of an event of which these things are said."""
+    kind, can = EVENTS.get(event, ("", Channels()))
+    return Payload(host="claude", event=event, kind=kind, can=can, **fields)
+
+
 def test_everything_that_a_stop_says() -> None:
-    assert decode(json.dumps(STOP_PAYLOAD).encode()) == Payload(
-        event="Stop",
+    assert decode(json.dumps(STOP_PAYLOAD).encode()) == payload_of(
+        "Stop",
         session="s1",
         prompt_id="p1",
         cwd_abs="/repo",
@@ -60,11 +76,12 @@ def test_everything_that_a_tool_call_says() -> None:
         "tool_use_id": "toolu_1",
         "tool_input": {"file_path": "/r/a", "notebook_path": "/r/b", "command": "ls"},
     }
-    assert decode(json.dumps(data).encode()) == Payload(
-        event="PreToolUse",
+    assert decode(json.dumps(data).encode()) == payload_of(
+        "PreToolUse",
         agent_id="a1",
         agent_type="reviewer",
         tool="Write",
+        tool_kind="writes",
         tool_use_id="toolu_1",
         paths=("/r/a", "/r/b"),
         command="ls",
@@ -98,22 +115,22 @@ def test_what_is_no_object_is_refused(data: bytes, said: str) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"{}", Payload(event="")),
-        (b'\xef\xbb\xbf{"hook_event_name": "Stop"}', Payload(event="Stop")),
-        (b'{"session_id": "a\xffb"}', Payload(event="", session="a?b")),
-        (rb'{"session_id": "a\ud800b"}', Payload(event="", session="a?b")),
-        (rb'{"session_id": "\ud83d\ude00"}', Payload(event="", session="\U0001f600")),
-        (rb'{"cwd": "/a\u0000b", "transcript_path": "\u0000"}', Payload(event="")),
-        (rb'{"tool_input": {"file_path": "a\u0000b"}}', Payload(event="")),
-        (rb'{"tool_input": {"file_path": ["a"], "command": 3}}', Payload(event="")),
-        (rb'{"tool_input": {"file_path": "a\udcff"}}', Payload(event="", paths=("a\udcff",))),
-        (b'{"tool_input": "rm"}', Payload(event="")),
-        (b'{"tool_input": null, "tool_name": null}', Payload(event="")),
-        (b'{"stop_hook_active": "true"}', Payload(event="")),
-        (b'{"stop_hook_active": 1}', Payload(event="")),
-        (b'{"background_tasks": {"type": "subagent"}}', Payload(event="")),
-        (b'{"hook_event_name": {"a": [1e999, NaN]}}', Payload(event="")),
-        (b'{"hook_event_name": "Stop", "n": 1' + b"0" * 400 + b"}", Payload(event="Stop")),
+        (b"{}", payload_of()),
+        (b'\xef\xbb\xbf{"hook_event_name": "Stop"}', payload_of("Stop")),
+        (b'{"session_id": "a\xffb"}', payload_of(session="a?b")),
+        (rb'{"session_id": "a\ud800b"}', payload_of(session="a?b")),
+        (rb'{"session_id": "\ud83d\ude00"}', payload_of(session="\U0001f600")),
+        (rb'{"cwd": "/a\u0000b", "transcript_path": "\u0000"}', payload_of()),
+        (rb'{"tool_input": {"file_path": "a\u0000b"}}', payload_of()),
+        (rb'{"tool_input": {"file_path": ["a"], "command": 3}}', payload_of()),
+        (rb'{"tool_input": {"file_path": "a\udcff"}}', payload_of(paths=("a\udcff",))),
+        (b'{"tool_input": "rm"}', payload_of()),
+        (b'{"tool_input": null, "tool_name": null}', payload_of()),
+        (b'{"stop_hook_active": "true"}', payload_of()),
+        (b'{"stop_hook_active": 1}', payload_of()),
+        (b'{"background_tasks": {"type": "subagent"}}', payload_of()),
+        (b'{"hook_event_name": {"a": [1e999, NaN]}}', payload_of()),
+        (b'{"hook_event_name": "Stop", "n": 1' + b"0" * 400 + b"}", payload_of("Stop")),
     ],
     ids=lambda value: repr(value)[:40],
 )
@@ -189,10 +206,10 @@ BOTH: dict[str, tuple[dict[str, Any], ...]] = {
 
 
 def test_the_table_is_whole() -> None:
-    assert list(BOTH) == list(CLAUDE)
+    assert list(BOTH) == list(EVENTS)
 
 
-@pytest.mark.parametrize("event", CLAUDE)
+@pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_answers_with_a_word_to_both(event: str, verdict: Verdict) -> None:
     said = encode(event, Answer(verdict, to_agent="A", to_person="P"))
@@ -251,7 +268,7 @@ _TEXTS = TEXTS | st.sampled_from(["x" * 20_000, "😀" * 9_000])
 
 
 @given(
-    event=st.sampled_from([*CLAUDE, "Nonsense"]),
+    event=st.sampled_from([*EVENTS, "Nonsense"]),
     verdict=st.sampled_from(VERDICTS),
     texts=st.tuples(_TEXTS, _TEXTS),
 )
@@ -266,7 +283,7 @@ def test_promises_of_every_answer(event: str, verdict: Verdict, texts: tuple[str
         assert inside is None  # context would keep the turn going
     if event == "SubagentStop":
         assert "continue" not in found
-    if verdict == BLOCK and CLAUDE.get(event) and CLAUDE[event].block:
+    if verdict == BLOCK and event in EVENTS and EVENTS[event][1].block:
         assert found["reason"]  # the client says "Blocked by hook" to an empty one
     for text in (*found.values(), *(inside or {}).values()):
         assert not isinstance(text, str) or javascript_length(text) <= 10_000
@@ -313,4 +330,5 @@ def test_the_limit_is_counted_as_javascript_counts(text: str, expected: str) -> 
     ],
 )
 def test_prompts_that_the_client_writes_itself(prompt: str, source: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert is_pseudo_prompt(Payload(event="x", prompt=prompt, source=source)) is expected
+    data = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "source": source}
+    assert decode(json.dumps(data).encode()).automatic is expected

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.errors import ConfigError
-from gitgates.hosts.claude_matcher import (
+from gitgates.hosts.claude.matcher import (
     agent_matcher,
     is_heard,
     lets_through,

@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "yaml_load": (),
     "types": ("record",),
     "environ": ("record",),
-    "lifecycle": ("record",),
+    "lifecycle": ("record", "types"),
     "store": _WORDS,
     "config": (*_WORDS, "store"),
     "hosts": _WORDS,

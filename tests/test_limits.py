@@ -14,7 +14,7 @@ GATES = (
     Gate(name="compared", command="x", timeout_s=30, baseline=True),
 )
 CONFIG = Config(gates=GATES)
-AGENTS = [name for name, point in HOOK_POINTS.items() if point.host == "claude"]
+AGENTS = [name for name, point in HOOK_POINTS.items() if point.host == "agent"]
 
 
 @pytest.mark.parametrize(

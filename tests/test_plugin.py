@@ -62,7 +62,7 @@ def test_it_hears_every_event_of_the_agent() -> None:
     assert read(HOOKS)["hooks"] == {
         point.name: [claude.Entry(point.name, seconds(point.name)).group(claude.PLUGIN)]
         for point in HOOK_POINTS.values()
-        if point.host == "claude"
+        if point.host == "agent"
     }
 
 

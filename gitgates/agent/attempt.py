@@ -384,7 +384,7 @@ class Attempt:
 
     def _stop(self, reason: str, text: str) -> tuple[Answer, list[Fact]]:
         """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
-        if self._place.payload.event == "Stop":
+        if self._place.payload.kind == "turn-end":
             return Answer(STOP, to_agent=text, to_person=text), []
         if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
             return Answer(), []  # it was told; nothing else can end it

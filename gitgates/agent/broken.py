@@ -10,12 +10,12 @@ import os
 
 from gitgates.agent.changed import is_unchanged, snapshot_now
 from gitgates.agent.replay import Turns
-from gitgates.agent.telling import ENDINGS, new_facts, what_is_there, with_source
+from gitgates.agent.telling import new_facts, what_is_there, with_source
 from gitgates.config.load import FILES, LOCAL_FILE
 from gitgates.git.object_store import object_env
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
-from gitgates.types import BLOCK, WARN, Answer
+from gitgates.types import BLOCK, ENDINGS, WARN, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,20 +38,20 @@ def answer_broken(place: Place, error: ConfigError, key: str) -> Answer:
         place = with_source(place, known)
         facts = [*new_facts(place, key), *what_is_there(place, fold(known))]
         place.journal.append(*facts)
-        if payload.event in ENDINGS and payload.mode != "plan":
+        if payload.kind in ENDINGS and payload.mode != "plan":
             return _answer_ending(place, str(error))
     except OSError as lost:
         place.say(f"{place.journal.path_abs}: {lost.strerror}")
         return Answer()
     is_ours = any(path.endswith(FILES) for path in payload.paths)
-    if payload.event == "PostToolUse" and is_ours:
+    if payload.kind == "after-tool" and is_ours:
         return Answer(WARN, to_agent=f"The configuration of gitgates has a problem now.\n\n{error}")
     return Answer()
 
 
 def _answer_ending(place: Place, message: str) -> Answer:
     payload = place.payload
-    if payload.event == "SubagentStop" and not payload.agent_type:
+    if payload.kind == "subagent-end" and not payload.agent_type:
         return Answer()
     with Turns(place, _TURN_S) as turns:
         given = turns.given("")

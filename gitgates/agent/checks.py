@@ -69,7 +69,7 @@ class Changes(Record):
 def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Check | None:
     """Return what an event asks to be run; None where every gate is skipped."""
     event = Event(
-        host="claude",
+        host=place.payload.host,
         name=place.payload.event,
         root_abs=place.repo.root_abs,
         paths=changes.paths,

@@ -49,7 +49,7 @@ def answer_event(
 
 def _answer(place: Place, check: Check, decision: Decision, session: Session) -> Answer:
     said = situation(place, check, decision)
-    leads_to, why = express(place.payload.event, decision.verdict)
+    leads_to, why = express(place.payload, decision.verdict)
     said = said._replace(leads_to=leads_to)
     if why:
         place.say(f"{why}: {decision.reason}")
@@ -85,7 +85,7 @@ def _let_mend(place: Place, decision: Decision, paths: tuple[str, ...] | None) -
     is_fault = decision.verdict == STOP and all(
         visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
     )
-    if place.payload.event == "PreToolUse" and is_fault and set(paths or ()) & set(FILES):
+    if place.payload.kind == "before-tool" and is_fault and set(paths or ()) & set(FILES):
         return decision._replace(verdict=WARN)
     return decision
 

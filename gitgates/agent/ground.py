@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gitgates.types import Payload
 
 # What these are about is the session, wherever the agent has gone since.
-_OF_THE_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
+_OF_THE_SESSION = ("session-start", "prompt", "turn-end")
 _PROJECT = "CLAUDE_PROJECT_DIR"
 # The agent has done nothing before them, where there is no transcript yet.
-_BEGINNINGS = ("SessionStart", "UserPromptSubmit")
+_BEGINNINGS = ("session-start", "prompt")
 
 
 def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
@@ -43,7 +43,7 @@ def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     there = [repo for folder in folders if (repo := _repo(folder, env))]
     trusted = [repo for repo in there if _is_trusted(repo, home, project_abs, payload)]
     found = trusted[:1] or ([home] if home else [])
-    if home and payload.event in _OF_THE_SESSION and home.git_dir_abs != found[0].git_dir_abs:
+    if home and payload.kind in _OF_THE_SESSION and home.git_dir_abs != found[0].git_dir_abs:
         found.append(home)
     if found:
         return found
@@ -108,7 +108,7 @@ def _was_there(repo: Repo, payload: Payload) -> bool:
         # A journal: it was found to be so before. A copy of the repository has that, too.
         journals = (session_journal(one, payload.session) for one in repo.states_abs)
         known = any(os.path.exists(journal.path_abs) for journal in journals)
-        return known or (length_of(payload.transcript_abs) < 0 and payload.event in _BEGINNINGS)
+        return known or (length_of(payload.transcript_abs) < 0 and payload.kind in _BEGINNINGS)
     try:
         with os.scandir(repo.common_dir_abs) as entries:
             made = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)

@@ -10,7 +10,6 @@ import os
 
 from gitgates.agent.place import Place, end_within, find_places, note
 from gitgates.agent.telling import (
-    ENDINGS,
     end_main_thread,
     event_key,
     new_facts,
@@ -22,17 +21,18 @@ from gitgates.config.load import load
 from gitgates.engine.filters import answers_to
 from gitgates.engine.limits import least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
-from gitgates.hosts.capabilities import CLAUDE, express
-from gitgates.hosts.claude import BadPayload, decode, encode, is_pseudo_prompt
+from gitgates.hosts import BadPayload, agent_host
+from gitgates.hosts.capabilities import express
 from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
 from gitgates.proc.alarm import OutOfTime, stop_alarm
-from gitgates.types import BLOCK, WARN, Answer, Hook, Payload
+from gitgates.types import BLOCK, ENDINGS, WARN, Answer, Hook, Payload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.hosts import AgentHost
     from gitgates.policies.session import Fact
     from gitgates.types import Config
 
@@ -40,11 +40,13 @@ _UNCHECKED = "nothing is checked"
 _NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
 
 
-def respond(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> bytes:
-    """Return the answer to one event: a JSON object, or nothing. Raises nothing."""
+def respond(
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str = "claude"
+) -> bytes:
+    """Return the answer to one event of a host: what it receives, or nothing. Raises nothing."""
     where: list[Place] = []
     try:
-        return _respond(raw, env, say, where)
+        return _respond(raw, env, say, where, host=agent_host(host))
     except BadPayload as bad:
         trouble = f"the payload cannot be read: {bad}"
     except KeyboardInterrupt:
@@ -56,28 +58,33 @@ def respond(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> b
 
 
 def _respond(
-    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], where: list[Place]
+    raw: bytes,
+    env: Mapping[str, str],
+    say: Callable[[str], None],
+    where: list[Place],
+    *,
+    host: AgentHost,
 ) -> bytes:
-    payload = decode(raw)
-    if payload.event not in CLAUDE:
+    payload = host.decode(raw, env)
+    if not payload.kind:
         return b""
     try:
         where += find_places(payload, raw, env, say)
     except GitError as error:
         say(error.message)
-        return encode(payload.event, _without_repository(payload, error))
+        return host.encode(payload, _without_repository(payload, error))
     if any(_is_of_a_gate(place) for place in where):
         return b""  # a gate started this agent: to gate it, too, would never end
-    return encode(payload.event, _answer_all(where))
+    return host.encode(payload, _answer_all(where))
 
 
 def _without_repository(payload: Payload, error: GitError) -> Answer:
     """Tell the person, as a session begins, where gates are configured and none can run."""
-    if payload.event == "Stop":
+    if payload.kind == "turn-end":
         from gitgates.agent.tampering import answer_lost  # seldom needed
 
         return answer_lost(payload, error.message)
-    if payload.event != "SessionStart":
+    if payload.kind != "session-start":
         return Answer()
     try:
         if load(payload.cwd_abs) is None:
@@ -93,7 +100,7 @@ def _report(
 ) -> None:
     """Say what went wrong, and keep it in a journal if there is any place for one."""
     try:
-        note(where[0] if where else find_places(Payload(event=""), b"", env, say)[0], text)
+        note(where[0] if where else find_places(Payload(), b"", env, say)[0], text)
     except Exception as error:  # noqa: BLE001 - there is nowhere left to tell of it
         say(f"{text} ({error})")
 
@@ -109,7 +116,7 @@ def _answer_all(where: list[Place]) -> Answer:
     answers = []
     for place in where:
         answer = _answer(place)
-        if express(place.payload.event, answer.verdict)[0] >= BLOCK or answer.as_before:
+        if express(place.payload, answer.verdict)[0] >= BLOCK or answer.as_before:
             return answer
         answers.append(answer)
     if len(answers) == 1:
@@ -138,7 +145,7 @@ def _answer(place: Place) -> Answer:
     try:
         _heal(place)
         answer = _answer_configured(place, config, hook)
-        return _with_changes(place, config, answer) if event == "Stop" else answer
+        return _with_changes(place, config, answer) if place.payload.kind == "turn-end" else answer
     except OutOfTime:
         text = f"gitgates: {event} was not checked: that took longer than the host waits"
         note(place, text)
@@ -186,7 +193,7 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
     new = new_facts(place, event_key(place.payload))
     place.journal.append(*new)
     # What a prompt asks for is kept before a snapshot is taken, which may take too long.
-    is_prompt = place.payload.event == "UserPromptSubmit"
+    is_prompt = place.payload.kind == "prompt"
     watched = _watch(place, config, [*known, *new]) if is_prompt else None
     if there := what_is_there(place, before):
         if before.base and is_review_on(config):
@@ -206,7 +213,7 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
         session = fold(place.journal.read())
     if not is_prompt:
         watched = _watch(place, config, [*known, *new])
-    if watched and (_is_final(place, watched) or place.payload.event == "SubagentStop"):
+    if watched and (_is_final(place, watched) or place.payload.kind == "subagent-end"):
         return watched
     gated = _gate(place, config, hook, (before, session))
     if _is_final(place, gated):
@@ -232,7 +239,7 @@ def _watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
 
 def _watch_end(place: Place, config: Config, facts: list[Fact]) -> None:
     """Have the gate `review` learn from an end that no gate stands against."""
-    if place.payload.event == "SubagentStop" and is_review_on(config):
+    if place.payload.kind == "subagent-end" and is_review_on(config):
         from gitgates.agent.watching import watch_end
 
         watch_end(place, config, facts)
@@ -240,16 +247,16 @@ def _watch_end(place: Place, config: Config, facts: list[Fact]) -> None:
 
 def _is_final(place: Place, answer: Answer) -> bool:
     """Tell whether nothing is to be added to an answer."""
-    verdict, _why = express(place.payload.event, answer.verdict)
+    verdict, _why = express(place.payload, answer.verdict)
     return verdict >= BLOCK or answer.as_before is not None
 
 
 def _gate(place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]) -> Answer:
     """Run the gates of the event, where it has some that are about this tool and this agent."""
     payload = place.payload
-    if not hook.gates or not answers_to(hook, payload) or is_pseudo_prompt(payload):
+    if not hook.gates or not answers_to(hook, payload) or payload.automatic:
         return Answer()
-    if payload.event in ENDINGS:
+    if payload.kind in ENDINGS:
         from gitgates.agent.stopping import answer_stop  # what runs gates costs more than all this
 
         return answer_stop(place, config, hook, sessions)
@@ -273,7 +280,7 @@ def _without_settings(place: Place, config: Config | None) -> Answer:
         place.say(_NO_SETTINGS)
     try:
         session = fold(place.journal.read())
-        if session.last and place.payload.event in ENDINGS:
+        if session.last and place.payload.kind in ENDINGS:
             # There were settings, or nothing would be known of the session.
             text = f"gitgates: the settings that this session began with are gone; {_UNCHECKED}"
             return Answer(WARN, to_person=text)

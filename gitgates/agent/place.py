@@ -96,7 +96,7 @@ def edited_paths(place: Place) -> tuple[str, ...] | None:
     found = []
     for path in place.payload.paths:
         path_abs = absolute(path, place.payload.cwd_abs)
-        if place.payload.event != "PreToolUse" and not os.path.isfile(path_abs):
+        if place.payload.kind != "before-tool" and not os.path.isfile(path_abs):
             continue
         relative = os.path.relpath(path_abs, root_abs)
         if relative != ".." and not relative.startswith("../"):

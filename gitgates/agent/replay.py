@@ -11,12 +11,12 @@ from __future__ import annotations
 import errno
 
 from gitgates.agent.place import end_within
-from gitgates.agent.telling import ENDINGS, event_key
+from gitgates.agent.telling import event_key
 from gitgates.errors import LockError
-from gitgates.hosts.claude import encode
+from gitgates.hosts import agent_host
 from gitgates.policies.session import fold
 from gitgates.store.journal import Turn
-from gitgates.types import BLOCK, Answer
+from gitgates.types import BLOCK, ENDINGS, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ class Turns:
 
         Raises: OSError where that is not possible: a block that nobody counts has no end.
         """
-        if answer.verdict == BLOCK and self._place.payload.event in ENDINGS:
+        if answer.verdict == BLOCK and self._place.payload.kind in ENDINGS:
             self._must_be_counted()
-        said = encode(self._place.payload.event, answer).decode("ascii")
+        payload = self._place.payload
+        said = agent_host(payload.host).encode(payload, answer).decode("ascii")
         round_ = {"what": "round", "key": self._key, "answer": said, **fact}
         self._place.journal.append(round_, *more)
 
@@ -82,7 +83,8 @@ class Turns:
 
     def _is_same(self, one: Round, session: Session, now: tuple[str, str]) -> bool:
         payload = self._place.payload
-        has_own_id = payload.tool_use_id or (payload.event.startswith("User") and payload.prompt_id)
+        is_prompt = payload.kind in ("prompt", "prompt-expansion")
+        has_own_id = payload.tool_use_id or (is_prompt and payload.prompt_id)
         if has_own_id or one.stamp >= self._place.began:
             return True
         times = dict(session.deliveries).get(self._key, 0)

@@ -44,7 +44,7 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
         target,
         Attempt(
             hook=payload.event,
-            host="claude",
+            host=payload.host,
             root=place.repo.root_abs,
             timestamp_s=check.began_s,
             duration_s=max(time.time() - check.began_s, 0.0),

@@ -72,7 +72,7 @@ def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
     from gitgates.store.transcript import length_of  # who wants no reviews need not load it
 
     lets_go = answer.verdict < BLOCK and answer.as_before is None
-    is_end = place.payload.event == "Stop"  # a sub-agent's is none of the others' work
+    is_end = place.payload.kind == "turn-end"  # a sub-agent's is none of the others' work
     if is_end and now.tree and lets_go and not _at_work(place):
         length = length_of(place.payload.transcript_abs)
         place.journal.append({"what": "rest", "tree": now.tree, "transcript": length})
@@ -172,7 +172,7 @@ def _may_have_written(check: Check | None) -> bool:
 def _is_none_of_ours(place: Place) -> bool:
     """Tell whether this is not the end of any work: the summary of a conversation, or a plan."""
     payload = place.payload
-    is_summary = payload.event == "SubagentStop" and not payload.agent_type
+    is_summary = payload.kind == "subagent-end" and not payload.agent_type
     return is_summary or payload.mode == "plan"
 
 
@@ -185,7 +185,7 @@ def _defer(place: Place, session: Session) -> bool:
     """Tell whether sub-agents are still at work: a later stop comes when they have ended."""
     payload = place.payload
     prompt = session.prompt_of(payload.prompt_id)
-    if payload.event != "Stop" or not _at_work(place):
+    if payload.kind != "turn-end" or not _at_work(place):
         return False
     if session.deferred.count(prompt) >= _MOST_DEFERRED:
         return False

@@ -14,7 +14,7 @@ from gitgates.agent.place import find_places
 from gitgates.config.load import load
 from gitgates.errors import GitgatesError
 from gitgates.git.snapshot_index import flagged_paths
-from gitgates.hosts.claude import decode, encode
+from gitgates.hosts import agent_host
 from gitgates.policies.needs import is_review_on
 from gitgates.store.files import open_regular
 from gitgates.store.journal import session_journal
@@ -76,8 +76,8 @@ def tell(place: Place, config: Config) -> str:
 def answer_switched_off(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> bytes:
     """Return what the person is told at a stop where GITGATES=0 came after the session began."""
     try:
-        payload = decode(raw)
-        if payload.event != "Stop":
+        payload = agent_host("claude").decode(raw, env)
+        if payload.kind != "turn-end":
             return b""
         place = find_places(payload, raw, env, say)[0]
         facts = place.journal.read()
@@ -93,7 +93,7 @@ def answer_switched_off(raw: bytes, env: Mapping[str, str], say: Callable[[str],
         say(str(error))
         return b""
     text = f"gitgates: GITGATES=0 is set, and was not as this session began: {required} did not run"
-    return encode("Stop", Answer(WARN, to_person=text))
+    return agent_host(payload.host).encode(payload, Answer(WARN, to_person=text))
 
 
 def answer_lost(payload: Payload, why: str) -> Answer:

@@ -6,9 +6,7 @@ import zlib
 
 from gitgates.agent.place import edited_paths, note
 from gitgates.errors import GitgatesError
-from gitgates.hosts.capabilities import CLAUDE
-from gitgates.hosts.claude import as_scheduled, is_pseudo_prompt
-from gitgates.types import STOP, Answer
+from gitgates.types import ENDINGS, STOP, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     from gitgates.types import Config, Payload
 
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
-_PROMPTS = "UserPromptSubmit"
-ENDINGS = ("Stop", "SubagentStop")
 
 
 def event_key(payload: Payload) -> str:
@@ -41,14 +37,14 @@ def with_source(place: Place, known: list[Fact]) -> Place:
     text is taken for it. `known` are the facts of the journal.
     """
     payload = place.payload
-    if payload.event != _PROMPTS or is_pseudo_prompt(payload):
+    if payload.kind != "prompt" or payload.automatic:
         return place
     from gitgates.agent.changed import elsewhere  # only prompts pay for it
 
     mark = _mark_of(payload.prompt)
     for fact in (*known, *elsewhere(place)):
         if fact.get("what") == "scheduled" and mark in fact.get("prompts", ()):
-            return place._replace(payload=as_scheduled(payload))
+            return place._replace(payload=payload._replace(automatic=True))
     return place
 
 
@@ -76,12 +72,12 @@ def new_facts(place: Place, key: str) -> list[Fact]:
         from gitgates.policies.reviewer import only_shows  # only shells pay for it
 
         facts[0]["shows"] = only_shows(payload.command)
-    if payload.event == "PostToolUse" and payload.paths and not payload.failed:
+    if payload.kind == "after-tool" and payload.paths and not payload.failed:
         facts += [{"what": "wrote", "path": path} for path in _written_paths(place)]
     if payload.scheduled:
         facts.append({"what": "scheduled", "prompts": [*map(_mark_of, payload.scheduled)]})
-    is_prompt = payload.event == _PROMPTS
-    if is_prompt and is_pseudo_prompt(payload):
+    is_prompt = payload.kind == "prompt"
+    if is_prompt and payload.automatic:
         return [*facts, {"what": "pseudo-prompt", "prompt_id": payload.prompt_id}]
     if is_prompt:
         text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
@@ -97,9 +93,7 @@ def new_facts(place: Place, key: str) -> list[Fact]:
 
 
 def _written_paths(place: Place) -> tuple[str, ...]:
-    from gitgates.policies.tools import WRITING  # only what has written a file pays for it
-
-    return edited_paths(place) or () if place.payload.tool in WRITING else ()
+    return edited_paths(place) or () if place.payload.tool_kind == "writes" else ()
 
 
 def what_is_there(place: Place, before: Session) -> list[Fact]:
@@ -108,11 +102,11 @@ def what_is_there(place: Place, before: Session) -> list[Fact]:
     That may take long, in a large repository; what was asked has been kept before.
     """
     payload = place.payload
-    is_prompt = payload.event == _PROMPTS
-    if is_prompt and is_pseudo_prompt(payload):
+    is_prompt = payload.kind == "prompt"
+    if is_prompt and payload.automatic:
         return []
     # Where the first that we hear of is an end, the work is done: it is measured otherwise.
-    is_first = not (before.base or before.no_base) and payload.event not in ENDINGS
+    is_first = not (before.base or before.no_base) and payload.kind not in ENDINGS
     return [_take_snapshot(place)] if is_prompt or is_first else []
 
 
@@ -122,11 +116,11 @@ def end_main_thread(place: Place, session: Session) -> Answer | None:
     A new prompt of the person is not stopped: they have been told, and go on all the same.
     """
     payload = place.payload
-    if payload.event == _PROMPTS and not is_pseudo_prompt(payload):
+    if payload.kind == "prompt" and not payload.automatic:
         warning = {"what": "warning", "hook": "SubagentStop", "text": session.stop}
         place.journal.append({"what": "stopped"}, warning)
         return None
-    if not CLAUDE[payload.event].stop:
+    if not payload.can.stop:
         return None
     place.journal.append({"what": "stopped"})
     return Answer(STOP, to_agent=session.stop, to_person=session.stop)
@@ -135,11 +129,11 @@ def end_main_thread(place: Place, session: Session) -> Answer | None:
 def tell(place: Place, config: Config, session: Session) -> tuple[str, ...]:
     """Return what the agent is told by the way: the rules, or warnings that did not reach it."""
     payload = place.payload
-    if payload.event in ("SessionStart", "SubagentStart"):
+    if payload.kind in ("session-start", "subagent-start"):
         from gitgates.report.rules import rules_text  # only these events pay for it
 
         return (rules_text(config),)
-    if payload.event == _PROMPTS and session.warnings and not payload.agent_id:
+    if payload.kind == "prompt" and session.warnings and not payload.agent_id:
         place.journal.append({"what": "told"})
         return session.warnings
     return ()

@@ -6,8 +6,6 @@ Most events have nothing for it; what costs anything is loaded for the others al
 from __future__ import annotations
 
 from gitgates.engine.filters import names_agent
-from gitgates.hosts.claude import is_pseudo_prompt
-from gitgates.policies.tools import SHELLS
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False
@@ -34,22 +32,22 @@ def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
     Raises: GitgatesError for each expected failure; OSError where the journal cannot be written.
     """
     payload, review = place.payload, config.review
-    match payload.event:
-        case "PreToolUse":
+    match payload.kind:
+        case "before-tool":
             return _before_tool(place, config, facts)
-        case "PostToolUse":
+        case "after-tool":
             _after_tool(place, review, facts)
-        case "UserPromptSubmit" if is_pseudo_prompt(payload):
+        case "prompt" if payload.automatic:
             return _ignore_prefix(payload, review)
-        case "UserPromptSubmit":
+        case "prompt":
             return _heed_prompt(place, config, facts)
-        case "UserPromptExpansion" if names_agent(review.skills, payload.skill):
+        case "prompt-expansion" if names_agent(review.skills, payload.skill):
             _mark(place, review, facts, ("command", payload.skill))
-        case "SubagentStart" if is_watched(review, payload):
+        case "subagent-start" if is_watched(review, payload):
             from gitgates.agent.reviewers import begin
 
             return begin(place, config)
-        case "SubagentStop" if is_reviewer(review, payload.agent_type):
+        case "subagent-end" if is_reviewer(review, payload.agent_type):
             from gitgates.agent.reviewers import end
 
             return end(place, config, facts)
@@ -75,7 +73,7 @@ def _before_tool(place: Place, config: Config, facts: list[Fact]) -> Answer | No
 
         if refused := hold(place, config, facts):
             return refused
-    if payload.tool in SHELLS and _OURS in payload.command:
+    if payload.tool_kind == "shell" and _OURS in payload.command:
         fact: Fact = {
             "what": "command",
             "id": payload.tool_use_id,
@@ -100,9 +98,9 @@ def _after_tool(place: Place, review: Review, facts: list[Fact]) -> None:
     payload = place.payload
     if payload.failed:
         return
-    if payload.tool == "ReportFindings":
+    if payload.tool_kind == "report":
         _mark(place, review, facts, ("findings", ""))
-    elif payload.tool == "Skill" and names_agent(review.skills, payload.skill):
+    elif payload.tool_kind == "skill" and names_agent(review.skills, payload.skill):
         _mark(place, review, facts, ("skill", payload.skill))
 
 

@@ -38,7 +38,7 @@ POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-_AGENT_EVENTS = tuple(name for name, point in HOOK_POINTS.items() if point.host == "claude")
+_AGENT_EVENTS = tuple(name for name, point in HOOK_POINTS.items() if point.host == "agent")
 _RETRY_EVENTS = ("Stop", "SubagentStop", "headless")
 _BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
 

@@ -73,7 +73,7 @@ def with_agent(addition: Addition, config: Config) -> Addition:
 
 def has_agent(config: Config) -> bool:
     """Tell whether a configuration has a hook of an agent with gates in it."""
-    return any(hook.gates and HOOK_POINTS[hook.name].host == "claude" for hook in config.hooks)
+    return any(hook.gates and HOOK_POINTS[hook.name].host == "agent" for hook in config.hooks)
 
 
 def _listed(addition: Addition) -> list[tuple[str, list[str]]]:

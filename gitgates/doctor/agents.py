@@ -10,7 +10,7 @@ from gitgates import environ
 from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.reviewer import check_reviewer
-from gitgates.hosts.claude_matcher import lets_through, samples
+from gitgates.hosts.claude.matcher import lets_through, samples
 from gitgates.install import agents
 from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries
 from gitgates.policies.needs import needs

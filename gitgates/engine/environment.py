@@ -65,7 +65,7 @@ def gate_env(
 ) -> tuple[tuple[str, str], ...]:
     """Return the environment of one gate."""
     env = without_git(base)
-    if event.host == "claude":
+    if event.payload:
         for name in AGENTS_OWN:
             if name not in gate.pass_env:
                 env.pop(name, None)

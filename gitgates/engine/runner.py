@@ -130,7 +130,7 @@ class _Run:
             if result.reason != ENDED  # we ended it: that is no result to go on from
         }
         self.folder = runs.hold(self.run_abs)
-        self.watch = _watch() if plan.event.host == "claude" else None
+        self.watch = _watch() if plan.event.payload else None
         self.walker = Walker(plan)
         self.jobs: list[_Job] = []
         self.is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT

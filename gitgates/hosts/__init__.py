@@ -1,1 +1,45 @@
-"""Each host's own language: its bytes in, an `Event` out; a `Decision` in, its bytes out. Pure."""
+"""Each host's own language: its bytes in, an `Event` out; a `Decision` in, its bytes out. Pure.
+
+A coding agent is a module of this package, and a line in `AGENTS`: nothing else knows its words.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol
+
+    from gitgates.types import Answer, Payload
+
+    class AgentHost(Protocol):
+        """What such a module offers."""
+
+        def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
+            """Return what a payload says.
+
+            Raises: BadPayload where it is none.
+            """
+
+        def encode(self, payload: Payload, answer: Answer) -> bytes:
+            """Return what the agent's client receives, or nothing."""
+
+
+AGENTS = {"claude": "gitgates.hosts.claude"}  # as `agent-hook` names it → its module
+
+
+class BadPayload(Exception):
+    """What came is nothing that the host sends."""
+
+
+def agent_host(name: str) -> AgentHost:
+    """Return the module of a coding agent.
+
+    Raises: KeyError where there is none.
+    """
+    module = AGENTS[name]
+    __import__(module)
+    found: AgentHost = sys.modules[module]
+    return found

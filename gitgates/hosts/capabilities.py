@@ -1,67 +1,30 @@
-"""What each event of an agent can be answered with, and what becomes of a verdict that it cannot.
-
-Source: recorded from Claude Code 2.1.329; its hook reference where that says more.
-"""
+"""What becomes of a verdict that an agent's event cannot express."""
 
 from __future__ import annotations
 
-from gitgates.record import Record
 from gitgates.types import BLOCK, STOP, WARN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Verdict
+    from gitgates.types import Channels, Payload, Verdict
 
 
-class Channels(Record):
-    """What one event offers. A word to the person is possible with each of them."""
-
-    deny: bool = False  # refuse a tool call, before it is made
-    block: bool = False  # refuse, or keep the agent at work, and give it a reason
-    stop: bool = False  # end the agent's turn
-    context: bool = False  # tell the agent something without refusing anything
-
-
-NOTHING = Channels()
-CLAUDE: dict[str, Channels] = {
-    "SessionStart": Channels(context=True),
-    "UserPromptSubmit": Channels(block=True, stop=True, context=True),
-    "UserPromptExpansion": Channels(block=True, stop=True, context=True),
-    "PreToolUse": Channels(deny=True, stop=True, context=True),
-    "PostToolUse": Channels(block=True, stop=True, context=True),
-    "PostToolUseFailure": Channels(context=True),
-    "SubagentStart": Channels(context=True),
-    # It ignores a stop, and loses a block that stands beside one.
-    "SubagentStop": Channels(block=True),
-    "Stop": Channels(block=True, stop=True),
-    "StopFailure": NOTHING,
-    "PreCompact": Channels(block=True),
-    "PostCompact": NOTHING,
-    "SessionEnd": NOTHING,
-}
-
-
-def express(event: str, verdict: Verdict) -> tuple[Verdict, str]:
+def express(payload: Payload, verdict: Verdict) -> tuple[Verdict, str]:
     """Return the verdict that an event can express, and why it is another one than asked for."""
-    has = CLAUDE.get(event, NOTHING)
-    if verdict == STOP and not has.stop:
-        lower, _why = express(event, BLOCK)
-        return lower, f"{event} cannot stop the agent"
-    if verdict == BLOCK and not (has.block or has.deny):
-        return WARN, f"{event} cannot block"
+    can = payload.can
+    if verdict == STOP and not can.stop:
+        return express(payload, BLOCK)[0], f"{payload.event} cannot stop the agent"
+    if verdict == BLOCK and not (can.block or can.deny):
+        return WARN, f"{payload.event} cannot block"
     return verdict, ""
 
 
-def reaches_agent(event: str, verdict: Verdict) -> bool:
-    """Tell whether what is said with a verdict reaches the agent itself, and not only the person.
-
-    The reason of a prompt that is refused goes to the person who wrote it.
-    """
-    has = CLAUDE.get(event, NOTHING)
+def reaches_agent(can: Channels, verdict: Verdict) -> bool:
+    """Tell whether what is said with a verdict reaches the agent, and not only the person."""
     match verdict:
         case 0 | 1:
-            return has.context
+            return can.context
         case 2:
-            return (has.block or has.deny) and not event.startswith("UserPrompt")
+            return (can.block or can.deny) and not can.reason_to_person
         case _:
             return False

@@ -12,7 +12,7 @@ import shlex
 
 from gitgates.engine.limits import GATES_OWN_TIME, host_limit_s
 from gitgates.errors import ConfigError
-from gitgates.hosts.claude_matcher import agent_matcher, is_heard, tool_matcher
+from gitgates.hosts.claude.matcher import agent_matcher, is_heard, tool_matcher
 from gitgates.install.json_edit import New, append, is_made_by_us, remove, render, style_of
 from gitgates.install.json_text import parse, place, plain
 from gitgates.policies.needs import needs

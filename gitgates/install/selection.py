@@ -29,7 +29,7 @@ def configured(config: Config) -> Selection:
     """
     names = [hook.name for hook in config.hooks]
     left_out = tuple(why for name in names if _is_gits(name) and (why := _why_not(name)))
-    if any(HOOK_POINTS[hook.name].host == "claude" and hook.gates for hook in config.hooks):
+    if any(HOOK_POINTS[hook.name].host == "agent" and hook.gates for hook in config.hooks):
         left_out = (*left_out, _FOR_AGENTS)
     hooks = _with_stand_ins([name for name in names if name in CLIENT_HOOKS])
     if not hooks:

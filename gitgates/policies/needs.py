@@ -104,7 +104,7 @@ def _agent_hooks(config: Config) -> list[Hook]:
         hook
         for hook in config.hooks
         if hook.gates
-        and HOOK_POINTS[hook.name].host == "claude"
+        and HOOK_POINTS[hook.name].host == "agent"
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
 

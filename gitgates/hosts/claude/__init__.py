@@ -12,12 +12,56 @@ from __future__ import annotations
 import json
 import os
 
-from gitgates.hosts.capabilities import CLAUDE, NOTHING, express, reaches_agent
-from gitgates.types import BLOCK, STOP, Answer, Payload, Task
+from gitgates.hosts import BadPayload
+from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.types import BLOCK, STOP, Answer, Channels, Payload, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from gitgates.types import EventKind, ToolKind
+
+NAME = "claude"
+# What an event is, and what it can be answered with. The configuration calls them as Claude does.
+EVENTS: dict[str, tuple[EventKind, Channels]] = {
+    "SessionStart": ("session-start", Channels(context=True)),
+    "UserPromptSubmit": (
+        "prompt",
+        Channels(block=True, stop=True, context=True, reason_to_person=True),
+    ),
+    "UserPromptExpansion": (
+        "prompt-expansion",
+        Channels(block=True, stop=True, context=True, reason_to_person=True),
+    ),
+    "PreToolUse": ("before-tool", Channels(deny=True, stop=True, context=True)),
+    "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
+    "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+    "SubagentStart": ("subagent-start", Channels(context=True)),
+    # It ignores a stop, and loses a block that stands beside one.
+    "SubagentStop": ("subagent-end", Channels(block=True)),
+    "Stop": ("turn-end", Channels(block=True, stop=True)),
+    "StopFailure": ("turn-failed", Channels()),
+    "PreCompact": ("before-compact", Channels(block=True)),
+    "PostCompact": ("after-compact", Channels()),
+    "SessionEnd": ("session-end", Channels()),
+}
+_TOOLS: dict[ToolKind, tuple[str, ...]] = {
+    "writes": ("Edit", "Write", "NotebookEdit", "MultiEdit"),  # the file that they name
+    "reads": ("Read", "Grep", "Glob", "LS", "NotebookRead"),
+    "shell": ("Bash", "PowerShell"),
+    "agent": ("Agent", "Task"),
+    "skill": ("Skill",),
+    "report": ("ReportFindings",),
+    "harmless": (
+        *("LSP", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool"),
+        *("ReadMcpResourceTool", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"),
+        *("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
+        *("ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
+    ),
+}
+TOOLS: dict[str, ToolKind] = {name: kind for kind, names in _TOOLS.items() for name in names}
 
 _LONGEST = 10_000  # of one text; the client puts what is longer into a file
 _CUT = " […]"
@@ -26,16 +70,11 @@ _BOM = b"\xef\xbb\xbf"
 _PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
 _PSEUDO_PREFIXES = ("<task-notification>",)
-_SCHEDULED = "schedule_wakeup"
-_PSEUDO_SOURCES = ("system", "loop_wakeup", _SCHEDULED, "poll_event")
+_PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
 _SCHEDULERS = ("ScheduleWakeup", "CronCreate")
 
 
-class BadPayload(Exception):
-    """What came is no JSON object."""
-
-
-def decode(data: bytes) -> Payload:
+def decode(data: bytes, _env: Mapping[str, str]) -> Payload:
     """Return what a payload says.
 
     Raises: BadPayload where it is no JSON object.
@@ -51,22 +90,31 @@ def decode(data: bytes) -> Payload:
     tool_input = found.get("tool_input")
     inside = tool_input if isinstance(tool_input, dict) else {}
     response = found.get("tool_response")
+    event = _text(found, "hook_event_name")
+    kind, can = EVENTS.get(event, ("", Channels()))
+    tool = _text(found, "tool_name")
+    prompt, source = _text(found, "prompt"), _text(found, "source")
     return Payload(
-        event=_text(found, "hook_event_name"),
+        host=NAME,
+        event=event,
+        kind=kind,
+        can=can,
         session=_text(found, "session_id"),
         prompt_id=_text(found, "prompt_id"),
         cwd_abs=_path(found, "cwd"),
         agent_id=_text(found, "agent_id"),
         agent_type=_text(found, "agent_type"),
         mode=_text(found, "permission_mode"),
-        tool=_text(found, "tool_name"),
+        tool=tool,
+        tool_kind=TOOLS.get(tool, "other" if tool else ""),
         tool_use_id=_text(found, "tool_use_id"),
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
         command=_text(inside, "command"),
         failed=isinstance(response, dict) and response.get("success") is False,
         skill=_text(inside, "skill") or _text(found, "command_name"),
-        prompt=_text(found, "prompt"),
-        source=_text(found, "source"),
+        prompt=prompt,
+        source=source,
+        automatic=prompt.lstrip().startswith(_PSEUDO_PREFIXES) or source in _PSEUDO_SOURCES,
         scheduled=_scheduled(found, inside),
         last_message=_text(found, "last_assistant_message"),
         transcript_abs=_path(found, "transcript_path"),
@@ -75,39 +123,27 @@ def decode(data: bytes) -> Payload:
     )
 
 
-def as_scheduled(payload: Payload) -> Payload:
-    """Return the payload of a prompt as the client would send it if it told who wrote it."""
-    return payload._replace(source=_SCHEDULED)
-
-
-def is_pseudo_prompt(payload: Payload) -> bool:
-    """Tell whether a prompt was written by the client or the agent, not by the person."""
-    begins = payload.prompt.lstrip().startswith(_PSEUDO_PREFIXES)
-    return begins or payload.source in _PSEUDO_SOURCES
-
-
-def encode(event: str, answer: Answer) -> bytes:
+def encode(payload: Payload, answer: Answer) -> bytes:
     """Return what the client receives: one JSON object, or nothing."""
     if answer.as_before is not None:
         return answer.as_before.encode("ascii", "replace")
-    verdict, _why = express(event, answer.verdict)
-    has = CLAUDE.get(event, NOTHING)
+    verdict, _why = express(payload, answer.verdict)
     reason = answer.to_agent or answer.to_person or "gitgates refused this."
     person = answer.to_person
     body: dict[str, Any] = {}
     own: dict[str, Any] = {}
     if verdict == STOP:
         body |= {"continue": False, "stopReason": _cut(answer.to_person or reason)}
-    if verdict >= BLOCK and has.deny:
+    if verdict >= BLOCK and payload.can.deny:
         own |= {"permissionDecision": "deny", "permissionDecisionReason": _cut(reason)}
     elif verdict == BLOCK:
         body |= {"decision": "block", "reason": _cut(reason)}
-    elif answer.to_agent and reaches_agent(event, verdict):
+    elif answer.to_agent and reaches_agent(payload.can, verdict):
         own["additionalContext"] = _cut(answer.to_agent)
     elif answer.to_agent and verdict != STOP and answer.verdict:
         person = person or answer.to_agent  # nobody else would hear of it
     if own:
-        body["hookSpecificOutput"] = {"hookEventName": event, **own}
+        body["hookSpecificOutput"] = {"hookEventName": payload.event, **own}
     if person:
         body["systemMessage"] = _cut(person)
     return json.dumps(body).encode("ascii") if body else b""
