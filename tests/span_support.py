@@ -35,7 +35,7 @@ def right_now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def point(repo: Repo) -> Point:
     """Return what is there now."""
-    taken = take(*where(repo))
+    taken = take(where(repo))
     return Point(tree=taken.tree, head=taken.head, stamp=time.time())
 
 
@@ -47,7 +47,7 @@ class Watched:
         self.start = point(repo)
 
     def span(self) -> Span:
-        return Span(*where(self.repo), self.start, point(self.repo))
+        return Span(where(self.repo), self.start, point(self.repo))
 
     def found(self) -> dict[str, Changed]:
         return {one.path: one for one in changes(self.span())}

@@ -14,7 +14,6 @@ from worktree_state import where, whole
 from gitgates.errors import GitError
 from gitgates.git.checkout import Checkout, lay_out, lay_out_index
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.store.slots import KEPT_FREE, prune_slots
 
 pytestmark = pytest.mark.slow
@@ -56,7 +55,7 @@ def untouched(filled: Repo) -> Iterator[Repo]:
 
 
 def out(repo: Repo, treeish: str = "HEAD", link: tuple[str, ...] = ()) -> Checkout:
-    return lay_out(*where(repo), treeish, link)
+    return lay_out(where(repo), treeish, link)
 
 
 def inside(place: Checkout) -> Repo:
@@ -101,8 +100,8 @@ def test_a_commit_with_modes_and_links(untouched: Repo) -> None:
 
 
 def test_the_index_is_laid_out_as_it_would_be_committed(untouched: Repo) -> None:
-    roots, git = where(untouched)
-    with lay_out_index(roots, git, f"{roots.git_dir_abs}/index") as place:
+    roots = where(untouched)
+    with lay_out_index(roots, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {**FIRST, "a": "a staged"}
         assert place.commit == ""
         assert inside(place).git("status", "--porcelain") == "M  a"
@@ -350,8 +349,8 @@ def test_in_a_linked_worktree(filled: Repo, tmp_path: Path) -> None:
 def test_before_the_first_commit(repo: Repo) -> None:
     repo.write("a", "staged")
     repo.git("add", "a")
-    roots, git = where(repo)
-    with lay_out_index(roots, git, f"{roots.git_dir_abs}/index") as place:
+    roots = where(repo)
+    with lay_out_index(roots, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {"a": "staged"}
         assert inside(place).git("status", "--porcelain") == "A  a"
     with pytest.raises(GitError, match="`HEAD` is no commit and no tree here"):
@@ -374,8 +373,8 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
         "GIT_INDEX_FILE": ".git/index",
         "GIT_PREFIX": "dir/",
     }
-    roots = find_repo(str(untouched.path), os.environ)
-    with lay_out(roots, Git(cwd_abs=roots.root_abs, env=env), "HEAD") as place:
+    roots = where(untouched)._replace(env=env)
+    with lay_out(roots, "HEAD") as place:
         assert held(place) == FIRST
 
 

@@ -11,7 +11,6 @@ import pytest
 from conftest import Repo
 
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.types import Config
 from gitgates.worktree.gc import KEPT_JOURNALS, Gone, collect, collect_if_due
 
@@ -35,9 +34,8 @@ def file(path: Path, days: float) -> Path:
 
 
 def gc(repo: Repo, config: Config | None = None) -> Gone:
-    roots = find_repo(str(repo.path), {})
-    git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
-    return collect(roots, git, config or Config())
+    roots = find_repo(str(repo.path), dict(os.environ))
+    return collect(roots, config or Config())
 
 
 def test_journals_without_a_word_for_a_month_go_with_their_locks(
@@ -132,21 +130,19 @@ def test_with_settings_that_are_wrong_nothing_goes(repo: Repo, sessions: Path) -
 
 
 def test_by_itself_it_is_done_once_a_day(repo: Repo, sessions: Path) -> None:
-    roots = find_repo(str(repo.path), {})
-    git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
+    roots = find_repo(str(repo.path), dict(os.environ))
     now = time.time()
     file(sessions / "a.jsonl", 90)
-    assert collect_if_due(roots, git, Config(), now).journals == 1
+    assert collect_if_due(roots, Config(), now).journals == 1
     file(sessions / "b.jsonl", 90)
-    assert collect_if_due(roots, git, Config(), now + 0.9 * DAY_S).journals == 0
-    assert collect_if_due(roots, git, Config(), now + 1.1 * DAY_S).journals == 1
+    assert collect_if_due(roots, Config(), now + 0.9 * DAY_S).journals == 0
+    assert collect_if_due(roots, Config(), now + 1.1 * DAY_S).journals == 1
     file(sessions / "c.jsonl", 90)
     # The clock was wrong, and is right again.
-    assert collect_if_due(roots, git, Config(), now - DAY_S).journals == 1
+    assert collect_if_due(roots, Config(), now - DAY_S).journals == 1
 
 
 def test_by_itself_it_does_nothing_where_there_is_no_state(repo: Repo) -> None:
-    roots = find_repo(str(repo.path), {})
-    git = Git(cwd_abs=roots.root_abs, env=dict(os.environ))
-    assert collect_if_due(roots, git, Config()) == Gone()
+    roots = find_repo(str(repo.path), dict(os.environ))
+    assert collect_if_due(roots, Config()) == Gone()
     assert not Path(roots.state_abs).exists()

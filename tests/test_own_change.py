@@ -502,7 +502,7 @@ def test_merging_again_stores_nothing_new(watched: Watched) -> None:
 
 def test_a_point_without_a_time_hides_nothing(watched: Watched) -> None:
     work(watched.repo)
-    roots, git = where(watched.repo)
+    roots = where(watched.repo)
     start = Point(tree=watched.start.tree, head=watched.start.head)
-    found = changes(Span(roots, git, start, point(watched.repo)))
+    found = changes(Span(roots, start, point(watched.repo)))
     assert "own.py" in [one.path for one in found]

@@ -16,7 +16,6 @@ from gitgates.git import snapshot
 from gitgates.git.changes import find_unstaged
 from gitgates.git.checkout import lay_out
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.git.snapshot import Snapshot, SnapshotError, take
 from gitgates.store.rescue import Rescue
 from gitgates.worktree.hide import Around, hide
@@ -73,18 +72,17 @@ def untouched(filled: Repo) -> Iterator[Repo]:
 
 def shot(repo: Repo) -> Snapshot:
     """Take a snapshot twice: from nothing or what is kept, and from nothing. Both are the same."""
-    first = take(*where(repo))
-    state = Path(where(repo)[0].state_abs)
+    first = take(where(repo))
+    state = Path(where(repo).state_abs)
     for name in ("index", "facts"):
         (state / f"snapshot.{name}").unlink(missing_ok=True)
-    assert take(*where(repo)) == first
+    assert take(where(repo)) == first
     return first
 
 
 def held(repo: Repo, tree: str) -> dict[str, str]:
     """What a tree holds: path → mode and content."""
-    roots, git = where(repo)
-    git = git._replace(env=own_objects.object_env(roots, git.env))
+    git = own_objects.reading_git(where(repo))
     found = {}
     for entry in git.out("ls-tree", "-r", "-z", tree).split(b"\0")[:-1]:
         meta, _tab, name = entry.partition(b"\t")
@@ -121,14 +119,14 @@ def test_a_clean_working_tree_has_the_tree_of_its_commit(filled: Repo) -> None:
 
 
 def test_what_changes_between_two_snapshots_is_seen(filled: Repo) -> None:
-    take(*where(filled))
+    take(where(filled))
     filled.write("a", "a Second")  # longer
     filled.write("b", "b First")  # as long
     (filled.path / "dir/c").chmod(0o755)
     (filled.path / "dir/d").unlink()
     os.symlink("../a", filled.path / "dir/d")
     filled.write("extra/new", "new")
-    assert held(filled, take(*where(filled)).tree) == {
+    assert held(filled, take(where(filled)).tree) == {
         **FIRST,
         "a": "a Second",
         "b": "b First",
@@ -138,11 +136,11 @@ def test_what_changes_between_two_snapshots_is_seen(filled: Repo) -> None:
     }
     filled.git("checkout", "-q", ".")
     (filled.path / "extra/new").unlink()
-    assert held(filled, take(*where(filled)).tree) == FIRST
+    assert held(filled, take(where(filled)).tree) == FIRST
 
 
 def test_files_folders_and_links_take_each_others_place(filled: Repo) -> None:
-    take(*where(filled))
+    take(where(filled))
     (filled.path / "a").unlink()
     filled.write("a/inside", "folder now")
     for name in ("c", "d"):
@@ -164,13 +162,13 @@ def test_files_folders_and_links_take_each_others_place(filled: Repo) -> None:
 def test_ignore_rules_that_change_are_followed(filled: Repo, tmp_path: Path) -> None:
     filled.write("new.txt", "new")
     filled.write("deep/er/new.md", "new")
-    assert {"new.txt", "deep/er/new.md"} <= held(filled, take(*where(filled)).tree).keys()
+    assert {"new.txt", "deep/er/new.md"} <= held(filled, take(where(filled)).tree).keys()
     filled.write(".git/info/exclude", "*.txt\n")
     (filled.path / "deep/.gitignore").write_text("*\n")  # ignores itself, too
-    assert held(filled, take(*where(filled)).tree) == FIRST
+    assert held(filled, take(where(filled)).tree) == FIRST
     filled.write(".git/info/exclude", "")
     (filled.path / "deep/.gitignore").unlink()
-    assert {"new.txt", "deep/er/new.md"} <= held(filled, take(*where(filled)).tree).keys()
+    assert {"new.txt", "deep/er/new.md"} <= held(filled, take(where(filled)).tree).keys()
     rules = tmp_path / "rules"
     rules.write_text("new.*\n")
     filled.git("config", "core.excludesFile", str(rules))
@@ -179,20 +177,20 @@ def test_ignore_rules_that_change_are_followed(filled: Repo, tmp_path: Path) -> 
 
 def test_what_is_tracked_although_it_is_ignored(filled: Repo) -> None:
     filled.write("x.log", "one")
-    take(*where(filled))
+    take(where(filled))
     filled.git("add", "-f", "x.log")
-    assert held(filled, take(*where(filled)).tree)["x.log"] == "one"
+    assert held(filled, take(where(filled)).tree)["x.log"] == "one"
     (filled.path / "x.log").unlink()
-    assert "x.log" not in held(filled, take(*where(filled)).tree)
+    assert "x.log" not in held(filled, take(where(filled)).tree)
     filled.write("x.log", "two")
-    assert held(filled, take(*where(filled)).tree)["x.log"] == "two"
+    assert held(filled, take(where(filled)).tree)["x.log"] == "two"
     filled.git("rm", "-q", "-f", "--cached", "x.log")
     assert held(filled, shot(filled).tree) == FIRST
 
 
 def test_deleted_written_again_and_ignored_by_then(filled: Repo) -> None:
     (filled.path / "a").unlink()
-    take(*where(filled))
+    take(where(filled))
     filled.write(".git/info/exclude", "/a\n")
     filled.write("a", "again")
     assert held(filled, shot(filled).tree)["a"] == "again"
@@ -202,7 +200,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
     filled.write("a", "staged once, then not")
     filled.git("add", "a")
     filled.write("new", "untracked")
-    taken = take(*where(filled))
+    taken = take(where(filled))
     expected = held(filled, taken.tree)
     filled.git("write-tree")
     filled.git("reset", "-q", "--hard")
@@ -213,8 +211,8 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
 
 
 def test_a_snapshot_can_be_laid_out(untouched: Repo) -> None:
-    roots, git = where(untouched)
-    with lay_out(roots, git, take(roots, git).tree) as place:
+    roots = where(untouched)
+    with lay_out(roots, take(roots).tree) as place:
         inside = Repo(Path(place.root_abs))
         assert {name: (inside.path / name).read_text() for name in NOW} == NOW
         assert inside.git("status", "--porcelain") == "M  a\nD  b\nA  new"
@@ -240,7 +238,7 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
         "GIT_WORK_TREE": str(filled.path),
     }
     roots = find_repo(str(filled.path), env)
-    assert take(roots, Git(cwd_abs=roots.root_abs, env=env)) == Snapshot(
+    assert take(roots) == Snapshot(
         tree=filled.git("rev-parse", "HEAD^{tree}", env=env),
         head=filled.git("rev-parse", "HEAD", env=env),
     )
@@ -248,18 +246,18 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
 
 def test_old_objects_go_and_a_snapshot_after_that_is_whole(filled: Repo) -> None:
     filled.write("new", "untracked")
-    roots, _git = where(filled)
-    before = take(*where(filled))
+    roots = where(filled)
+    before = take(where(filled))
     later = time.time() + 2 * own_objects.KEPT_S
     assert own_objects.prune(roots, later) == 2  # the file and the tree
     assert own_objects.prune(roots, later) == 0
-    assert held(filled, take(*where(filled)).tree) == {**FIRST, "new": "untracked"}
-    assert take(*where(filled)) == before
+    assert held(filled, take(where(filled)).tree) == {**FIRST, "new": "untracked"}
+    assert take(where(filled)) == before
 
 
 def test_a_large_untracked_file_is_left_out(filled: Repo) -> None:
     filled.write("grows", "small")
-    assert held(filled, take(*where(filled)).tree)["grows"] == "small"
+    assert held(filled, take(where(filled)).tree)["grows"] == "small"
     for name in ("grows", "large", "a"):
         os.truncate(filled.write(name), snapshot.LIMIT_BYTES + (name != "a"))
     taken = shot(filled)
@@ -268,8 +266,7 @@ def test_a_large_untracked_file_is_left_out(filled: Repo) -> None:
         ("large", "larger than 50 MiB"),
     )
     assert taken.why_unprovable == ("left out: `grows`, `large`",)
-    roots, git = where(filled)
-    git = git._replace(env=own_objects.object_env(roots, git.env))
+    git = own_objects.reading_git(where(filled))
     assert git.lines("ls-tree", "--name-only", taken.tree) == [".gitignore", "a", "b", "dir"]
 
 
@@ -306,12 +303,12 @@ def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_files_that_git_is_told_not_to_look_at(filled: Repo, flag: str) -> None:
-    assert take(*where(filled)).provable
+    assert take(where(filled)).provable
     filled.git("update-index", flag, "a")
     filled.write("a", "changed")
     assert shot(filled).why_unprovable == ("git is told not to look at `a`",)
     filled.git("update-index", flag.replace("--", "--no-"), "a")
-    assert held(filled, take(*where(filled)).tree)["a"] == "changed"
+    assert held(filled, take(where(filled)).tree)["a"] == "changed"
 
 
 def test_a_sparse_working_tree_keeps_what_is_not_there(filled: Repo) -> None:
@@ -327,13 +324,13 @@ def test_a_sparse_working_tree_keeps_what_is_not_there(filled: Repo) -> None:
 
 
 def test_a_failing_filter_is_no_snapshot(filled: Repo) -> None:
-    take(*where(filled))
+    take(where(filled))
     filled.git("config", "filter.broken.clean", "false")
     filled.git("config", "filter.broken.required", "true")
     filled.write(".gitattributes", "*.x filter=broken\n")
     filled.write("one.x", "x")
     with pytest.raises(SnapshotError, match="clean filter 'broken' failed") as caught:
-        take(*where(filled))
+        take(where(filled))
     assert caught.value.exit_status == 74
     filled.git("config", "filter.broken.clean", "tr x y")
     assert held(filled, shot(filled).tree)["one.x"] == "y"
@@ -346,7 +343,7 @@ def test_what_cannot_be_read_is_no_snapshot(filled: Repo, name: str) -> None:
     filled.write("a", "changed")
     (filled.path / name).chmod(0)
     with pytest.raises(SnapshotError):
-        take(*where(filled))
+        take(where(filled))
     (filled.path / name).chmod(0o700)
 
 
@@ -381,7 +378,7 @@ def test_names_that_are_no_text(filled: Repo) -> None:
         **dict.fromkeys(map(os.fsdecode, names), "x"),
     }
     filled.write(".git/info/exclude", "caf*\nnew*\n")
-    taken = held(filled, take(*where(filled)).tree)
+    taken = held(filled, take(where(filled)).tree)
     assert sorted(set(taken) - set(FIRST)) == ['"quoted"', "-dash", ":(glob)*", "tab\t"]
 
 
@@ -416,7 +413,7 @@ def test_many_at_once(untouched: Repo) -> None:
         if not pid:
             status = 1
             try:
-                os.write(write, take(*where(untouched)).tree.encode())
+                os.write(write, take(where(untouched)).tree.encode())
                 status = 0
             finally:
                 os._exit(status)
@@ -432,8 +429,8 @@ def test_many_at_once(untouched: Repo) -> None:
 
 @pytest.mark.parametrize("left", ["facts", "torn facts", "index", "locked", "garbage"])
 def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) -> None:
-    expected = take(*where(untouched))
-    state = Path(where(untouched)[0].state_abs)
+    expected = take(where(untouched))
+    state = Path(where(untouched).state_abs)
     match left:
         case "facts" | "index":
             (state / f"snapshot.{left}").unlink()
@@ -443,14 +440,14 @@ def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) 
             (state / "snapshot.index.lock").touch()
         case _:
             (state / "snapshot.index").write_bytes(b"no index")
-    assert take(*where(untouched)) == expected
+    assert take(where(untouched)) == expected
 
 
 def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> None:
-    roots, git = where(untouched)
+    roots = where(untouched)
     index = str(untouched.path / ".git/index.lock")
     names = {"GIT_DIR": ".git", "GIT_INDEX_FILE": index, "GIT_PREFIX": "dir/"}
-    taken = take(roots, git._replace(env={**git.env, **names}))
+    taken = take(roots._replace(env={**roots.env, **names}))
     assert held(untouched, taken.tree) == NOW
 
 
@@ -460,9 +457,11 @@ def hide_in_another_process(repo: Repo) -> None:
     if not pid:
         status = 1
         try:
-            roots, git = where(repo)
+            roots = where(repo)
             rescue = Rescue(f"{roots.state_abs}/rescue")
-            hide(git, rescue, find_unstaged(git), Around(((), 0), lambda _step: None, ""))
+            hide(
+                roots.git, rescue, find_unstaged(roots.git), Around(((), 0), lambda _step: None, "")
+            )
             status = 0
         finally:
             os._exit(status)
@@ -470,10 +469,10 @@ def hide_in_another_process(repo: Repo) -> None:
 
 
 def put_back(repo: Repo) -> None:
-    roots, git = where(repo)
+    roots = where(repo)
     rescue = Rescue(f"{roots.state_abs}/rescue")
-    place = Place(rescue, Keeper(git, roots.state_abs), lambda _step: None)
-    restore(git, rescue.read(), place)
+    place = Place(rescue, Keeper(roots), lambda _step: None)
+    restore(roots.git, rescue.read(), place)
 
 
 def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> None:
@@ -497,24 +496,24 @@ def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> Non
     hide_in_another_process(filled)
     assert (filled.path / "a").read_text() == "a first"
     hidden = whole(filled)
-    during = take(*where(filled))
+    during = take(where(filled))
     assert held(filled, during.tree) == held(filled, before.tree)
     assert during.tree == before.tree
     assert during.why_unprovable == ("another run has hidden unstaged work",)
     assert whole(filled) == hidden
     put_back(filled)
     assert whole(filled) == state
-    assert take(*where(filled)) == before
+    assert take(where(filled)) == before
 
 
 def test_the_run_that_hides_takes_what_its_gates_see(filled: Repo) -> None:
     filled.write("a", "a staged")
     filled.git("add", "a")
     filled.write("a", "a unstaged")
-    roots, git = where(filled)
+    roots = where(filled)
     rescue = Rescue(f"{roots.state_abs}/rescue")
-    hide(git, rescue, find_unstaged(git), Around(((), 0), lambda _step: None, ""))
-    taken = take(roots, git)
+    hide(roots.git, rescue, find_unstaged(roots.git), Around(((), 0), lambda _step: None, ""))
+    taken = take(roots)
     assert (held(filled, taken.tree)["a"], taken.provable) == ("a staged", True)
     put_back(filled)
-    assert held(filled, take(roots, git).tree)["a"] == "a unstaged"
+    assert held(filled, take(roots).tree)["a"] == "a unstaged"

@@ -15,7 +15,6 @@ from weakening_samples import PY, Files, Wanted, but
 
 from gitgates.config.load import checked
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.git.session_change import Span
 from gitgates.git.snapshot import take
 from gitgates.types import Config, Point
@@ -286,13 +285,12 @@ def test_settings_that_cannot_be_read_any_more(agent: Agent) -> None:
 def weakened_by(agent: Agent, text: str) -> tuple[Finding, ...]:
     """Return what new settings weaken; with broken ones, no verb runs."""
     repo = agent.repo
-    git = Git(cwd_abs=str(repo.path), env=dict(os.environ))
-    roots = find_repo(str(repo.path), git.env)
-    start = take(roots, git)
+    roots = find_repo(str(repo.path), dict(os.environ))
+    start = take(roots)
     repo.write("gitgates.toml", text)
-    now = take(roots, git)
+    now = take(roots)
     points = (Point(start.tree, start.head), Point(now.tree, now.head))
-    return weakened(Span(roots, git, *points), Config())
+    return weakened(Span(roots, *points), Config())
 
 
 @pytest.mark.slow

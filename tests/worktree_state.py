@@ -9,17 +9,14 @@ from conftest import Repo
 
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 
 # path → mode, content or target, modification time
 Files = dict[str, tuple[int, bytes, int]]
 
 
-def where(repo: Repo) -> tuple[Repository, Git]:
-    """Return where a repository is, and git in it, as the parts of `system` want them."""
-    env = dict(os.environ)
-    roots = find_repo(str(repo.path), env)
-    return roots, Git(cwd_abs=roots.root_abs, env=env)
+def where(repo: Repo) -> Repository:
+    """Return a repository as our own code has it."""
+    return find_repo(str(repo.path), dict(os.environ))
 
 
 def files(repo: Repo) -> Files:

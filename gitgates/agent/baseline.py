@@ -100,7 +100,7 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
     if session.no_base or not session.base:
         return Baseline(gate.name, why_not=session.no_base or "there is no first snapshot")
     try:
-        with lay_out(place.repo, place.git, session.base, link=check.config.link) as checkout:
+        with lay_out(place.repo, session.base, link=check.config.link) as checkout:
             there = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )

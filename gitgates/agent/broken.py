@@ -12,7 +12,7 @@ from gitgates.agent.changed import is_unchanged, snapshot_now
 from gitgates.agent.replay import Turns
 from gitgates.agent.telling import new_facts, what_is_there, with_source
 from gitgates.config.load import FILES, LOCAL_FILE
-from gitgates.git.object_store import object_env
+from gitgates.git.object_store import reading_git
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
 from gitgates.types import BLOCK, ENDINGS, WARN, Answer
@@ -112,6 +112,6 @@ def _is_somebody_elses(place: Place, facts: list[Fact], base: str, now: str) -> 
         return not set(own).intersection(FILES)
     if not (base and now) or os.path.exists(f"{place.repo.root_abs}/{LOCAL_FILE}"):
         return False  # git may ignore that one: then it is in no snapshot
-    env = object_env(place.repo, place.git.env)
-    compared = place.git._replace(env=env).ask("diff-tree", "--quiet", base, now, "--", *FILES)
+    git = reading_git(place.repo)
+    compared = git.ask("diff-tree", "--quiet", base, now, "--", *FILES)
     return compared.exit_status == 0

@@ -6,7 +6,7 @@ import os
 
 from gitgates.agent.place import note
 from gitgates.errors import GitError, GitgatesError
-from gitgates.git.object_store import object_env
+from gitgates.git.object_store import reading_git
 from gitgates.git.snapshot import Snapshot, take
 from gitgates.policies.session import fold
 from gitgates.store.journal import FOLDER, Journal, git_dir_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def snapshot_now(place: Place) -> Snapshot:
     """Return what is there now. Where no snapshot can be taken, that is said: its tree is empty."""
     try:
-        return take(place.repo, place.git)
+        return take(place.repo)
     except GitgatesError as error:
         note(place, error.message)
         return Snapshot(tree="", why_unprovable=(error.message,))
@@ -91,7 +91,7 @@ def session_changes(place: Place, session: Session, now: str) -> Changes:
 
     if session.base and now:
         try:
-            git = place.git._replace(env=object_env(place.repo, place.git.env))
+            git = reading_git(place.repo)
             return Changes(*tree_paths(git, session.base, now), note=session.no_base)
         except GitError as error:
             note(place, f"the session's first snapshot is gone: {error.message}")

@@ -168,9 +168,9 @@ def _heal(place: Place) -> None:
     """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
     state_abs = place.repo.state_abs
     if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
-        from gitgates.worktree.isolate import Site, catch_up  # most events run no gates
+        from gitgates.worktree.isolate import catch_up  # most events run no gates
 
-        catch_up(Site(place.repo, place.git, place.env, place.say))
+        catch_up(place.repo, place.say)
 
 
 def _with_changes(place: Place, config: Config, answer: Answer) -> Answer:

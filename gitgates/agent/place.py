@@ -54,7 +54,7 @@ def find_places(
 
 
 def _place(repo: Repo, payload: Payload, raw: bytes, env: Mapping[str, str]) -> Place:
-    git = Git(cwd_abs=repo.root_abs, env=env)
+    git = repo.git
     journal = session_journal(repo.state_abs, payload.session)
     return Place(payload, raw, repo, git, env, journal, process_began())
 

@@ -61,4 +61,4 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
     )
     for text in saved.notes:
         note(place, text)
-    collect_if_due(place.repo, place.git, check.config)
+    collect_if_due(place.repo, check.config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.agent.changed import elsewhere, first_point, snapshot_now
-from gitgates.git.object_store import object_env
+from gitgates.git.object_store import reading_git
 from gitgates.git.paths import tree_paths
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import is_strict
@@ -52,7 +52,7 @@ def changed_by_others(place: Place, now_tree: str, *, hears_all: bool) -> tuple[
     """
     facts = place.journal.read()
     own = own_now(place, facts, hears_all=hears_all)
-    git = place.git._replace(env=object_env(place.repo, place.git.env))
+    git = reading_git(place.repo)
     found: set[str] = set()
     for span in with_open_span(fold(facts), own, Point(tree=now_tree)).quiet:
         if span.before != span.after:

@@ -146,7 +146,7 @@ def _take_snapshot(place: Place) -> Fact:
     from gitgates.store.transcript import length_of
 
     try:
-        snapshot = take(place.repo, place.git)
+        snapshot = take(place.repo)
     except GitgatesError as error:
         note(place, error.message)
         return {"what": "snapshot", "tree": "", "why": error.message}

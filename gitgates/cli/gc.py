@@ -37,9 +37,9 @@ add an attempt to. Hooks of agents do the same by themselves, once a day.
 @click.command("gc", help=_HELP)
 def command() -> int:
     """Clear away what has grown old in the state folder of this worktree."""
-    repo, git = here()
+    repo, _git = here()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
-    gone = collect(repo, git, config)._asdict()
+    gone = collect(repo, config)._asdict()
     removed = [f"{number} {_WORDS[what][number != 1]}" for what, number in gone.items() if number]
     click.echo(f"removed {', '.join(removed)}" if removed else "nothing to remove")
     return errors.OK

@@ -15,7 +15,6 @@ from gitgates.git import messages
 from gitgates.git.message_checks import MOST_TEXT
 from gitgates.git.message_stamps import as_meant, when
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.git.run import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
         session=env.get(_SESSION, ""),
         refs=refs,
     )
-    click.echo(messages.post(repo, Git(cwd_abs=repo.root_abs, env=env), draft).id)
+    click.echo(messages.post(repo, repo.git, draft).id)
     return errors.OK
 
 

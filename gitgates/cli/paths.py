@@ -101,7 +101,7 @@ def select_paths(selection: Selection, git: Git, repo: Repo) -> facts.Paths:
         case []:
             return facts.changed_paths(git)
         case ["--staged"]:
-            return facts.staged_paths(git, repo.git_dir_abs, merging=False)
+            return facts.staged_paths(repo, merging=False)
         case ["--all-files"]:
             return facts.tracked_paths(git), ()
         case ["--files"]:

@@ -10,11 +10,11 @@ from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.git.run import Git
-from gitgates.worktree.isolate import Site, catch_up
+from gitgates.worktree.isolate import catch_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.run import Git
     from gitgates.types import Config
 
 
@@ -23,9 +23,8 @@ def here() -> tuple[Repo, Git]:
 
     Raises: GitError where there is none.
     """
-    env = environ.read()
-    repo = find_repo(current_folder(), env)
-    return repo, Git(cwd_abs=repo.root_abs, env=env)
+    repo = find_repo(current_folder(), environ.read())
+    return repo, repo.git
 
 
 def heal(verb: str) -> None:
@@ -34,11 +33,11 @@ def heal(verb: str) -> None:
     Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
     """
     try:
-        repo, git = here()
+        repo, _git = here()
     except GitError:
         return  # a verb that needs a repository says so itself
     try:
-        catch_up(Site(repo, git, git.env, lambda text: click.echo(f"gitgates: {text}", err=True)))
+        catch_up(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     except GitgatesError as error:
         if verb != "doctor":
             raise

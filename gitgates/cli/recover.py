@@ -9,10 +9,9 @@ import click
 from gitgates import environ, errors
 from gitgates.cli.output import dump
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.git.run import Git
 from gitgates.store.files import open_regular
 from gitgates.store.rescue import Rescue
-from gitgates.worktree.isolate import Site, describe, recover
+from gitgates.worktree.isolate import describe, recover
 
 
 @click.command("recover")
@@ -25,15 +24,12 @@ def command(wish: str, path: str | None) -> int:
     Every gitgates command does this by itself before anything else; this one also lists and shows.
     Texts that could not be merged are kept for 30 days.
     """
-    env = environ.read()
-    repo = find_repo(current_folder(), env)
+    repo = find_repo(current_folder(), environ.read())
     if path:
         return _show(repo, path)
     if wish == "list":
         return _list(repo)
-    git = Git(cwd_abs=repo.root_abs, env=env)
-    site = Site(repo, git, env, lambda text: click.echo(f"gitgates: {text}", err=True))
-    restored = recover(site)
+    restored = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     for line in describe(restored) if restored else ("nothing to recover",):
         click.echo(line)
     return errors.OK

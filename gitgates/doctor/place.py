@@ -33,7 +33,7 @@ def places(repo: Repo, env: Mapping[str, str]) -> tuple[list[Place], list[str]]:
 
     The current one comes first. Raises: GitError where git cannot be asked.
     """
-    git = Git(cwd_abs=repo.root_abs, env=env)
+    git = repo._replace(env=env).git
     found = [_place(repo, git)]
     gone = []
     clean = {name: value for name, value in env.items() if name not in _ELSEWHERE_WRONG}

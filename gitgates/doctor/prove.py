@@ -16,7 +16,6 @@ from gitgates.doctor.hooks import look_at
 from gitgates.doctor.prove_agents import prove_agents
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
 from gitgates.git.previous_hook import SUFFIX, KeptHook
-from gitgates.git.run import Git
 from gitgates.install import block
 from gitgates.install.hookspath import hooks_folder
 from gitgates.install.managers import FRAMEWORK
@@ -48,7 +47,7 @@ def prove(
 
     Raises: GitError where no repository can be made to try them in.
     """
-    folder = hooks_folder(Git(cwd_abs=repo.root_abs, env=env), repo)
+    folder = hooks_folder(repo._replace(env=env).git, repo)
     found = [*_git(folder.path_abs, repo, env), *prove_agents(config, repo, env, looked)]
     if found:
         return found

@@ -17,17 +17,18 @@ from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
 from gitgates.git.index import named_index
 from gitgates.git.locks import is_alive
-from gitgates.git.run import Git
 from gitgates.git.scope import is_as_committed, with_paths
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.store.ledger import record
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
-from gitgates.worktree.isolate import Site, catch_up
+from gitgates.worktree.isolate import catch_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gitgates.git.run import Git
 
 ACTIVE = "GITGATES_ACTIVE"
 
@@ -59,7 +60,7 @@ def handle(event: Event, world: World, only: tuple[str, ...] = ()) -> Handled:
     world = world._replace(began_ns=time.time_ns())
     if is_running_here(world.env, world.repo.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
-    catch_up(Site(world.repo, world.git, world.env, world.say))
+    catch_up(world.repo, world.say)
     config = load(event.root_abs, _cache(world))
     hook = _hook_of(config, event, only)
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not (hook and hook.gates):
@@ -156,17 +157,17 @@ def _handle_in_checkout(
     world, tip = place
     plan = plan_event(config, hook, event, world)
     record_skips(plan, world)
-    index_abs, _is_other = named_index(world.repo, world.env)
+    index_abs, _is_other = named_index(world.repo)
     laid_out = (
-        lay_out(world.repo, world.git, tip, link=config.link)
+        lay_out(world.repo, tip, link=config.link)
         if tip
-        else lay_out_index(world.repo, world.git, index_abs, link=config.link)
+        else lay_out_index(world.repo, index_abs, link=config.link)
     )
     with laid_out as checkout:
         for note in checkout.notes:
             world.say(note)
-        there = Git(cwd_abs=checkout.root_abs, env=without_git(world.env))
-        inner = inside(world, event)._replace(git=there, in_checkout=True)
+        there = checkout.repo._replace(env=without_git(world.env))
+        inner = inside(world, event)._replace(git=there.git, in_checkout=True)
         return Handled(plan=plan, decision=run_plan(plan, config, inner), config=config)
 
 
@@ -176,12 +177,12 @@ def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     # Where unstaged work is hidden, git tells what is staged as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
     if event.paths is None and is_needed:
-        event = with_paths(event, world.git, world.repo)
+        event = with_paths(event, world.repo)
     plan = make_plan(config, hook, event, skipped_gates(world.env))
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
-        gone = with_paths(event, world.git, world.repo).gone
+        gone = with_paths(event, world.repo).gone
         plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))
     return plan
 

@@ -32,7 +32,7 @@ from gitgates.types import (
     GateResult,
     Plan,
 )
-from gitgates.worktree.isolate import Shelter, Site
+from gitgates.worktree.isolate import Shelter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def run_plan(
             if world.deadline and not world.deadline.left_s():
                 raise LockError("the working tree was in use by another run for too long")
 
-        site = Site(world.repo, world.git._replace(apart=True), world.env, world.say, look)
-        shelter = Shelter(site, hides=hides and locks, locks=locks)
+        shelter = Shelter(world.repo, world.say, look, hides=hides and locks, locks=locks)
         try:
             with shelter:
                 if as_committed and shelter.hidden_paths() & set(FILES):
@@ -323,7 +322,7 @@ class _Run:
         hidden = self.shelter.hidden_paths()
         staged = set(self.files.paths) - job.unstaged - hidden
         whole = tuple(path for path in found if path in staged)
-        restaged = restage(git, self.world.repo.git_dir_abs, whole)
+        restaged = restage(self.world.repo._replace(root_abs=git.cwd_abs, env=git.env), whole)
         if self.index and restaged:
             self.index.take()
         return result._replace(restaged_paths=restaged)
@@ -373,10 +372,10 @@ class _Run:
     def _committed_index(self) -> CommittedIndex | None:
         """Return the index that gates may look at, where it is not simply the worktree's own."""
         copies = any(step.gate.git_env == "commit" for step in self.plan.steps)
-        _named_abs, is_other = named_index(self.world.repo, self.world.git.env)
+        _named_abs, is_other = named_index(self.world.repo)
         if self.world.in_checkout or not (self.is_commit or copies or is_other):
             return None  # a checkout has an index of its own
-        return CommittedIndex(self.world.repo, self.world.git, copies=copies)
+        return CommittedIndex(self.world.repo, copies=copies)
 
     def _keep_stdin(self) -> str:
         """Keep the hook's input in a file, from which each gate that asks reads it anew."""

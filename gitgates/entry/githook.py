@@ -16,7 +16,6 @@ from gitgates.entry.streams import read_stdin
 from gitgates.errors import UsageError
 from gitgates.git.previous_hook import KeptHook
 from gitgates.git.repo import current_folder, find_repo
-from gitgates.git.run import Git
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.proc.terminal import Terminal, open_terminal
@@ -44,8 +43,7 @@ def run(args: list[str]) -> int:
     kept = KeptHook(shim, tuple(argv), stdin, kept_env)
     kept_status = _run_kept(kept, terminal)
     console = Console(terminal, Style(colour=terminal.colour))
-    git = Git(cwd_abs=repo.root_abs, env=env)
-    world = World(repo, git, env, console, wants_ticks=terminal.live)
+    world = World(repo, repo.git, env, console, wants_ticks=terminal.live)
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
     began_s = time.time()
     handled = handle(event, world)

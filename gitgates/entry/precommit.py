@@ -10,7 +10,6 @@ from gitgates.engine.context import World
 from gitgates.engine.pipeline import handle
 from gitgates.errors import UsageError
 from gitgates.git.repo import current_folder, find_repo
-from gitgates.git.run import Git
 from gitgates.git.scope import pushed_id
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
@@ -36,9 +35,8 @@ def run(args: list[str]) -> int:
     repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)
     console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
-    git = Git(cwd_abs=repo.root_abs, env=env)
-    world = World(repo, git, _persons_env(env), console)
-    told = {**env, host.TO_REF: pushed_id(git)} if stage == "pre-push" else env
+    world = World(repo, repo.git, _persons_env(env), console)
+    told = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
     began_s = time.time()
     handled = handle(event, world)

@@ -8,9 +8,8 @@ from gitgates import environ
 from gitgates.errors import StateError, UsageError
 from gitgates.git import locks as gitlocks
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.store.files import open_state
-from gitgates.worktree.isolate import Site, describe, recover
+from gitgates.worktree.isolate import describe, recover
 
 # The kernel may tell us of the death of a run before it frees the run's lock.
 _WAIT_S = 10.0
@@ -32,9 +31,8 @@ def run(args: list[str]) -> int:
         # Only GIT_DIR led to the repository, and git took that name along when it died.
         env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
         repo = find_repo(root_abs, env)
-    site = Site(repo, Git(cwd_abs=root_abs, env=env), env, lambda _text: None)
     try:
-        restored = recover(site, wait_s=_WAIT_S, at_once=True)
+        restored = recover(repo, lambda _text: None, wait_s=_WAIT_S, at_once=True)
         lines = describe(restored) if restored else ()
     except StateError as error:  # nobody hears it now
         lines = (str(error),)

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 Contents = dict[str, tuple[int, int]]
@@ -175,7 +176,7 @@ def changed(before: Contents, after: Contents) -> tuple[str, ...]:
     return tuple(sorted(p for p in {*before, *after} if before.get(p) != after.get(p)))
 
 
-def restage(git: Git, git_dir_abs: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+def restage(repo: Repo, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Put files that are in the index being committed into it as they are now; return which.
 
     `commit -- path` prepares two: the one that it commits, and index.lock, which is the worktree's
@@ -183,10 +184,10 @@ def restage(git: Git, git_dir_abs: str, paths: tuple[str, ...]) -> tuple[str, ..
 
     Raises: GitError after that.
     """
-    found = _restage_in(git, paths)
-    if "/next-index-" in git.env.get("GIT_INDEX_FILE", ""):
-        env = {**git.env, "GIT_INDEX_FILE": f"{git_dir_abs}/index.lock"}
-        _restage_in(git._replace(env=env), found)
+    found = _restage_in(repo.git, paths)
+    if "/next-index-" in repo.env.get("GIT_INDEX_FILE", ""):
+        env = {**repo.env, "GIT_INDEX_FILE": f"{repo.git_dir_abs}/index.lock"}
+        _restage_in(repo._replace(env=env).git, found)
     return found
 
 

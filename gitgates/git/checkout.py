@@ -12,9 +12,9 @@ import os
 from gitgates.errors import GitError, StateError
 from gitgates.git.checkout_links import make_links
 from gitgates.git.checkout_repository import Look, make_repository
-from gitgates.git.object_store import object_env, storing_env
+from gitgates.git.object_store import reading_git, storing_git
 from gitgates.git.repo import Repo
-from gitgates.git.settings import layout_settings, with_settings
+from gitgates.git.settings import layout_settings
 from gitgates.record import Record
 from gitgates.store.slots import Slot, prune_slots, take_slot
 
@@ -70,7 +70,7 @@ class Checkout:
         prune_slots(os.path.dirname(self.root_abs))
 
 
-def lay_out(repo: Repo, git: Git, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
+def lay_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     """Lay out a commit, tag or tree, and link what git ignores, such as `.venv`, into it.
 
     `link`: names relative to the root; linked where the user has them, git ignores them and the
@@ -79,17 +79,17 @@ def lay_out(repo: Repo, git: Git, treeish: str, link: tuple[str, ...] = ()) -> C
     Raises: GitError where there is no such tree or git cannot lay it out, StateError where nothing
     can be written, LockError where far too many are in use.
     """
-    content = _resolve(git._replace(env=object_env(repo, git.env)), treeish)
+    content = _resolve(reading_git(repo), treeish)
     slot = take_slot(f"{repo.state_abs}/checkouts")
     try:
         slot.note_use()
-        inside = _git_inside(repo, git, slot)
-        submodules = _fill(slot, inside, (content.tree, layout_settings(repo, git)))
-        linked, notes = make_links(git, slot.folder_abs, link)
+        inside = _git_inside(repo, slot)
+        submodules = _fill(slot, inside, (content.tree, layout_settings(repo)))
+        linked, notes = make_links(repo.git, slot.folder_abs, link)
         if submodules:
             notes.append(f"submodules are left empty: {', '.join(submodules)}")
         look = Look(content.commit, slot.index_abs, linked)
-        own = make_repository(slot.folder_abs, repo, git, look)
+        own = make_repository(slot.folder_abs, repo, look)
         return Checkout(slot, content, (own, tuple(notes)))
     except OSError as error:
         slot.release()
@@ -101,15 +101,15 @@ def lay_out(repo: Repo, git: Git, treeish: str, link: tuple[str, ...] = ()) -> C
         raise
 
 
-def lay_out_index(repo: Repo, git: Git, index_abs: str, link: tuple[str, ...] = ()) -> Checkout:
+def lay_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> Checkout:
     """Lay out what would be committed from an index. That index is only read.
 
     Raises: as `lay_out`; GitError, too, where the index has conflicts.
     """
-    return lay_out(repo, git, index_tree(repo, git, index_abs), link)
+    return lay_out(repo, index_tree(repo, index_abs), link)
 
 
-def index_tree(repo: Repo, git: Git, index_abs: str) -> str:
+def index_tree(repo: Repo, index_abs: str) -> str:
     """Return the tree that would be committed from an index, stored in our own object folder.
 
     Raises: GitError where the index has conflicts; StateError where nothing can be stored.
@@ -119,10 +119,10 @@ def index_tree(repo: Repo, git: Git, index_abs: str) -> str:
 
     copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
     try:
-        env = storing_env(repo, with_settings(git.env, _SETTINGS))
+        git = storing_git(repo).with_settings(_SETTINGS)
         if os.path.exists(index_abs):
             copy_index(index_abs, copy_abs)
-        copied = git._replace(env={**env, "GIT_INDEX_FILE": copy_abs})
+        copied = git._replace(env={**git.env, "GIT_INDEX_FILE": copy_abs})
         return copied.out("write-tree").decode().strip()
     except OSError as error:
         raise StateError(f"{copy_abs}: cannot be written: {error.strerror}") from error
@@ -142,17 +142,16 @@ def _resolve(git: Git, treeish: str) -> Content:
     return Content(*found)
 
 
-def _git_inside(repo: Repo, git: Git, slot: Slot) -> Git:
+def _git_inside(repo: Repo, slot: Slot) -> Git:
     """Return the user's git, filters and all, with our folder as its working tree."""
-    env = {name: value for name, value in git.env.items() if name not in _NOT_OURS}
+    env = {name: value for name, value in repo.env.items() if name not in _NOT_OURS}
     env |= {
         "GIT_DIR": repo.git_dir_abs,
         "GIT_WORK_TREE": slot.folder_abs,
         "GIT_INDEX_FILE": slot.index_abs,
     }
-    return git._replace(
-        cwd_abs=slot.folder_abs, env=object_env(repo, with_settings(env, _SETTINGS))
-    )
+    git = reading_git(repo._replace(env=env)).with_settings(_SETTINGS)
+    return git._replace(cwd_abs=slot.folder_abs)
 
 
 def _fill(slot: Slot, git: Git, wanted: tuple[str, bytes]) -> tuple[str, ...]:

@@ -48,11 +48,12 @@ class Look(Record):
     ignored: tuple[str, ...]  # names at which links were made, relative to the root
 
 
-def make_repository(root_abs: str, repo: Repo, git: Git, look: Look) -> Repo:
+def make_repository(root_abs: str, repo: Repo, look: Look) -> Repo:
     """Make the repository of a private checkout in `root_abs`, in place of what was there.
 
     Raises: GitError where git does not tell what it needs; OSError where it cannot be written.
     """
+    git = repo.git
     git_dir_abs = f"{root_abs}/.git"
     if os.path.isdir(git_dir_abs) and not os.path.islink(git_dir_abs):
         clear_away(git_dir_abs)
@@ -61,9 +62,9 @@ def make_repository(root_abs: str, repo: Repo, git: Git, look: Look) -> Repo:
     for folder in ("objects/info", "refs/heads", "refs/tags", "info"):
         os.makedirs(f"{git_dir_abs}/{folder}")
     texts = {
-        "objects/info/alternates": _lines(sources(repo, git.env)),
+        "objects/info/alternates": _lines(sources(repo)),
         "packed-refs": _refs(git),
-        "config": _config(repo, git),
+        "config": _config(repo),
         "info/exclude": _exclude(repo, look.ignored),
         "info/attributes": _content(f"{repo.common_dir_abs}/info/attributes"),
         "info/grafts": _content(f"{repo.common_dir_abs}/info/grafts"),
@@ -75,7 +76,7 @@ def make_repository(root_abs: str, repo: Repo, git: Git, look: Look) -> Repo:
     copy_index(look.index_abs, f"{git_dir_abs}/index")
     # Last: without it, this is no repository.
     _write(f"{git_dir_abs}/HEAD", _head(git, look.commit))
-    return Repo(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=git_dir_abs)
+    return Repo(root_abs, git_dir_abs, git_dir_abs, repo.env)
 
 
 def _head(git: Git, commit: str) -> bytes:
@@ -95,9 +96,9 @@ def _refs(git: Git) -> bytes:
     return b"".join(line + b"\n" for line in kept)
 
 
-def _config(repo: Repo, git: Git) -> bytes:
+def _config(repo: Repo) -> bytes:
     """Return the settings: the user's by inclusion, so that filters and remotes are the same."""
-    form = git.out("rev-parse", "--show-object-format").decode().strip()
+    form = repo.git.out("rev-parse", "--show-object-format").decode().strip()
     if form == "sha1":
         head = "[core]\n\trepositoryformatversion = 0\n"
     else:

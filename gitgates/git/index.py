@@ -13,10 +13,7 @@ from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
 
 NAME = "gitgates-index"
 
@@ -28,9 +25,9 @@ class CommittedIndex:
     name of the file (git writes an index anew under its name). Elsewhere they get a copy.
     """
 
-    def __init__(self, repo: Repo, git: Git, *, copies: bool) -> None:
-        self._git = git
-        self._named_abs, is_other = named_index(repo, git.env)
+    def __init__(self, repo: Repo, *, copies: bool) -> None:
+        self._repo = repo
+        self._named_abs, is_other = named_index(repo)
         self._aside_abs = os.path.join(repo.git_dir_abs, f"{NAME}.{os.getpid()}")
         self._copies = copies or is_other
         self._known: tuple[int, int, int] | None = None
@@ -83,8 +80,8 @@ class CommittedIndex:
     def _entries(self, index_abs: str) -> set[bytes]:
         if not os.path.exists(index_abs):
             return set()
-        env = {**self._git.env, "GIT_INDEX_FILE": index_abs}
-        listed = self._git._replace(env=env).out("ls-files", "--stage", "-z")
+        env = {**self._repo.env, "GIT_INDEX_FILE": index_abs}
+        listed = self._repo._replace(env=env).git.out("ls-files", "--stage", "-z")
         return set(listed.split(b"\0")) - {b""}
 
 
@@ -93,10 +90,10 @@ def forget_aside(git_dir_abs: str, pid: int) -> None:
     _unlink(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
 
 
-def named_index(repo: Repo, env: Mapping[str, str]) -> tuple[str, bool]:
+def named_index(repo: Repo) -> tuple[str, bool]:
     """Return the index that git commits from, and whether it is another than the worktree's."""
     own = os.path.join(repo.git_dir_abs, "index")
-    named = env.get("GIT_INDEX_FILE", "")
+    named = repo.env.get("GIT_INDEX_FILE", "")
     if not named:
         return own, False
     named_abs = os.path.join(repo.root_abs, named)

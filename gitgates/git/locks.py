@@ -11,16 +11,16 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from gitgates.git.repo import Repo
 
     # (path, time of the last change in ns) of each lock file, and the process that holds them
     Held = tuple[tuple[tuple[str, int], ...], int]
 
 
-def held_by_git(git_dir_abs: str, env: Mapping[str, str]) -> Held:
+def held_by_git(repo: Repo) -> Held:
     """Return the lock files that the git that started us holds, and its process id."""
-    names = {f"{git_dir_abs}/index.lock"}
-    index = env.get("GIT_INDEX_FILE", "")
+    names = {f"{repo.git_dir_abs}/index.lock"}
+    index = repo.env.get("GIT_INDEX_FILE", "")
     if index.endswith(".lock") and os.path.isabs(index):
         names.add(index)
     found = tuple((name, _changed_ns(name)) for name in sorted(names) if _changed_ns(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.git.object_store import object_env, storing_env
+from gitgates.git.object_store import reading_git, storing_git
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -38,13 +38,13 @@ class Work(Record):
     storing: Git  # stores among them
 
 
-def begin(repo: Repo, git: Git) -> Work:
+def begin(repo: Repo) -> Work:
     """Return what merging needs.
 
     Raises: OSError where our object folder cannot be made.
     """
-    storing = git._replace(env={**storing_env(repo, git.env), **_NOBODY})
-    return Work(repo, git._replace(env=object_env(repo, git.env)), storing)
+    git = storing_git(repo)
+    return Work(repo, reading_git(repo), git._replace(env={**git.env, **_NOBODY}))
 
 
 def commit(work: Work, tree: str, *parents: str) -> str:

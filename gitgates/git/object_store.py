@@ -13,7 +13,7 @@ from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
@@ -25,28 +25,29 @@ _OWN = "GIT_OBJECT_DIRECTORY"
 _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
-def object_env(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
-    """Return `env` for git commands that only read: they see our objects, too."""
+def reading_git(repo: Repo) -> Git:
+    """Return git for commands that only read: they see our objects, too."""
     ours = _folder(repo)
     if not os.path.isdir(ours):
-        return dict(env)  # git complains about a folder that is not there
-    return {**env, _OTHERS: _joined(ours, env)}
+        return repo.git  # git complains about a folder that is not there
+    return repo.git._replace(env={**repo.env, _OTHERS: _joined(ours, repo)})
 
 
-def storing_env(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
-    """Return `env` for git commands that store: whatever is new goes to our own folder.
+def storing_git(repo: Repo) -> Git:
+    """Return git for commands that store: whatever is new goes to our own folder.
 
     Raises: OSError where that cannot be made.
     """
     ours = _folder(repo)
     os.makedirs(ours, mode=0o700, exist_ok=True)
-    return {**env, _OWN: ours, _OTHERS: _joined(_users(repo, env), env)}
+    env = {**repo.env, _OWN: ours, _OTHERS: _joined(_users(repo), repo)}
+    return repo.git._replace(env=env)
 
 
-def sources(repo: Repo, env: Mapping[str, str]) -> list[str]:
+def sources(repo: Repo) -> list[str]:
     """Return all folders with objects, each as a line of `objects/info/alternates`."""
-    found = [_quoted(_users(repo, env)), _quoted(_folder(repo))]
-    return found + [part for part in (env.get(_OTHERS, ""),) if part]
+    found = [_quoted(_users(repo)), _quoted(_folder(repo))]
+    return found + [part for part in (repo.env.get(_OTHERS, ""),) if part]
 
 
 def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
@@ -107,14 +108,15 @@ def _file(repo: Repo, object_id: str) -> str:
     return f"{_folder(repo)}/{object_id[:2]}/{object_id[2:]}"
 
 
-def _users(repo: Repo, env: Mapping[str, str]) -> str:
+def _users(repo: Repo) -> str:
     """Return the repository's own object folder. A relative name is git's, from the root."""
-    named = env.get(_OWN, "")
+    named = repo.env.get(_OWN, "")
     return os.path.join(repo.root_abs, named) if named else f"{repo.common_dir_abs}/objects"
 
 
-def _joined(folder_abs: str, env: Mapping[str, str]) -> str:
-    return os.pathsep.join(part for part in (_quoted(folder_abs), env.get(_OTHERS, "")) if part)
+def _joined(folder_abs: str, repo: Repo) -> str:
+    parts = (_quoted(folder_abs), repo.env.get(_OTHERS, ""))
+    return os.pathsep.join(part for part in parts if part)
 
 
 def _quoted(folder_abs: str) -> str:

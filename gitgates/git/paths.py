@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.types import RefUpdate
 
@@ -26,15 +27,16 @@ _DIFF = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--no-
 _STAGED = ("diff", "--cached", "--ignore-submodules=all", *_DIFF)
 
 
-def staged_paths(git: Git, git_dir_abs: str, *, merging: bool) -> Paths:
+def staged_paths(repo: Repo, *, merging: bool) -> Paths:
     """Return what the index being committed adds, copies, modifies or renames, and deletes.
 
     In a merge: what differs from every parent, as in git's own combined diff. What one side
     brings unchanged was checked where it was committed. `merging` says that `git merge` itself
     asks: it names the other parents in the environment, before it writes MERGE_HEAD.
     """
+    git = repo.git
     there, gone = _raw_paths(git.out(*_STAGED))
-    for parent in _named_heads(git.env) if merging else _merge_heads(git_dir_abs):
+    for parent in _named_heads(git.env) if merging else merge_heads(repo):
         other_there, other_gone = _raw_paths(git.out(*_STAGED, parent))
         there &= other_there
         gone &= other_gone
@@ -137,9 +139,10 @@ def _named_heads(env: Mapping[str, str]) -> list[str]:
     return [name.removeprefix("GITHEAD_") for name in env if name.startswith("GITHEAD_")]
 
 
-def _merge_heads(git_dir_abs: str) -> list[str]:
+def merge_heads(repo: Repo) -> list[str]:
+    """Return the commits that are just being merged into HEAD."""
     try:
-        with open(f"{git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
+        with open(f"{repo.git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
             return file.read().split()
     except OSError:
         return []

@@ -22,12 +22,18 @@ _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
 
 class Repo(Record):
-    """Where a repository keeps what."""
+    """One worktree of one repository: its roots, its environment, git in it, our state folders."""
 
     root_abs: str  # the top of the working tree
     git_dir_abs: str  # of this worktree
     common_dir_abs: str  # of all its worktrees
+    env: Mapping[str, str]  # that git is to be run with here, as the host gave it to us
     found_by_folder: bool = True  # False: only GIT_DIR leads from the root to the repository
+
+    @property
+    def git(self) -> Git:
+        """Git in the root."""
+        return Git(cwd_abs=self.root_abs, env=self.env)
 
     @property
     def state_abs(self) -> str:
@@ -66,36 +72,36 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     where git does not trust it.
     """
     if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
-        found = _read_upwards(cwd_abs)
-        if found and (_is_own(found, env) or _is_safe(cwd_abs, env)):
+        found = _read_upwards(cwd_abs, env)
+        if found and (_is_own(found) or _is_safe(cwd_abs, env)):
             return found
-    elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env["GIT_DIR"])):
+    elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env)):
         return found
     return _ask_git(cwd_abs, env)
 
 
-def _read_upwards(cwd_abs: str) -> Repo | None:
+def _read_upwards(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     folder = cwd_abs
     while True:
         dot_git = os.path.join(folder, ".git")
         if os.path.isfile(os.path.join(dot_git, "HEAD")):
-            return _repo(folder, dot_git)
+            return _repo(folder, dot_git, env)
         if os.path.isfile(dot_git) and (git_dir := _read_line(dot_git, "gitdir: ")):
-            return _repo(folder, os.path.join(folder, git_dir))
+            return _repo(folder, os.path.join(folder, git_dir), env)
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
 
 
-def _is_own(repo: Repo, env: Mapping[str, str]) -> bool:
+def _is_own(repo: Repo) -> bool:
     """Tell whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
 
     Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
     """
-    if _DIFFERENT_OWNER in env:
+    if _DIFFERENT_OWNER in repo.env:
         return False
-    user, sudo = os.geteuid(), env.get("SUDO_UID", "")
+    user, sudo = os.geteuid(), repo.env.get("SUDO_UID", "")
     ours = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
     try:
         for path_abs in (repo.root_abs, f"{repo.root_abs}/.git", repo.git_dir_abs):
@@ -119,27 +125,27 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
     return not asked.exit_status
 
 
-def _read_linked(cwd_abs: str, git_dir: str) -> Repo | None:
+def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd.
 
     A hook may have gone into a folder since: only git takes that for the root then.
     """
-    git_dir_abs = os.path.join(cwd_abs, git_dir)
+    git_dir_abs = os.path.join(cwd_abs, env["GIT_DIR"])
     if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
         return None
-    found = _read_upwards(cwd_abs)
+    found = _read_upwards(cwd_abs, env)
     if found and os.path.realpath(found.git_dir_abs) == os.path.realpath(git_dir_abs):
         return found
     return None
 
 
-def _repo(root_abs: str, git_dir: str) -> Repo | None:
+def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
     git_dir_abs = os.path.normpath(git_dir)
     common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
     common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
     if _says_otherwise(os.path.join(common_abs, "config")):
         return None
-    return Repo(root_abs=root_abs, git_dir_abs=git_dir_abs, common_dir_abs=common_abs)
+    return Repo(root_abs, git_dir_abs, common_abs, env)
 
 
 def _says_otherwise(config_abs: str) -> bool:
@@ -185,10 +191,11 @@ def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     git_dir = git.lines("rev-parse", "--absolute-git-dir")[0]
     common = git.lines("rev-parse", "--git-common-dir")[0]
     root_abs = os.fsdecode(top.stdout).rstrip("\n")
-    by_folder = _read_upwards(root_abs)
+    by_folder = _read_upwards(root_abs, env)
     return Repo(
         root_abs=root_abs,
         git_dir_abs=git_dir,
         common_dir_abs=os.path.normpath(os.path.join(cwd_abs, common)),
+        env=env,
         found_by_folder=by_folder is not None and by_folder.git_dir_abs == git_dir,
     )

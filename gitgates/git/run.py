@@ -83,6 +83,15 @@ class Git(Record):
         except OSError as error:
             raise _not_run(error) from error
 
+    def with_settings(self, pairs: tuple[tuple[str, str], ...]) -> Git:
+        """Return git with settings that hold over those in files. Source: git-config(1)."""
+        count = int(self.env.get("GIT_CONFIG_COUNT") or "0")
+        env = {**self.env, "GIT_CONFIG_COUNT": str(count + len(pairs))}
+        for number, (key, value) in enumerate(pairs, count):
+            env[f"GIT_CONFIG_KEY_{number}"] = key
+            env[f"GIT_CONFIG_VALUE_{number}"] = value
+        return self._replace(env=env)
+
     def out(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run git and return its output.
 

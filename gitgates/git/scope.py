@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 _BRANCH_CHECKOUT = "1"
 
 
-def with_paths(event: Event, git: Git, repo: Repo) -> Event:
+def with_paths(event: Event, repo: Repo) -> Event:
     """Return the event with the paths that it is about, if any."""
-    if (paths := _paths_of(event, git, repo)) is None:
+    if (paths := _paths_of(event, repo)) is None:
         return event
     return event._replace(paths=paths[0], gone=paths[1])
 
 
-def _paths_of(event: Event, git: Git, repo: Repo) -> Paths | None:
+def _paths_of(event: Event, repo: Repo) -> Paths | None:
+    git = repo.git
     match HOOK_POINTS[event.name].scope:
         case "staged":
             merging = event.name == "pre-merge-commit"
-            return facts.staged_paths(git, repo.git_dir_abs, merging=merging)
+            return facts.staged_paths(repo, merging=merging)
         case "message" if event.message_file_abs:
             return (os.path.relpath(event.message_file_abs, repo.root_abs),), ()
         case "pushed":

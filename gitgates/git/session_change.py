@@ -8,9 +8,8 @@ from itertools import zip_longest
 
 from gitgates.git import session_trees as lineage
 from gitgates.git.attributes import Excuses, excuses
-from gitgates.git.object_store import object_env, read_blobs
+from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.session_trees import Span
-from gitgates.git.settings import with_settings
 from gitgates.types import Changed
 
 TYPE_CHECKING = False
@@ -106,9 +105,10 @@ def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
 
 
 def _reading(span: Span) -> Git:
-    env = with_settings(object_env(span.repo, span.git.env), _SETTINGS)
-    env.pop("GIT_DIFF_OPTS", None)  # how many lines of context; it is stronger than -U
-    return span.git._replace(cwd_abs=span.repo.root_abs, env=env)
+    git = reading_git(span.repo).with_settings(_SETTINGS)
+    # How many lines of context; it is stronger than -U.
+    env = {name: value for name, value in git.env.items() if name != "GIT_DIFF_OPTS"}
+    return git._replace(env=env)
 
 
 def _differences(git: Git, trees: tuple[str, str]) -> Iterator[Changed]:

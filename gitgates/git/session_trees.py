@@ -16,6 +16,7 @@ from itertools import groupby
 from gitgates.errors import GitError
 from gitgates.git import merge_tree as threeway
 from gitgates.git import reflog
+from gitgates.git.paths import merge_heads
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -40,7 +41,6 @@ class Span(Record):
     """Two points of one worktree."""
 
     repo: Repo
-    git: Git
     start: Point
     now: Point
     # The git folders of other worktrees that the same session has worked in: commits of theirs
@@ -86,7 +86,7 @@ def _look_back(span: Span) -> _Past:
     repo, start = span.repo, span.start
     logs = [reflog.read(folder) for folder in (repo.git_dir_abs, *span.also)]
     if not logs[0] and start.head != span.now.head:
-        logs[0] = reflog.ask(span.git)
+        logs[0] = reflog.ask(span.repo.git)
     recent = [reflog.since(log, start) for log in logs]
     objects_abs = f"{repo.common_dir_abs}/objects"
     busy = [tuple(one for one in log if not _is_idle(one.stamp, span)) for log in recent]
@@ -94,7 +94,7 @@ def _look_back(span: Span) -> _Past:
         frozenset[str]().union(*(reflog.made_in(log, objects_abs, start) for log in logs_of))
         for logs_of in (recent, busy)
     )
-    work = threeway.begin(repo, span.git)
+    work = threeway.begin(repo)
     is_told = bool(logs[0]) and all(map(reflog.are_known, recent))
     return _Past(
         work=work,
@@ -104,7 +104,8 @@ def _look_back(span: Span) -> _Past:
         in_turn=in_turn,
         brought=_brought(span, recent[0]),
         is_told=is_told,
-        tips=(span.now.head, *_merging(repo)),
+        # What is being merged is in the working tree before there is a commit.
+        tips=(span.now.head, *merge_heads(repo)),
     )
 
 
@@ -119,7 +120,7 @@ def _brought(span: Span, moves: tuple[reflog.Entry, ...]) -> frozenset[str]:
         *_, last = row
         if is_idle and last.new != before:
             args = ("--ignore-missing", last.new, "--not", before)
-            found.update(span.git.lines("rev-list", *args))
+            found.update(span.repo.git.lines("rev-list", *args))
         before = last.new
     return frozenset(found)
 
@@ -127,15 +128,6 @@ def _brought(span: Span, moves: tuple[reflog.Entry, ...]) -> frozenset[str]:
 def _is_idle(stamp: int, span: Span) -> bool:
     """Tell whether a move was made while the session had nothing to do; not at its very ends."""
     return any(int(begin) < stamp < int(end) for begin, end in span.idle)
-
-
-def _merging(repo: Repo) -> tuple[str, ...]:
-    """Return what is being merged: it is in the working tree before there is a commit."""
-    try:
-        with open(f"{repo.git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
-            return tuple(file.read().split())
-    except OSError:
-        return ()
 
 
 def _tell_apart(past: _Past) -> tuple[str, str]:

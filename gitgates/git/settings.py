@@ -6,16 +6,15 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
 
 _LAYOUT = r"^(core\.(autocrlf|eol|symlinks|filemode|attributesfile)|filter\.)"
 
 
-def layout_settings(repo: Repo, git: Git) -> bytes:
+def layout_settings(repo: Repo) -> bytes:
     """Return all, besides the tree, that decides how git writes a file. To be compared only."""
+    git = repo.git
     # Exit status 1: nothing is set.
     settings = git.ask("config", "-z", "--get-regexp", _LAYOUT).stdout
     files = (
@@ -23,16 +22,6 @@ def layout_settings(repo: Repo, git: Git) -> bytes:
         personal_file(git, "core.attributesFile", "attributes"),
     )
     return b"\0\0".join((settings, *(_content(path) for path in files)))
-
-
-def with_settings(env: Mapping[str, str], pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return `env` with settings that hold over those in files. Source: git-config(1)."""
-    count = int(env.get("GIT_CONFIG_COUNT") or "0")
-    found = {**env, "GIT_CONFIG_COUNT": str(count + len(pairs))}
-    for number, (key, value) in enumerate(pairs, count):
-        found[f"GIT_CONFIG_KEY_{number}"] = key
-        found[f"GIT_CONFIG_VALUE_{number}"] = value
-    return found
 
 
 def personal_file(git: Git, key: str, usual: str) -> str:

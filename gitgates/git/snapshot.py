@@ -25,7 +25,6 @@ from gitgates.store.files import open_state
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
 
 # A data set or a core dump that nobody has added yet: to store it would cost more than it tells.
 LIMIT_BYTES = 50 * 1024 * 1024
@@ -60,11 +59,11 @@ class Snapshot(Record):
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
-def take(repo: Repo, git: Git) -> Snapshot:
+def take(repo: Repo) -> Snapshot:
     """Take a snapshot of the working tree. What another run has hidden counts as if in its place.
 
     In the run that hides, the snapshot is of what its gates see. Read the objects with
-    `own_objects.object_env`; they are kept for a month after the last snapshot that has them.
+    `own_objects.reading_git`; they are kept for a month after the last snapshot that has them.
 
     Raises: SnapshotError where something in the working tree cannot be read; StateError where the
     state folder cannot be written; LockError where another snapshot does not end.
@@ -72,7 +71,7 @@ def take(repo: Repo, git: Git) -> Snapshot:
     try:
         lock_fd = _lock(repo)
         try:
-            snapshot = _take_locked(repo, git)
+            snapshot = _take_locked(repo)
             own_objects.prune(repo)
         finally:
             os.close(lock_fd)
@@ -102,12 +101,12 @@ def _lock(repo: Repo) -> int:
             return fd
 
 
-def _take_locked(repo: Repo, git: Git) -> Snapshot:
+def _take_locked(repo: Repo) -> Snapshot:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         hidden = find_hidden(repo.state_abs)
         try:
-            snapshot = _take_from_kept(repo, git, hidden)
+            snapshot = _take_from_kept(repo, hidden)
         except (GitError, OSError):
             if find_hidden(repo.state_abs) == hidden:
                 raise
@@ -121,8 +120,8 @@ def _take_locked(repo: Repo, git: Git) -> Snapshot:
     )
 
 
-def _take_from_kept(repo: Repo, git: Git, hidden: Hidden) -> Snapshot:
-    kept = KeptIndex(repo, git)
+def _take_from_kept(repo: Repo, hidden: Hidden) -> Snapshot:
+    kept = KeptIndex(repo)
     if kept.is_usable():
         try:
             return _take_with(kept, repo, hidden)

@@ -12,8 +12,7 @@ import os
 
 from gitgates.errors import GitError
 from gitgates.git.index_copy import copy_index
-from gitgates.git.object_store import storing_env
-from gitgates.git.settings import with_settings
+from gitgates.git.object_store import storing_git
 from gitgates.record import Record
 from gitgates.store.files import is_regular, open_state
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
     from gitgates.proc.call import Called
 
     Differences: TypeAlias = tuple[list[str], list[str], list[str]]
@@ -72,7 +70,7 @@ class Look(Record):
 class KeptIndex:
     """Our index of one working tree. Its `git` works on it and stores in our object folder."""
 
-    def __init__(self, repo: Repo, git: Git) -> None:
+    def __init__(self, repo: Repo) -> None:
         self._users_abs = f"{repo.git_dir_abs}/index"
         self._index_abs = f"{repo.state_abs}/snapshot.index"
         self._facts_abs = f"{repo.state_abs}/{_FACTS}"
@@ -83,12 +81,9 @@ class KeptIndex:
         self.dropped: set[str] = set()
         self.stored: tuple[str, str, float] = ("", "", 0.0)  # last tree, HEAD then, and when
         self.has_changed = False  # against what `stored` was made from
-        env = {
-            **storing_env(repo, with_settings(git.env, _SETTINGS)),
-            "GIT_INDEX_FILE": self._index_abs,
-        }
-        env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
-        self.git = git._replace(cwd_abs=repo.root_abs, env=env)
+        git = storing_git(repo).with_settings(_SETTINGS)
+        ours = {"GIT_INDEX_FILE": self._index_abs, "GIT_DIR": repo.git_dir_abs}
+        self.git = git._replace(env={**git.env, **ours, "GIT_WORK_TREE": repo.root_abs})
 
     def is_usable(self) -> bool:
         """Tell whether it is whole, and the user's index lists what it did."""

@@ -42,9 +42,9 @@ class Scene(Record):
         times = tuple((one.began, one.ended) for one in later)
         trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
         if trees:
-            work = begin(self.repo, self.git)
+            work = begin(self.repo)
             start = start._replace(tree=take_over(work, start.tree, trees))
-        return Span(self.repo, self.git, start, self.now, self.also, times)
+        return Span(self.repo, start, self.now, self.also, times)
 
 
 class StopRequest(Record):

@@ -37,7 +37,7 @@ def survey(place: tuple[Repo, Git], config: Config, caller: Caller) -> Survey:
     Raises: GitError where no snapshot can be taken; StateError where it cannot be stored.
     """
     repo, git = place
-    snapshot = take(repo, git)
+    snapshot = take(repo)
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     began = beginning(git, caller.evidence, {git_dir_of(j.path_abs): f for j, f in others})
     now = Point(tree=snapshot.tree, head=snapshot.head)

@@ -6,7 +6,7 @@ import os
 
 from gitgates.config import load
 from gitgates.errors import ConfigError
-from gitgates.git.object_store import object_env, read_blobs
+from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.session_trees import trees
 from gitgates.record import Record
 from gitgates.review.kinds import kinds_of
@@ -45,7 +45,7 @@ def weakened(span: Span, config: Config) -> tuple[Finding, ...]:
 
     Raises: GitError where one of the trees is not there.
     """
-    git = span.git._replace(env=object_env(span.repo, span.git.env))
+    git = reading_git(span.repo)
     start, now = trees(span)
     settings = _Settings(git, start, now)
     pairs = _pairs(git, [*_entries(git, start, now)], (settings.before or config).review)

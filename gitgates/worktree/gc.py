@@ -19,7 +19,6 @@ from gitgates.worktree.kept import prune_kept
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
     from gitgates.types import Config
 
 DAY_S = 24 * 3600.0
@@ -39,19 +38,19 @@ class Gone(Record):
     objects: int = 0
 
 
-def collect(repo: Repo, git: Git, config: Config, now_s: float | None = None) -> Gone:
+def collect(repo: Repo, config: Config, now_s: float | None = None) -> Gone:
     """Remove what is old or too many in the state of this worktree, and old objects of all."""
     now = time.time() if now_s is None else now_s
     return Gone(
         journals=_prune_journals(f"{repo.state_abs}/sessions", now),
         runs=runs.prune(repo.state_abs, config.keep_runs),
         checkouts=prune_slots(f"{repo.state_abs}/checkouts"),
-        kept=prune_kept(git, repo.state_abs),
+        kept=prune_kept(repo),
         objects=own_objects.prune(repo, now, at_once=True),
     )
 
 
-def collect_if_due(repo: Repo, git: Git, config: Config, now_s: float | None = None) -> Gone:
+def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> Gone:
     """Do the same where nobody has for a day; otherwise look at one file, and that is all."""
     now = time.time() if now_s is None else now_s
     stamp_abs = f"{repo.state_abs}/collected"
@@ -66,7 +65,7 @@ def collect_if_due(repo: Repo, git: Git, config: Config, now_s: float | None = N
             os.utime(stamp_abs, (now, now))
     except OSError:
         return Gone()  # there is no state, or it is not ours to write
-    return collect(repo, git, config, now)
+    return collect(repo, config, now)
 
 
 def _prune_journals(sessions_abs: str, now: float) -> int:

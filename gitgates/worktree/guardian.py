@@ -33,7 +33,7 @@ _START = (
 class Guardian:
     """The shell that watches over one run."""
 
-    def __init__(self, repo: Repo, git_locks: Held, env: Mapping[str, str]) -> None:
+    def __init__(self, repo: Repo, git_locks: Held) -> None:
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         held, git_pid = git_locks
         locks = [word for path_abs, changed_ns in held for word in (path_abs, str(changed_ns))]
@@ -47,7 +47,9 @@ class Guardian:
                 (os.POSIX_SPAWN_DUP2, read_fd, 3),
             ]
             argv = ("sh", "-c", _WATCH, "gitgates-guardian", *recovery)
-            pid = os.posix_spawn("/bin/sh", argv, _clean(env), file_actions=actions, setsid=True)
+            pid = os.posix_spawn(
+                "/bin/sh", argv, _clean(repo.env), file_actions=actions, setsid=True
+            )
         finally:
             os.close(read_fd)
             os.close(null)

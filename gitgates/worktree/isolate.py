@@ -13,14 +13,13 @@ from gitgates.errors import LockError, StateError
 from gitgates.git import locks as gitlocks
 from gitgates.git.changes import find_unstaged
 from gitgates.proc.faults import pause_point
-from gitgates.record import Record
 from gitgates.store.files import open_state
 from gitgates.worktree.locks import WAIT_S, Lock, Wait
 
 # Most commits have nothing unstaged: what hides and puts back is loaded only where it is needed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from gitgates.git.changes import Unstaged
     from gitgates.git.repo import Repo
@@ -32,30 +31,33 @@ if TYPE_CHECKING:
 _FIRST_PATHS = 3  # of many, those that are named
 
 
-class Site(Record):
-    """The working tree in question."""
-
-    repo: Repo
-    git: Git
-    env: Mapping[str, str]
-    say: Callable[[str], None]
-    look: Callable[[], None] = lambda: None  # called while waiting; may raise
-
-
 class Shelter:
-    """Around the gates of one run. `notes` says afterwards what a person should know."""
+    """Around the gates of one run. `notes` says afterwards what a person should know.
 
-    def __init__(self, site: Site, *, hides: bool, locks: bool = True) -> None:
+    `look` is called while waiting, and may raise.
+    """
+
+    def __init__(
+        self,
+        repo: Repo,
+        say: Callable[[str], None],
+        look: Callable[[], None] = lambda: None,
+        *,
+        hides: bool,
+        locks: bool = True,
+    ) -> None:
         self.notes: list[str] = []
         self.rescue: Rescue | None = None  # while something is hidden
         self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
         self.shown: dict[str, int] = {}  # path → `fingerprint` of what stands for hidden work
         self.changed_by: dict[str, tuple[str, bool]] = {}  # as in worktree/restore.py
-        self._site = site
+        self._repo = repo
+        self._say = say
+        self._look = look
         self.hides = hides
         self._locks = locks
-        self._lock = Lock(site.repo.state_abs)
-        self._step = pause_point(site.env)
+        self._lock = Lock(repo.state_abs)
+        self._step = pause_point(repo.env)
         self._journal: Journal | None = None
         self.token = f"{os.getpid()}.{time.time_ns()}"
         self._guardian: Guardian | None = None
@@ -65,22 +67,22 @@ class Shelter:
             self._take_lock(alone=False)
         if not self.hides:
             return self
-        git_locks = gitlocks.held_by_git(self._site.repo.git_dir_abs, self._site.env)
-        unstaged = find_unstaged(self._site.git)
+        git_locks = gitlocks.held_by_git(self._repo)
+        unstaged = find_unstaged(_git(self._repo))
         self.staged = tuple(unstaged.staged)
         if not (git_locks[0] or unstaged):
             return self
         try:
-            if not self._lock.acquire(Wait(0.0, self._site.say), alone=True):
+            if not self._lock.acquire(Wait(0.0, self._say), alone=True):
                 # Others look at the files: what is unstaged may be another thing afterwards.
                 self._lock.release()
                 self._take_lock(alone=True)
-                unstaged = find_unstaged(self._site.git)
+                unstaged = find_unstaged(_git(self._repo))
                 self.staged = tuple(unstaged.staged)
             self._hide(unstaged, git_locks)
         except OSError as error:
             self.__exit__()
-            raise _cannot_write(self._site, error) from error
+            raise _cannot_write(self._repo, error) from error
         except BaseException:
             self.__exit__()
             raise
@@ -111,20 +113,20 @@ class Shelter:
         from gitgates.worktree.guardian import Guardian
         from gitgates.worktree.hide import Around, hide
 
-        site = self._site
+        repo = self._repo
         if unstaged.submodules:
             self.notes.append(f"submodules are left as they are: {', '.join(unstaged.submodules)}")
         self._step("guardian")
-        self._guardian = Guardian(site.repo, git_locks, site.env)
-        self.rescue = Rescue(f"{site.repo.state_abs}/rescue")
+        self._guardian = Guardian(repo, git_locks)
+        self.rescue = Rescue(f"{repo.state_abs}/rescue")
         around = Around(git_locks, self._step, self.token)
         try:
-            worktree_lock.hold(site.repo.git_dir_abs)
-            self._journal, self.shown = hide(site.git, self.rescue, unstaged, around)
+            worktree_lock.hold(repo.git_dir_abs)
+            self._journal, self.shown = hide(_git(repo), self.rescue, unstaged, around)
         except BaseException:
             if not self.rescue.is_in_use():
                 self.rescue.discard()
-                worktree_lock.let_go(site.repo.git_dir_abs)
+                worktree_lock.let_go(repo.git_dir_abs)
             else:
                 self._journal = self.rescue.read()
             raise
@@ -134,41 +136,43 @@ class Shelter:
         from gitgates.worktree.kept import Keeper, prune_kept
         from gitgates.worktree.restore import Place, restore
 
-        site = self._site
+        repo = self._repo
         if not rescue.is_in_use():
             lost = ", ".join(f"`{entry.path}`" for entry in journal.entries if entry.saved)
             raise StateError(
                 f"a gate removed {rescue.folder_abs}, where unstaged work was: {lost}",
                 "What is in the working tree is what was being committed.",
             )
-        keeper = Keeper(site.git, site.repo.state_abs)
+        keeper = Keeper(repo)
         place = Place(rescue, keeper, self._step, self.shown, self.changed_by)
-        restored = restore(site.git, journal, place)
-        worktree_lock.let_go(site.repo.git_dir_abs)
+        restored = restore(_git(repo), journal, place)
+        worktree_lock.let_go(repo.git_dir_abs)
         if restored.notes:
-            prune_kept(site.git, site.repo.state_abs)
+            prune_kept(repo)
         _refuse_damage(restored, restored.notes)
         return restored
 
     def _take_lock(self, *, alone: bool) -> None:
         """Take the lock, and first put back what its last holder may have left."""
-        wait = Wait(WAIT_S, self._site.say, self._site.look)
+        wait = Wait(WAIT_S, self._say, self._look)
         while True:
             try:
                 got = self._lock.acquire(wait, alone=alone)
             except OSError as error:
                 if not alone:
                     return  # where no lock can be, nobody can hide anything either
-                raise _cannot_write(self._site, error) from error
+                raise _cannot_write(self._repo, error) from error
             if not got:
                 raise self._lock.busy_error()
-            if not os.path.isdir(f"{self._site.repo.state_abs}/rescue"):
+            if not os.path.isdir(f"{self._repo.state_abs}/rescue"):
                 return
             self._lock.release()
-            catch_up(self._site)
+            catch_up(self._repo, self._say)
 
 
-def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restored | None:
+def recover(
+    repo: Repo, say: Callable[[str], None], wait_s: float = 0.0, *, at_once: bool = False
+) -> Restored | None:
     """Put back what a run that was killed has left hidden; None where there is nothing.
 
     `at_once`: that run has died this moment, and its gates may still run.
@@ -177,7 +181,7 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
     damaged, once: what is left of it is kept; what `restore` raises, and then everything that is
     not in its place is still kept.
     """
-    if not os.path.isdir(f"{site.repo.state_abs}/rescue"):
+    if not os.path.isdir(f"{repo.state_abs}/rescue"):
         return None
     from gitgates.git.index import forget_aside
     from gitgates.store.rescue import Rescue
@@ -186,35 +190,35 @@ def recover(site: Site, wait_s: float = 0.0, *, at_once: bool = False) -> Restor
     from gitgates.worktree.kept import Keeper, prune_kept
     from gitgates.worktree.restore import Place, restore
 
-    rescue = Rescue(f"{site.repo.state_abs}/rescue")
-    lock = Lock(site.repo.state_abs)
+    rescue = Rescue(f"{repo.state_abs}/rescue")
+    lock = Lock(repo.state_abs)
     try:
-        if not lock.acquire(Wait(wait_s, site.say), alone=True):
+        if not lock.acquire(Wait(wait_s, say), alone=True):
             raise lock.busy_error()
         if not rescue.is_in_use():
             rescue.discard()
-            worktree_lock.let_go(site.repo.git_dir_abs)
+            worktree_lock.let_go(repo.git_dir_abs)
             return None
         journal = rescue.read()
         groups.end(rescue.groups(), journal.token, at_once=at_once)
-        keeper = Keeper(site.git, site.repo.state_abs)
-        place = Place(rescue, keeper, pause_point(site.env), recovering=True)
-        restored = restore(site.git, journal, place)
-        worktree_lock.let_go(site.repo.git_dir_abs)
-        forget_aside(site.repo.git_dir_abs, journal.pid)
-        prune_kept(site.git, site.repo.state_abs)
+        keeper = Keeper(repo)
+        place = Place(rescue, keeper, pause_point(repo.env), recovering=True)
+        restored = restore(_git(repo), journal, place)
+        worktree_lock.let_go(repo.git_dir_abs)
+        forget_aside(repo.git_dir_abs, journal.pid)
+        prune_kept(repo)
         _refuse_damage(restored, describe(restored))
         return restored
     finally:
         lock.release()
 
 
-def catch_up(site: Site) -> None:
+def catch_up(repo: Repo, say: Callable[[str], None]) -> None:
     """Recover what another run left, and say it; say, too, what a guardian has recovered.
 
     Raises: what `recover` raises, but for LockError.
     """
-    path_abs = f"{site.repo.state_abs}/recovered"
+    path_abs = f"{repo.state_abs}/recovered"
     try:
         with open(path_abs, "rb", opener=open_state) as file:
             lines = os.fsdecode(file.read()).removesuffix("\n").split("\n")
@@ -222,13 +226,13 @@ def catch_up(site: Site) -> None:
     except OSError:
         lines = []
     try:
-        if restored := recover(site):
+        if restored := recover(repo, say):
             lines += describe(restored)
     except LockError:
         pass  # that run is alive, and puts its things back itself
     finally:
         for line in lines:
-            site.say(line)
+            say(line)
 
 
 def describe(restored: Restored) -> tuple[str, ...]:
@@ -242,6 +246,11 @@ def describe(restored: Restored) -> tuple[str, ...]:
     return (head, *restored.notes)
 
 
+def _git(repo: Repo) -> Git:
+    """Return git that ^C on the terminal does not reach in the middle of moving files."""
+    return repo.git._replace(apart=True)
+
+
 def _refuse_damage(restored: Restored, notes: tuple[str, ...]) -> None:
     if restored.damaged:
         lines = "\n  ".join(restored.damaged)
@@ -250,8 +259,8 @@ def _refuse_damage(restored: Restored, notes: tuple[str, ...]) -> None:
         raise StateError(text, hint).with_notes(list(notes))
 
 
-def _cannot_write(site: Site, error: OSError) -> StateError:
+def _cannot_write(repo: Repo, error: OSError) -> StateError:
     return StateError(
-        f"{site.repo.state_abs}: cannot be written: {error.strerror}",
+        f"{repo.state_abs}: cannot be written: {error.strerror}",
         "Nothing was checked. Commit with nothing unstaged, or make the folder writable.",
     )

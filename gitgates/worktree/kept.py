@@ -11,7 +11,7 @@ from gitgates.store.rescue import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Repo
 
 REFS = "refs/gitgates/kept"
 KEPT_S = 30 * 24 * 3600
@@ -20,12 +20,12 @@ KEPT_S = 30 * 24 * 3600
 class Keeper:
     """Keeps texts of one run; `notes` says of each what it is and where."""
 
-    def __init__(self, git: Git, state_abs: str) -> None:
+    def __init__(self, repo: Repo) -> None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         self.notes: list[str] = []
-        self._git = git
+        self._git = repo.git
         self._stamp = f"{stamp}-{os.getpid()}"
-        self._folder_abs = f"{state_abs}/kept/{self._stamp}"
+        self._folder_abs = f"{repo.state_abs}/kept/{self._stamp}"
 
     def keep(self, path: str, text_abs: str, why: str, what: str = "the other text") -> None:
         """Move a file, link or folder to where it is kept, and note that."""
@@ -47,20 +47,20 @@ class Keeper:
         return f"{kept_abs} and {name}"
 
 
-def prune_kept(git: Git, state_abs: str) -> int:
+def prune_kept(repo: Repo) -> int:
     """Remove what has been kept for a month, the refs with it; return of how many runs it was.
 
     What cannot be removed stays.
     """
-    kept_abs = f"{state_abs}/kept"
+    kept_abs = f"{repo.state_abs}/kept"
     gone = 0
     try:
         for stamp in os.listdir(kept_abs):
             folder_abs = f"{kept_abs}/{stamp}"
             if time.time() - os.stat(folder_abs).st_mtime < KEPT_S:
                 continue
-            for name in git.lines("for-each-ref", "--format=%(refname)", f"{REFS}/{stamp}"):
-                git.ask("update-ref", "-d", name)
+            for name in repo.git.lines("for-each-ref", "--format=%(refname)", f"{REFS}/{stamp}"):
+                repo.git.ask("update-ref", "-d", name)
             remove_tree(folder_abs)
             gone += 1
     except OSError:
