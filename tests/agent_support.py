@@ -15,7 +15,7 @@ from conftest import Repo
 from gitgates.agent import place
 from gitgates.agent.handle import respond
 from gitgates.policies.session import Session, fold
-from gitgates.store.journal import session_journal
+from gitgates.store.log import session_journal
 
 COUNT = 'echo x >> "$COUNT_ABS"'  # what a gate starts with, so that its runs can be counted
 

@@ -12,7 +12,7 @@ from conftest import Repo
 
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import Evidence
-from gitgates.store.journal import session_journal
+from gitgates.store.log import session_journal
 
 CONFIG = """
 [gates.check]

@@ -246,7 +246,7 @@ def test_content_of_before_an_unheard_stop_is_still_asked_about(repo: Repo) -> N
 
 def test_facts_of_others_do_not_break_a_stop(repo: Repo) -> None:
     agent = changed(repo)
-    from gitgates.store.journal import session_journal
+    from gitgates.store.log import session_journal
 
     journal = session_journal(f"{repo.path}/.git/gitgates", agent.session)
     gone: dict[str, Any] = {"what": "marker", "how": "skill", "tree": "0" * 40, "head": ""}

@@ -18,7 +18,7 @@ from gitgates.review.called import CALLED, CALLED_EXACTLY, MENTIONED, calls, fit
 from gitgates.review.caller import Call, Caller, find_caller, find_told
 from gitgates.review.shell_commands import commands
 from gitgates.review.tokens import digest_of
-from gitgates.store.journal import Journal, session_journal
+from gitgates.store.log import Journal, session_journal
 
 DONE = ("review", "done")
 STATUS = ("review", "status")

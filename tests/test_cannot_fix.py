@@ -13,7 +13,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.policies.session import Session, fold
-from gitgates.store.journal import Journal, session_journal
+from gitgates.store.log import Journal, session_journal
 
 CONFIG = """
 [gates.check]

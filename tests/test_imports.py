@@ -207,7 +207,7 @@ AGENT_PARTS = {
     *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types"),
-    *("proc.call", "proc.clock", "git.run", "store.journal", "git.repo"),
+    *("proc.call", "proc.clock", "git.run", "store.log", "git.repo"),
     *("proc.spawn", "proc.alarm", "engine.limits"),
 }
 TO_LOOK = {

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.store import journal as journals
-from gitgates.store.journal import Journal, Turn, file_name, session_journal, sessions
+from gitgates.store import log as logs
+from gitgates.store.log import EventLock, Journal, file_name, session_journal, sessions
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def journal(tmp_path: Path) -> Journal:
 
 def start(program: str, *args: str) -> subprocess.Popen[bytes]:
     """Start a Python program; its arguments are in `args`."""
-    head = "import os, sys, time\nfrom gitgates.store.journal import Journal, Turn\n"
+    head = "import os, sys, time\nfrom gitgates.store.log import Journal, EventLock\n"
     return subprocess.Popen(
         [sys.executable, "-c", f"{head}args = sys.argv[1:]\n{program}", *args],
         stdin=subprocess.PIPE,
@@ -252,7 +252,7 @@ def test_a_lock_that_is_never_freed_hangs_nobody(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal.append({"what": "a"})
-    monkeypatch.setattr(journals, "_LOCKED_S", 0.05)
+    monkeypatch.setattr(logs, "LOCK_WAIT_S", 0.05)
     holder = start(HOLDS, journal.path_abs)
     assert said(holder) == b"held\n"
     with pytest.raises(TimeoutError, match="another process holds its lock"):
@@ -279,46 +279,46 @@ def test_a_reader_waits_for_a_writer(journal: Journal) -> None:
 
 
 TURN = """
-turn = Turn(Journal(args[0]), "key")
+turn = EventLock(Journal(args[0]), "key")
 print("asks", flush=True)
-print(turn.take(float(args[1])), flush=True)
+print(turn.acquire(float(args[1])), flush=True)
 sys.stdin.readline()
-turn.give_back()
+turn.release()
 """
 
 
 def test_the_second_waits_for_its_turn(journal: Journal) -> None:
     journal.append({"what": "a"})
-    turn = Turn(journal, "key")
-    assert turn.take(0)
-    assert turn.take(0)  # held already
-    other = Turn(journal, "other key")
-    assert other.take(0)
+    turn = EventLock(journal, "key")
+    assert turn.acquire(0)
+    assert turn.acquire(0)  # held already
+    other = EventLock(journal, "other key")
+    assert other.acquire(0)
     refused = start(TURN, journal.path_abs, "0")
     assert (said(refused), said(refused)) == (b"asks\n", b"False\n")
     end(refused)
     waiting = start(TURN, journal.path_abs, "60")
     assert said(waiting) == b"asks\n"
-    turn.give_back()
-    turn.give_back()
+    turn.release()
+    turn.release()
     assert said(waiting) == b"True\n"
-    assert not turn.take(0)
+    assert not turn.acquire(0)
     end(waiting)
-    assert turn.take(0)
-    turn.give_back()
-    other.give_back()
+    assert turn.acquire(0)
+    turn.release()
+    other.release()
     assert os.listdir(os.path.dirname(journal.path_abs)) == ["s1.jsonl"]
 
 
 def test_a_holder_that_was_killed_frees_its_turn(journal: Journal) -> None:
     holder = start(TURN, journal.path_abs, "0")
     assert (said(holder), said(holder)) == (b"asks\n", b"True\n")
-    turn = Turn(journal, "key")
-    assert not turn.take(0)
+    turn = EventLock(journal, "key")
+    assert not turn.acquire(0)
     holder.kill()
     holder.communicate()
-    assert turn.take(5)
-    turn.give_back()
+    assert turn.acquire(5)
+    turn.release()
     assert os.listdir(os.path.dirname(journal.path_abs)) == []
 
 
@@ -326,11 +326,11 @@ def test_a_holder_that_was_killed_frees_its_turn(journal: Journal) -> None:
 def test_a_turn_is_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
     program = """
 for _ in range(20):
-    turn = Turn(Journal(args[0]), "key\\ud800")
-    assert turn.take(60)
+    turn = EventLock(Journal(args[0]), "key\\ud800")
+    assert turn.acquire(60)
     os.mkdir(args[1])
     os.rmdir(args[1])
-    turn.give_back()
+    turn.release()
 """
     processes = [start(program, journal.path_abs, str(tmp_path / "in")) for _ in range(8)]
     for process in processes:

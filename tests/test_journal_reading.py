@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitgates.store.journal import Journal
+from gitgates.store.log import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,7 @@ from gitgates.git.messages import Draft, Message
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
-from gitgates.store import journal
+from gitgates.store import log
 
 HEAD = """
 import os, sys
@@ -373,7 +373,7 @@ def test_a_lock_that_is_never_freed_hangs_nobody(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     post(repo, "t", "first")
-    monkeypatch.setattr(journal, "_LOCKED_S", 0.05)
+    monkeypatch.setattr(log, "LOCK_WAIT_S", 0.05)
     program = """
 import fcntl
 file = open(messages.file_abs(roots))

@@ -27,7 +27,7 @@ from review_support import (
     without_ids,
 )
 
-from gitgates.store.journal import session_journal
+from gitgates.store.log import session_journal
 
 pytestmark = pytest.mark.slow
 

@@ -29,7 +29,7 @@ from review_support import (
 
 from gitgates.git.repo import find_repo
 from gitgates.review.tokens import digest_of
-from gitgates.store.journal import Turn, session_journal
+from gitgates.store.log import EventLock, session_journal
 
 pytestmark = pytest.mark.slow
 
@@ -249,13 +249,13 @@ def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: 
     text = "gitgates review post --decision COMPLETE --summary x --token …"
     journal(agent, {"what": "command", "id": "t1", "agent": "r1", "text": text})
     here = find_repo(str(agent.repo.path), {})
-    turn = Turn(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
-    assert turn.take(0)
+    lock = EventLock(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
+    assert lock.acquire(0)
     line = shlex.split(FORGED)
     with subprocess.Popen(line, cwd=tmp_path / "linked", stdout=-1, stderr=-1) as posting:
         with pytest.raises(subprocess.TimeoutExpired):
             posting.wait(1)
-        turn.give_back()
+        lock.release()
         posting.communicate()
     assert posting.returncode == 0
 

@@ -14,7 +14,8 @@ from conftest import Repo
 from gitgates.artifacts import Place, save
 from gitgates.report.artifact import Attempt, add_attempt
 from gitgates.report.artifact_stats import COLUMNS, GateStats, gate_stats
-from gitgates.store import ledger, runs
+from gitgates.store import runs
+from gitgates.store.log import write_ledger
 from gitgates.types import STOP
 
 
@@ -208,9 +209,9 @@ def test_the_table_of_gates(repo: Repo) -> None:
     tree = "a" * 40
     cycle(repo, FAILED._replace(fed_back_bytes=7, tree=tree), PASSED._replace(tree=tree))
     skip: dict[str, object] = {"hook": "pre-commit", "gates": ["a", "z"], "root": str(repo.path)}
-    ledger.record(state(repo), "skip", skip)
-    ledger.record(state(repo), "skip", {**skip, "root": "/elsewhere"})
-    ledger.record(state(repo), "other", skip)
+    write_ledger(state(repo), "skip", skip)
+    write_ledger(state(repo), "skip", {**skip, "root": "/elsewhere"})
+    write_ledger(state(repo), "other", skip)
     with Path(state(repo), "ledger.jsonl").open("a") as file:
         file.write('{"torn\n[]\n')
     assert lines(repo, "runs", "stats") == [
@@ -240,7 +241,7 @@ def test_a_skip_before_the_oldest_kept_run_is_not_counted(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.strftime", lambda *_: "2020-01-01T00:00:00Z")
-    ledger.record(state(repo), "skip", {"gates": ["old"], "root": str(repo.path)})
+    write_ledger(state(repo), "skip", {"gates": ["old"], "root": str(repo.path)})
     monkeypatch.undo()
     cycle(repo, PASSED)
     assert [line.split()[0] for line in lines(repo, "runs", "stats")] == ["gate", "a", "of"]

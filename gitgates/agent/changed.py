@@ -9,7 +9,7 @@ from gitgates.errors import GitError, GitgatesError
 from gitgates.git.object_store import reading_git
 from gitgates.git.snapshot import Snapshot, take
 from gitgates.policies.session import fold
-from gitgates.store.journal import FOLDER, Journal, git_dir_of
+from gitgates.store.log import FOLDER, Journal, git_dir_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from gitgates.git.run import Git
 from gitgates.proc.alarm import set_alarm
 from gitgates.proc.clock import process_began
 from gitgates.record import Record
-from gitgates.store.journal import session_journal
+from gitgates.store.log import session_journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.store.journal import Journal
+    from gitgates.store.log import Journal
     from gitgates.types import Payload
 
 

@@ -15,7 +15,7 @@ from gitgates.agent.telling import event_key
 from gitgates.errors import LockError
 from gitgates.hosts import agent_host
 from gitgates.policies.session import fold
-from gitgates.store.journal import Turn
+from gitgates.store.log import EventLock
 from gitgates.types import BLOCK, ENDINGS, Answer
 
 TYPE_CHECKING = False
@@ -34,16 +34,16 @@ class Turns:
         self._place = place
         self._longest_s = max(longest_s - _ANSWER_S, 1.0)
         self._key = event_key(place.payload)
-        self._turn = Turn(place.journal, self._key)
+        self._lock = EventLock(place.journal, self._key)
 
     def __enter__(self) -> Turns:
         end_within(self._place, self._longest_s + _ANSWER_S)
-        if not self._turn.take(self._longest_s):
+        if not self._lock.acquire(self._longest_s):
             raise LockError("the same event is still being handled by another hook")
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._turn.give_back()
+        self._lock.release()
 
     def given(self, last_before: str, tree: str = "") -> Answer | None:
         """Return the answer that this event has got already; None where it has none.

@@ -6,7 +6,7 @@ from gitgates.agent.place import note
 from gitgates.errors import StateError
 from gitgates.git.messages import find
 from gitgates.policies.reviews import COMPLETE, ISSUES, SKIP
-from gitgates.store import ledger
+from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def record(place: Place, what: str, fields: dict[str, object]) -> None:
     """Write into the ledger; say where that is not possible."""
     known = {"hook": place.payload.event, "root": place.repo.root_abs}
     try:
-        ledger.record(place.repo.shared_state_abs, what, {**known, **fields})
+        write_ledger(place.repo.shared_state_abs, what, {**known, **fields})
     except OSError as error:
         note(place, f"the ledger cannot be written: {error.strerror}")
 

@@ -17,7 +17,7 @@ from gitgates.git.snapshot_index import flagged_paths
 from gitgates.hosts import agent_host
 from gitgates.policies.needs import is_review_on
 from gitgates.store.files import open_regular
-from gitgates.store.journal import session_journal
+from gitgates.store.log import session_journal
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False

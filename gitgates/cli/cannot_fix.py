@@ -13,8 +13,7 @@ from gitgates.errors import OK, StateError, UsageError
 from gitgates.policies.session import Session, fold
 from gitgates.review.caller import find_told
 from gitgates.review.sessions import name_of
-from gitgates.store.journal import Journal, sessions
-from gitgates.store.ledger import record
+from gitgates.store.log import Journal, sessions, write_ledger
 from gitgates.types import POLICY_GATES
 
 TYPE_CHECKING = False
@@ -53,7 +52,7 @@ def command(context: click.Context, gate: str, reason: str, session: str | None)
         prompts = _prompts(_read(journal), gate)
         try:
             journal.append(*({"what": "cannot-fix", "prompt": one, **fields} for one in prompts))
-            record(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
+            write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
         except OSError as error:
             raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
     click.echo(f"gitgates: noted that `{gate}` cannot be fixed; the person will be told why")

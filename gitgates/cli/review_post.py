@@ -24,7 +24,7 @@ from gitgates.record import Record
 from gitgates.review.saw import last_seen
 from gitgates.review.sessions import said_of
 from gitgates.review.tokens import digest_of
-from gitgates.store.journal import Turn, session_journal
+from gitgates.store.log import EventLock, session_journal
 from gitgates.types import Point
 
 TYPE_CHECKING = False
@@ -104,9 +104,9 @@ def _turn(desk: Desk, token: str) -> Iterator[None]:
     Raises: LockError where somebody else takes too long; StateError where there can be no lock.
     """
     journal = session_journal(desk.repo.shared_state_abs, desk.caller.session)
-    turn = Turn(journal, f"post {digest_of(token)}")
+    lock = EventLock(journal, f"post {digest_of(token)}")
     try:
-        if token and not turn.take(_WAIT_S):
+        if token and not lock.acquire(_WAIT_S):
             hint = "Nothing was recorded. Post again when that one has ended."
             raise LockError("another post with this token is under way", hint)
     except OSError as error:
@@ -114,7 +114,7 @@ def _turn(desk: Desk, token: str) -> Iterator[None]:
     try:
         yield
     finally:
-        turn.give_back()
+        lock.release()
 
 
 def _post(desk: Desk, posted: Said) -> int:

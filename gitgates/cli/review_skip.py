@@ -18,7 +18,7 @@ from gitgates.cli.reviewing import (
 from gitgates.errors import OK, StateError, UsageError
 from gitgates.policies.evidence import fold
 from gitgates.policies.reviews import SKIP, is_strict
-from gitgates.store.ledger import record
+from gitgates.store.log import write_ledger
 
 
 @click.command("skip")
@@ -70,7 +70,7 @@ def _not_yours(desk: Desk) -> UsageError:
 def _record(desk: Desk, fields: dict[str, object]) -> None:
     known: dict[str, object] = {"session": desk.caller.session, "root": desk.repo.root_abs}
     try:
-        record(desk.repo.shared_state_abs, "review-skip", {**known, **fields})
+        write_ledger(desk.repo.shared_state_abs, "review-skip", {**known, **fields})
     except OSError as error:
         path_abs = f"{desk.repo.shared_state_abs}/ledger.jsonl"
         raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error

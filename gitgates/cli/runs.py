@@ -15,7 +15,8 @@ from gitgates.config.values import did_you_mean
 from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.report.artifact_fields import is_sound
 from gitgates.report.artifact_stats import COLUMNS, gate_stats
-from gitgates.store import ledger, run_files, runs
+from gitgates.store import run_files, runs
+from gitgates.store.log import read_ledger
 from gitgates.types import Config
 
 TYPE_CHECKING = False
@@ -179,7 +180,7 @@ def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
     since = min(document["quality_gates"]["attempts"][0]["timestamp"] for document in known)
     return [
         gate
-        for entry in ledger.read(repo.shared_state_abs)
+        for entry in read_ledger(repo.shared_state_abs)
         if entry.get("what") == "skip" and str(entry.get("time", "")) >= since
         if entry.get("root") == repo.root_abs and isinstance(entry.get("gates"), list)
         for gate in entry["gates"]

@@ -12,7 +12,7 @@ import os
 import sys
 
 from gitgates import __version__
-from gitgates.store.files import open_state
+from gitgates.store.files import open_state, replace_file
 from gitgates.types import Config, Gate, Hook, Review
 
 TYPE_CHECKING = False
@@ -42,21 +42,9 @@ def read(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
 
 def write(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
     """Replace the cached configuration; where that is not possible, the next hook parses again."""
-    temporary = f"{path_abs}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
-        with open(temporary, "wb", opener=open_state) as file:
-            file.write(marshal.dumps((_KEY, raw, _freeze(config))))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path_abs)
-    except OSError:
-        _remove(temporary)
-
-
-def _remove(path_abs: str) -> None:
-    try:
-        os.unlink(path_abs)
+        replace_file(path_abs, marshal.dumps((_KEY, raw, _freeze(config))))
     except OSError:
         return
 

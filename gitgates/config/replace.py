@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 
 from gitgates.errors import ConfigError
-from gitgates.store.files import link_out
+from gitgates.store.files import link_out, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,8 @@ def save(root_abs: str, edit: Edit) -> None:
                 f"{edit.file}: was changed by somebody else meanwhile; nothing was written",
                 "Run the command again.",
             )
-        _replace(path_abs, edit.after)
+        _require_writable(path_abs)
+        replace_file(path_abs, edit.after, mode=None)
     except OSError as error:
         raise ConfigError(
             f"{edit.file}: cannot be written: {error.strerror or error}",
@@ -47,28 +47,9 @@ def _read(path_abs: str) -> bytes | None:
         return None
 
 
-def _replace(path_abs: str, content: bytes) -> None:
-    mode = _mode(path_abs)
-    temporary = f"{path_abs}.{os.getpid()}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _require_writable(path_abs: str) -> None:
+    """Refuse a read-only file, which is meant so; replacing needs only the folder's permission."""
     try:
-        with open(fd, "wb") as file:
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path_abs)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _mode(path_abs: str) -> int | None:
-    """Return the mode of a file that may be written; None where there is none."""
-    try:
-        # Replacing needs only the folder's permission; a file that is read-only is meant so.
         os.close(os.open(path_abs, os.O_WRONLY | os.O_CLOEXEC))
-        return stat.S_IMODE(os.stat(path_abs).st_mode)
     except FileNotFoundError:
-        return None
+        return

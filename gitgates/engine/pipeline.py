@@ -20,7 +20,6 @@ from gitgates.git.locks import is_alive
 from gitgates.git.scope import is_as_committed, with_paths
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
-from gitgates.store.ledger import record
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
 from gitgates.worktree.isolate import catch_up
 
@@ -193,9 +192,11 @@ def record_skips(plan: Plan, world: World) -> None:
     skipped = [step.gate.name for step in plan.steps if step.skip and step.gate.name in skips]
     if not skipped:
         return
+    from gitgates.store.log import write_ledger  # seldom needed, and it loads json
+
     fields = {"hook": plan.event.name, "gates": skipped, "by": skips[skipped[0]]}
     try:
-        record(world.repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
+        write_ledger(world.repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
     except OSError as error:
         raise StateError(
             f"{world.repo.shared_state_abs}: a skip cannot be recorded: {error.strerror}",

@@ -13,8 +13,7 @@ from gitgates.git.index_copy import copy_index
 from gitgates.git.object_store import sources
 from gitgates.git.repo import Repo
 from gitgates.record import Record
-from gitgates.store.files import open_state
-from gitgates.store.slots import clear_away
+from gitgates.store.files import open_state, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def make_repository(root_abs: str, repo: Repo, look: Look) -> Repo:
     git = repo.git
     git_dir_abs = f"{root_abs}/.git"
     if os.path.isdir(git_dir_abs) and not os.path.islink(git_dir_abs):
-        clear_away(git_dir_abs)
+        remove_tree(git_dir_abs)
     elif os.path.lexists(git_dir_abs):
         os.unlink(git_dir_abs)
     for folder in ("objects/info", "refs/heads", "refs/tags", "info"):

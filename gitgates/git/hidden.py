@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from gitgates.record import Record
+from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Entry, Rescue
-from gitgates.store.slots import clear_away
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def show_saved(git: Git, repo: Repo, hidden: Hidden) -> None:
     paths = b"".join(os.fsencode(entry.path) + b"\0" for entry in hidden.entries)
     git.out("update-index", "--force-remove", "-z", "--stdin", stdin=paths)
     if os.path.lexists(folder_abs):
-        clear_away(folder_abs)
+        remove_tree(folder_abs)
     os.mkdir(folder_abs, mode=0o700)
     try:
         names: list[str] = []
@@ -61,7 +61,7 @@ def show_saved(git: Git, repo: Repo, hidden: Hidden) -> None:
         there = git._replace(cwd_abs=folder_abs, env={**git.env, "GIT_WORK_TREE": folder_abs})
         there.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=stdin)
     finally:
-        clear_away(folder_abs)
+        remove_tree(folder_abs)
 
 
 def _without_ignored(git: Git, names: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.message_checks import check_text, check_topic, shown, sound
 from gitgates.git.message_stamps import as_meant, id_of, number_of, stamp_of, when
 from gitgates.record import Record
-from gitgates.store.journal import append_lines, parse_lines, read_lines
+from gitgates.store.log import append_lines, parse_lines, read_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
-    from gitgates.store.journal import Fact
+    from gitgates.store.log import Fact
 
 FILE = "messages.jsonl"
 VERSION = 1

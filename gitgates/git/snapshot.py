@@ -11,7 +11,6 @@ the user's does, and besides:
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
@@ -20,7 +19,7 @@ from gitgates.git import object_store as own_objects
 from gitgates.git.hidden import Hidden, find_hidden, show_saved
 from gitgates.git.snapshot_index import KeptIndex, Look
 from gitgates.record import Record
-from gitgates.store.files import open_state
+from gitgates.store.files import lock_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,21 +83,13 @@ def take(repo: Repo) -> Snapshot:
 
 def _lock(repo: Repo) -> int:
     os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
-    fd = open_state(f"{repo.state_abs}/snapshot.lock", os.O_RDWR | os.O_CREAT)
-    deadline = time.monotonic() + _WAIT_S
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(fd)
-                raise LockError(
-                    f"another snapshot of {repo.root_abs} did not end in {_WAIT_S:.0f} s",
-                    "Wait for the other gitgates run to end, or end it.",
-                ) from None
-            time.sleep(_LOOK_AGAIN_S)
-        else:
-            return fd
+    fd = lock_file(f"{repo.state_abs}/snapshot.lock", wait_s=_WAIT_S)
+    if fd < 0:
+        raise LockError(
+            f"another snapshot of {repo.root_abs} did not end in {_WAIT_S:.0f} s",
+            "Wait for the other gitgates run to end, or end it.",
+        )
+    return fd
 
 
 def _take_locked(repo: Repo) -> Snapshot:

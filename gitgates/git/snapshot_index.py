@@ -14,7 +14,7 @@ from gitgates.errors import GitError
 from gitgates.git.index_copy import copy_index
 from gitgates.git.object_store import storing_git
 from gitgates.record import Record
-from gitgates.store.files import is_regular, open_state
+from gitgates.store.files import is_regular, open_state, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ class KeptIndex:
             *(_VERSION, self._signature, self._listed, self.flagged),
             *(sorted(self.extra), sorted(self.dropped), self.stored),
         )
-        with open(f"{self._facts_abs}.new", "wb", opener=open_state) as file:
-            file.write(marshal.dumps(facts))
-        os.rename(f"{self._facts_abs}.new", self._facts_abs)
+        replace_file(self._facts_abs, marshal.dumps(facts), sync=False)
 
     def forget(self) -> None:
         """Remove it."""

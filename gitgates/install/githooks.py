@@ -15,6 +15,7 @@ from gitgates.install.managers import VIA, recognise
 from gitgates.install.own_file import content
 from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
+from gitgates.store.files import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _install_one(place: Found) -> Done:
             what += f"; {os.path.basename(place.kept_abs)} runs first"
         case _:
             pass
-    _write(place.shim_abs, shim)
+    replace_file(place.shim_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
     return Done(place.hook, place.shim_abs, what)
 
 
@@ -201,21 +202,6 @@ def _free_name(path_abs: str) -> str:
     while os.path.lexists(f"{path_abs}.{number}"):
         number += 1
     return f"{path_abs}.{number}"
-
-
-def _write(path_abs: str, shim: bytes) -> None:
-    """Put a file in place at once: git never finds half a hook."""
-    folder, name = os.path.split(path_abs)
-    temporary = os.path.join(folder, f".{name}.gitgates-{os.getpid()}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            os.fchmod(fd, _MODE)
-            file.write(shim)
-        os.rename(temporary, path_abs)
-    except OSError:
-        os.unlink(temporary)
-        raise
 
 
 def _uninstall_one(place: Found) -> Done:

@@ -6,9 +6,7 @@ import os
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
-from gitgates.store.files import link_out, read_regular
-
-_NEW_MODE = 0o666  # what the umask leaves of it
+from gitgates.store.files import link_out, read_regular, replace_file, sync_folder
 
 
 def read(path_abs: str) -> str | None:
@@ -65,41 +63,21 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
     Raises: StateError where it cannot be written, or holds something else by now.
     """
     target_abs = os.path.realpath(path_abs)
-    temporary = f"{target_abs}.gitgates-{os.getpid()}"
     try:
         if after is None:
             _require_unchanged(path_abs, before)
             _remove(path_abs)
             return
         os.makedirs(os.path.dirname(target_abs), exist_ok=True)
-        _write(temporary, after, _mode(target_abs))
-        _require_unchanged(path_abs, before)
-        os.rename(temporary, target_abs)
-        _sync_folder(os.path.dirname(target_abs))
+        content = after.encode()
+        replace_file(
+            target_abs, content, mode=None, check=lambda: _require_unchanged(path_abs, before)
+        )
+        sync_folder(os.path.dirname(target_abs))
     except OSError as error:
         raise StateError(
             f"{path_abs}: cannot be written: {error.strerror}", "Nothing was changed."
         ) from error
-    finally:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
-
-
-def _write(path_abs: str, text: str, mode: int | None) -> None:
-    fd = os.open(path_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_MODE)
-    with open(fd, "w", encoding="utf-8", newline="") as file:
-        if mode is not None:
-            os.fchmod(fd, mode)
-        file.write(text)
-        file.flush()
-        os.fsync(fd)
-
-
-def _mode(path_abs: str) -> int | None:
-    try:
-        return os.stat(path_abs).st_mode & 0o7777
-    except FileNotFoundError:
-        return None
 
 
 def _remove(path_abs: str) -> None:
@@ -116,11 +94,3 @@ def _require_unchanged(path_abs: str, before: str | None) -> None:
             f"{path_abs}: somebody has written it in this moment, and was left in peace",
             "Try again.",
         )
-
-
-def _sync_folder(folder_abs: str) -> None:
-    fd = os.open(folder_abs, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -23,7 +23,7 @@ from gitgates.review.sessions import (
     said_of,
 )
 from gitgates.review.tokens import digest_of
-from gitgates.store.journal import FOLDER, Journal, sessions
+from gitgates.store.log import FOLDER, Journal, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from gitgates.clean import plain_line
 from gitgates.errors import UsageError
 from gitgates.policies.evidence import fold
 from gitgates.report.review import ago
-from gitgates.store.journal import Journal, file_name, sessions
+from gitgates.store.log import Journal, file_name, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from gitgates.record import Record
 from gitgates.review.assess import Scene
 from gitgates.review.authorship import own_since, with_open_span
 from gitgates.review.beginning import beginning
-from gitgates.store.journal import git_dir_of
+from gitgates.store.log import git_dir_of
 from gitgates.types import Point
 
 TYPE_CHECKING = False

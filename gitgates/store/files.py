@@ -1,4 +1,4 @@
-"""Open a file that others can replace: a regular one only, and without waiting; tell of links.
+"""Files on disk: open regular ones only, replace atomically, lock with a deadline, remove trees.
 
 Opening a fifo waits for somebody at its other end, and `/dev/zero` has none.
 """
@@ -6,10 +6,20 @@ Opening a fifo waits for somebody at its other end, and `/dev/zero` has none.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PRIVATE = 0o600
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW  # flags: the lock is on a folder itself
 _LONGEST_BYTES = 16 << 20
+_POLL_S = 0.002
+_LONGEST_POLL_S = 0.05
 
 
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
@@ -83,3 +93,151 @@ def link_out(path_abs: str, root_abs: str) -> str:
         if os.path.islink(current) and not is_inside:
             return f"{current} is a link to {target}"
     return ""
+
+
+def read_state(path_abs: str) -> bytes | None:
+    """Return the bytes of a file of our state folders; None where there is none.
+
+    Raises: OSError where it cannot be read.
+    """
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def replace_file(
+    path_abs: str,
+    content: bytes,
+    *,
+    mode: int | None = PRIVATE,
+    sync: bool = True,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Replace a file atomically: a reader finds the old content or the new one, and whole.
+
+    `mode`: None keeps that of the file that is replaced, and a new one gets what the umask leaves.
+    `check` is called last before the rename, and may raise. Raises: OSError; then nothing has
+    changed.
+    """
+    new_abs = temporary_name(path_abs)
+    fd = os.open(new_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode or 0o666)
+    try:
+        with open(fd, "wb") as file:
+            if mode is None:
+                mode = _mode_of(path_abs)
+            if mode is not None:
+                os.fchmod(fd, mode)
+            file.write(content)
+            file.flush()
+            if sync:
+                os.fsync(fd)
+        check()
+        os.rename(new_abs, path_abs)
+    except BaseException:
+        remove_file(new_abs)
+        raise
+
+
+def temporary_name(path_abs: str) -> str:
+    """Return a name beside a file that nothing else has."""
+    folder, name = os.path.split(path_abs)
+    return f"{folder}/.{name[:100]}.gitgates-{os.getpid()}-{time.monotonic_ns()}"
+
+
+def _mode_of(path_abs: str) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(path_abs).st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def sync_folder(folder_abs: str) -> None:
+    """Make the names in a folder survive a loss of power."""
+    fd = os.open(folder_abs, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def remove_file(path_abs: str) -> None:
+    """Remove a file or link, where there is one."""
+    try:
+        os.unlink(path_abs)
+    except FileNotFoundError:
+        return
+
+
+def remove_tree(folder_abs: str) -> None:
+    """Remove a folder and all in it, whatever modes a gate has given to what is in there.
+
+    `shutil.rmtree` would load a dozen modules into a hook. Raises: OSError.
+    """
+    if os.lstat(folder_abs).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(folder_abs, 0o700)
+    for entry in list(os.scandir(folder_abs)):
+        if entry.is_dir(follow_symlinks=False):
+            remove_tree(entry.path)
+        else:
+            os.unlink(entry.path)
+    os.rmdir(folder_abs)
+
+
+def lock_fd(fd: int, *, shared: bool = False, wait_s: float = 0.0) -> bool:
+    """Lock an open file with flock, which the kernel frees with its holder; False: not in time."""
+    mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+    until = time.monotonic() + wait_s
+    poll_s = _POLL_S
+    while True:
+        try:
+            fcntl.flock(fd, mode)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(poll_s)
+            poll_s = min(poll_s * 1.5, _LONGEST_POLL_S)
+        else:
+            return True
+
+
+def lock_file(
+    path_abs: str,
+    *,
+    shared: bool = False,
+    wait_s: float = 0.0,
+    flags: int = os.O_RDWR | os.O_CREAT,
+) -> int:
+    """Return the descriptor of a locked file, which closing frees; -1: somebody else holds it.
+
+    Also -1 where it is not there and `flags` do not create it. `FOLDER`: it is a folder.
+
+    Raises: OSError where there can be no such file or lock.
+    """
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fd = os.open(path_abs, flags) if flags == FOLDER else open_state(path_abs, flags)
+        except FileNotFoundError:
+            if flags & os.O_CREAT:
+                raise  # there is no folder for it
+            return -1
+        try:
+            is_locked = lock_fd(fd, shared=shared, wait_s=until - time.monotonic())
+            # Removed by its last holder between the calls: a lock on it would protect nothing.
+            if is_locked and _has_name(fd, path_abs):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        if time.monotonic() >= until:
+            return -1
+
+
+def _has_name(fd: int, path_abs: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path_abs))
+    except FileNotFoundError:
+        return False

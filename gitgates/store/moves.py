@@ -6,6 +6,8 @@ import errno
 import os
 import stat
 
+from gitgates.store.files import sync_folder
+
 # A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
 _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)
 
@@ -96,15 +98,6 @@ def _copy_content(source_abs: str, part_abs: str, found: os.stat_result) -> None
                     data = data[os.write(fd, data) :]
         os.fchmod(fd, stat.S_IMODE(found.st_mode))
         os.utime(part_abs, ns=(found.st_atime_ns, found.st_mtime_ns))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def sync_folder(folder_abs: str) -> None:
-    """Make the names in a folder survive a loss of power."""
-    fd = os.open(folder_abs, os.O_RDONLY)
-    try:
         os.fsync(fd)
     finally:
         os.close(fd)

@@ -17,8 +17,7 @@ import time
 
 from gitgates.errors import StateError
 from gitgates.record import Record
-from gitgates.store.files import open_state
-from gitgates.store.moves import sync_folder
+from gitgates.store.files import open_state, remove_tree, sync_folder
 
 VERSION = 1
 _MARK = b"\ncrc32 "
@@ -201,13 +200,3 @@ def _remove(path_abs: str) -> None:
         remove_tree(path_abs)
     else:
         os.unlink(path_abs)
-
-
-def remove_tree(folder_abs: str) -> None:
-    """Remove a folder and all in it."""
-    for entry in list(os.scandir(folder_abs)):
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(entry.path)
-        else:
-            os.unlink(entry.path)
-    os.rmdir(folder_abs)

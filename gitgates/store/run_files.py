@@ -9,8 +9,7 @@ import fcntl
 import os
 import time
 
-from gitgates.store.files import open_state
-from gitgates.store.moves import sync_folder
+from gitgates.store.files import open_state, sync_folder
 
 RESULT = "result.json"
 SUMMARY = "summary.md"

@@ -6,13 +6,19 @@ N.state (what is in it; not there while that changes, so that a killed run is se
 
 from __future__ import annotations
 
-import fcntl
 import marshal
 import os
 import time
 
 from gitgates.errors import LockError, StateError
-from gitgates.store.files import is_regular, open_state
+from gitgates.store.files import (
+    is_regular,
+    lock_file,
+    open_state,
+    remove_file,
+    remove_tree,
+    replace_file,
+)
 
 KEPT_FREE = 4
 KEPT_S = 14 * 24 * 3600.0
@@ -42,14 +48,11 @@ class Slot:
 
     def begin(self) -> None:
         """Note that what is in it changes now."""
-        if os.path.lexists(self._state_abs):
-            os.unlink(self._state_abs)
+        remove_file(self._state_abs)
 
     def end(self, state: tuple[int, str, bytes, tuple[str, ...]]) -> None:
         """Note what is in it now."""
-        with open(f"{self._state_abs}.new", "wb", opener=open_state) as file:
-            file.write(marshal.dumps(state))
-        os.rename(f"{self._state_abs}.new", self._state_abs)
+        replace_file(self._state_abs, marshal.dumps(state), sync=False)
 
     def empty(self) -> None:
         """Remove everything that is in it.
@@ -58,12 +61,10 @@ class Slot:
         """
         self.begin()
         try:
-            if os.path.lexists(self.index_abs):
-                os.unlink(self.index_abs)
-            if os.path.lexists(f"{self.index_abs}.lock"):
-                os.unlink(f"{self.index_abs}.lock")  # of a git that was killed
+            remove_file(self.index_abs)
+            remove_file(f"{self.index_abs}.lock")  # of a git that was killed
             if os.path.lexists(self.folder_abs):
-                clear_away(self.folder_abs)
+                remove_tree(self.folder_abs)
         except OSError as error:
             raise StateError(
                 f"{self.folder_abs}: cannot be emptied: {error.strerror}",
@@ -138,26 +139,6 @@ def prune_slots(folder_abs: str) -> int:
     return gone
 
 
-def clear_away(folder_abs: str) -> None:
-    """Remove a folder and all in it, whatever modes a gate has given to what is in there."""
-    os.chmod(folder_abs, 0o700)
-    for entry in list(os.scandir(folder_abs)):
-        if entry.is_dir(follow_symlinks=False):
-            clear_away(entry.path)
-        else:
-            os.unlink(entry.path)
-    os.rmdir(folder_abs)
-
-
 def _try(base_abs: str) -> Slot | None:
-    lock_abs = f"{base_abs}.lock"
-    fd = open_state(lock_abs, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Pruned between the two calls: a lock on a file without a name protects nothing.
-        if os.path.samestat(os.fstat(fd), os.stat(lock_abs)):
-            return Slot(base_abs, fd)
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    os.close(fd)
-    return None
+    fd = lock_file(f"{base_abs}.lock")
+    return Slot(base_abs, fd) if fd >= 0 else None

@@ -6,8 +6,8 @@ import os
 import stat
 import time
 
+from gitgates.store.files import remove_tree
 from gitgates.store.moves import move_aside
-from gitgates.store.rescue import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,232 @@
+"""Append-only logs, one JSON object a line: the journals of sessions, the ledger, messages.
+
+Nothing is ever rewritten; what is in a journal is folded into a state (policies/session.py). Hooks
+run side by side and are killed in the middle: each append is one write under the file's lock,
+reading waits for one that is under way, and a line that a killed one left torn is left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+import zlib
+
+from gitgates.store.files import lock_fd, lock_file, open_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Fact: TypeAlias = dict[str, Any]
+
+VERSION = 1
+FOLDER = "sessions"
+LEDGER = "ledger.jsonl"
+LOCK_WAIT_S = 3.0  # a lock is held for one write; longer only by a process that does not go on
+_LONGEST_NAME = 80
+_UNKNOWN = "unknown.session"  # no session's own name: those have no dot, or end in hex digits
+
+
+def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
+    """Append whole lines to a file, all of them or none; other appends wait meanwhile.
+
+    `make` returns them, and is handed the locked file and its size.
+
+    Raises: OSError where they cannot be written.
+    """
+    fd = _open(path_abs)
+    try:
+        if not lock_fd(fd, wait_s=LOCK_WAIT_S):
+            raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
+        size = os.fstat(fd).st_size
+        lines = make(fd, size)
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            lines = b"\n" + lines  # whoever wrote last was killed in the middle
+        if os.write(fd, lines) != len(lines):
+            os.ftruncate(fd, size)
+            raise OSError(errno.ENOSPC, "no space left on the device", path_abs)
+    finally:
+        os.close(fd)
+
+
+def read_lines(path_abs: str, start: int = 0) -> bytes:
+    """Return the bytes of such a file from `start` on. One that is not there has none.
+
+    Raises: OSError where it cannot be read.
+    """
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
+            # Else half of what is being written is seen.
+            lock_fd(file.fileno(), shared=True, wait_s=LOCK_WAIT_S)
+            file.seek(start)
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def parse_lines(lines: list[bytes]) -> list[Fact | None]:
+    """Return the object of each line; None for one that is torn, or not ours."""
+    try:
+        # At once, in half of the time: a session of a day has thousands of lines. What a torn one
+        # leaves open is closed by no other, because those are whole: then each is read alone.
+        found = json.loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError):
+        found = []
+    return [_ours(one) for one in found] if len(found) == len(lines) else [*map(_parse, lines)]
+
+
+def as_line(fact: Fact) -> bytes:
+    """Return an object as a line of such a file."""
+    return json.dumps(fact).encode("ascii") + b"\n"
+
+
+def utc(stamp: float, *, milliseconds: bool = False) -> str:
+    """Return a time as ISO 8601 in UTC, as all that we write has it."""
+    seconds, thousandths = divmod(round(stamp * 1000), 1000)
+    fraction = f".{thousandths:03d}" if milliseconds else ""
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}{fraction}Z"
+
+
+class Journal:
+    """The journal of one session of an agent in one worktree."""
+
+    def __init__(self, path_abs: str) -> None:
+        self.path_abs = path_abs
+        self.torn = 0  # lines that the last reading dropped
+
+    def append(self, *facts: Fact) -> None:
+        """Append facts, all of them or none.
+
+        Raises: OSError where they cannot be written.
+        """
+        stamp = int(time.time() * 1000) / 1000  # never later than it is
+        head = {"v": VERSION, "t": stamp}
+        lines = b"".join(as_line({**head, **fact}) for fact in facts)
+        append_lines(self.path_abs, lambda _fd, _size: lines)
+
+    def read(self) -> list[Fact]:
+        """Return all facts, in order. A journal that is not there has none.
+
+        Raises: OSError where it cannot be read.
+        """
+        found = parse_lines([line for line in read_lines(self.path_abs).split(b"\n") if line])
+        facts = [fact for fact in found if fact is not None]
+        self.torn = len(found) - len(facts)
+        return [fact for fact in facts if fact.get("v") == VERSION]
+
+
+class EventLock:
+    """A lock on one event of a session: its second delivery waits until the first is answered."""
+
+    def __init__(self, journal: Journal, key: str) -> None:
+        base = journal.path_abs.removesuffix(".jsonl")
+        self._path_abs = f"{base}.{zlib.crc32(key.encode('utf-8', 'replace')):08x}.lock"
+        self._fd = -1
+
+    def acquire(self, wait_s: float) -> bool:
+        """Wait for it; tell whether it came.
+
+        Raises: OSError where there can be no such file.
+        """
+        if self._fd < 0:
+            _make_folder(self._path_abs)
+            self._fd = lock_file(self._path_abs, wait_s=wait_s)
+        return self._fd >= 0
+
+    def release(self) -> None:
+        """Let the next one in."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            try:
+                os.unlink(self._path_abs)
+            except OSError:
+                return  # no harm: it is found, and locked, again
+            finally:
+                os.close(fd)
+
+
+def session_journal(state_abs: str, session: str) -> Journal:
+    """Return the journal of a session, named as its host names it."""
+    return Journal(f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl")
+
+
+def git_dir_of(path_abs: str) -> str:
+    """Return the git folder of the worktree that a journal is of."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(path_abs)))
+
+
+def sessions(state_abs: str) -> list[str]:
+    """Return the journals of a worktree, the newest last."""
+    found: list[tuple[int, str]] = []
+    try:
+        names = os.listdir(f"{state_abs}/{FOLDER}")
+    except OSError:
+        return []
+    for name in names:
+        path_abs = f"{state_abs}/{FOLDER}/{name}"
+        try:
+            if name.endswith(".jsonl"):
+                found.append((os.stat(path_abs).st_mtime_ns, path_abs))
+        except FileNotFoundError:
+            continue  # somebody is tidying up
+    return [path_abs for _changed, path_abs in sorted(found)]
+
+
+def file_name(session: str) -> str:
+    """Return a file name for a session's id, which is opaque: any text makes one."""
+    plain = "".join(
+        char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session
+    )
+    if plain == session and 0 < len(session) <= _LONGEST_NAME:
+        return session
+    if not session:
+        return _UNKNOWN
+    return f"{plain[:_LONGEST_NAME]}.{zlib.crc32(session.encode('utf-8', 'replace')):08x}"
+
+
+def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) -> None:
+    """Append an entry to the ledger: what was left out or overridden, in any of the worktrees.
+
+    Raises: OSError where it cannot be written.
+    """
+    line = as_line({"v": VERSION, "time": utc(time.time()), "what": what, **fields})
+    append_lines(f"{shared_state_abs}/{LEDGER}", lambda _fd, _size: line)
+
+
+def read_ledger(shared_state_abs: str) -> list[Fact]:
+    """Return all entries that can be understood, oldest first."""
+    try:
+        lines = read_lines(f"{shared_state_abs}/{LEDGER}").splitlines()
+    except OSError:
+        return []
+    return [entry for entry in parse_lines(lines) if entry is not None]
+
+
+def _parse(line: bytes) -> Fact | None:
+    try:
+        return _ours(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _ours(fact: Any) -> Fact | None:  # noqa: ANN401 - as it comes from JSON
+    return fact if isinstance(fact, dict) else None
+
+
+def _open(path_abs: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        return open_state(path_abs, flags)
+    except FileNotFoundError:
+        _make_folder(path_abs)
+        return open_state(path_abs, flags)
+
+
+def _make_folder(path_abs: str) -> None:
+    folder_abs = os.path.dirname(path_abs)
+    # The state folder itself, too: makedirs gives its mode to the last folder alone.
+    os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
+    os.makedirs(folder_abs, mode=0o700, exist_ok=True)
