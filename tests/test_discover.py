@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from gitgates.discover import just, make, mise, nox, npm, task_tables, taskfile, tox
-from gitgates.discover.project import read_project
-from gitgates.discover.sources import find_tasks
-from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.project import Project, Task
+from gitgates.discover.sources import find_tasks, read_project
 from gitgates.discover.tools import find_languages
 
 
@@ -19,9 +16,14 @@ def project(texts: dict[str, str], *names: str) -> Project:
     return Project(texts=texts, names=frozenset({*texts, *names}))
 
 
-def commands(source: ModuleType, name: str, text: str, *names: str) -> dict[str, str]:
-    tasks: list[Task] = source.find(name, project({name: text}, *names))
-    return {task.name: task.command for task in tasks}
+def tasks_of(name: str, text: str, *names: str) -> dict[str, Task]:
+    tasks, _notes, troubles = find_tasks(project({name: text}, *names))
+    assert troubles == []
+    return {task.name: task for task in tasks}
+
+
+def commands(name: str, text: str, *names: str) -> dict[str, str]:
+    return {name: task.command for name, task in tasks_of(name, text, *names).items()}
 
 
 def test_make() -> None:
@@ -47,7 +49,7 @@ typecheck:
 endif
 %.o: %.c
 """
-    tasks = {task.name: task for task in make.find("Makefile", project({"Makefile": text}))}
+    tasks = tasks_of("Makefile", text)
     assert list(tasks) == ["lint", "fmt", "test", "doubled", "build/out.o", "typecheck"]
     assert tasks["lint"] == Task(
         name="lint",
@@ -83,7 +85,7 @@ check:
 build: lint && test
 watched: (needy "x y" z)
 """
-    tasks = {task.name: task for task in just.find("justfile", project({"justfile": text}))}
+    tasks = tasks_of("justfile", text)
     assert {name: task.is_private for name, task in tasks.items()} == {
         "lint": False,
         "test": False,
@@ -115,7 +117,7 @@ depends = ["lint", "test"]
 hide = true
 run = "x"
 """
-    tasks = {task.name: task for task in mise.find("mise.toml", project({"mise.toml": text}))}
+    tasks = tasks_of("mise.toml", text)
     assert {name: task.command for name, task in tasks.items()} == {
         "lint": "mise run lint",
         "test": "mise run test",
@@ -135,7 +137,7 @@ def test_mise_tasks_that_are_files(tmp_path: Path) -> None:
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(mode)
     found, troubles = read_project(str(tmp_path))
-    assert [(task.name, task.command) for task in mise.find_files(found)] == [
+    assert [(task.name, task.command) for task in find_tasks(found)[0]] == [
         ("lint", "mise run lint")
     ]
     assert troubles == []
@@ -154,13 +156,13 @@ def test_mise_tasks_that_are_files(tmp_path: Path) -> None:
 )
 def test_npm_scripts(extra: str, lock: str, expected: tuple[str, ...]) -> None:
     text = f'{{{extra} "scripts": {{"test": "jest", "format:check": "prettier -c .", "x": 1}}}}'
-    found = commands(npm, "package.json", text, *([lock] if lock else []))
+    found = commands("package.json", text, *([lock] if lock else []))
     assert tuple(found.values()) == expected
 
 
 def test_the_test_script_of_npm_init_is_none() -> None:
     text = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'
-    assert commands(npm, "package.json", text) == {}
+    assert commands("package.json", text) == {}
 
 
 def test_nox() -> None:
@@ -175,7 +177,7 @@ def types(session): ...
 def tests(session): ...
 def helper(): ...
 """
-    assert commands(nox, "noxfile.py", text) == {
+    assert commands("noxfile.py", text) == {
         "lint": "nox -s lint",
         "type-check": "nox -s type-check",
         "tests": "nox -s tests",
@@ -193,12 +195,12 @@ def helper(): ...
     ],
 )
 def test_tox(name: str, text: str) -> None:
-    found = commands(tox, name, text)
+    found = commands(name, text)
     assert (found["lint"], found["test"]) == ("tox -e lint", "tox -e py")
 
 
 def test_a_setup_cfg_without_tox_has_no_environments() -> None:
-    assert commands(tox, "setup.cfg", "[metadata]\nname = x\n") == {}
+    assert commands("setup.cfg", "[metadata]\nname = x\n") == {}
 
 
 def test_task_tables() -> None:
@@ -224,8 +226,10 @@ fmt = ["black ."]
         "fmt": "hatch run fmt",
         "typecheck": "hatch run types:typecheck",
     }
-    assert commands(task_tables, "pyproject.toml", text) == expected
-    with_uv = commands(task_tables, "pyproject.toml", text, "uv.lock")
+    tasks = tasks_of("pyproject.toml", text)
+    assert {name: task.command for name, task in tasks.items() if not task.is_private} == expected
+    assert tasks["_hidden"].is_private
+    with_uv = commands("pyproject.toml", text, "uv.lock")
     assert with_uv["lint"] == "uv run poe lint"
 
 
@@ -242,7 +246,7 @@ tasks:
   needy: {requires: {vars: [X]}, cmds: [x]}
   empty:
 """
-    tasks = {t.name: t for t in taskfile.find("Taskfile.yml", project({"Taskfile.yml": text}))}
+    tasks = tasks_of("Taskfile.yml", text)
     private = [name for name, task in tasks.items() if task.is_private]
     assert (list(tasks), private) == (
         ["lint", "test", "hidden", "needy", "empty"],
@@ -259,27 +263,29 @@ tasks:
 
 
 @pytest.mark.parametrize(
-    ("source", "name", "text"),
+    ("name", "text"),
     [
-        (npm, "package.json", "{"),
-        (npm, "package.json", "[]"),
-        (npm, "package.json", "[" * 100_000),
-        (mise, "mise.toml", "[tasks"),
-        (nox, "noxfile.py", "def ("),
-        (tox, "tox.ini", "no section"),
-        (taskfile, "Taskfile.yml", "a: [\n"),
-        (taskfile, "Taskfile.yml", "- a\n"),
-        (task_tables, "pyproject.toml", "x ="),
+        ("package.json", "{"),
+        ("package.json", "[]"),
+        ("package.json", "[" * 100_000),
+        ("mise.toml", "[tasks"),
+        ("noxfile.py", "def ("),
+        ("tox.ini", "no section"),
+        ("Taskfile.yml", "a: [\n"),
+        ("Taskfile.yml", "- a\n"),
+        ("pyproject.toml", "x ="),
     ],
 )
-def test_broken_files_say_so(source: ModuleType, name: str, text: str) -> None:
-    with pytest.raises(BadFile):
-        source.find(name, project({name: text}))
+def test_broken_files_say_so(name: str, text: str) -> None:
+    tasks, _notes, troubles = find_tasks(project({name: text}))
+    assert (tasks, len(troubles)) == ([], 1)
+    assert troubles[0].startswith(f"{name}: is no ")
+    assert troubles[0].endswith("; nothing of it is used")
 
 
 @pytest.mark.parametrize("text", ["{}", '{"scripts": []}', '{"scripts": null}'])
 def test_a_package_without_scripts(text: str) -> None:
-    assert commands(npm, "package.json", text) == {}
+    assert commands("package.json", text) == {}
 
 
 def test_a_broken_file_does_not_hide_the_others() -> None:
@@ -303,11 +309,10 @@ def test_unreadable_files_are_said(tmp_path: Path) -> None:
     assert read_project(os.path.join(tmp_path, "gone"))[0].names == frozenset()
 
 
-@pytest.mark.parametrize("source", [make, just])
+@pytest.mark.parametrize("name", ["Makefile", "justfile"])
 @pytest.mark.parametrize("line", ["a" + " " * 50_000, "a " * 50_000, "a: " + "x=" * 50_000])
-def test_strange_lines_take_no_exponential_time(source: ModuleType, line: str) -> None:
-    name = source.FILES[0]
-    assert len(source.find(name, project({name: f"{line}\ntest:\n\tx\n"}))) in (1, 2)
+def test_strange_lines_take_no_exponential_time(name: str, line: str) -> None:
+    assert len(tasks_of(name, f"{line}\ntest:\n\tx\n")) in (1, 2)
 
 
 def test_languages() -> None:

@@ -127,8 +127,7 @@ def _has_repository(cwd_abs: str) -> bool:
 def look(root_abs: str) -> Found:
     """Find out how a project checks itself."""
     from gitgates.discover.choose import choose, place
-    from gitgates.discover.project import read_project
-    from gitgates.discover.sources import find_tasks
+    from gitgates.discover.sources import find_tasks, read_project
     from gitgates.discover.tools import find_languages
 
     project, unreadable = read_project(root_abs)

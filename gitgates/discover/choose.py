@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatchcase
 
 from gitgates.config.keys import RESERVED_GATE_NAMES
-from gitgates.discover.task import Task
+from gitgates.discover.project import Task
 from gitgates.discover.words import (
     IMPLIES,
     WORDS,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gitgates.discover.formats import read_yaml, table, tables, texts
-from gitgates.discover.task import BadFile, Project, Task
+from gitgates.discover.project import BadFile, Project, Task, table, tables, texts
 from gitgates.discover.tools import resolve
 from gitgates.discover.words import (
     JAVASCRIPT,
@@ -31,7 +30,7 @@ _IN_PART = re.compile(
 _BARE = re.compile(r"(?:python[\d.]*\s+-m\s+)?(?=[a-z])|npx\s+(?:--no-install\s+)?")
 
 
-def names(project: Project) -> tuple[str, ...]:
+def workflows(project: Project) -> tuple[str, ...]:
     """Return the workflows that may check a change."""
     return tuple(
         name
@@ -45,10 +44,10 @@ def names(project: Project) -> tuple[str, ...]:
 def find(name: str, project: Project) -> list[Task]:
     """Return the commands of one workflow that are plain."""
     try:
-        settings = read_yaml(project.texts[name])
+        settings = project.load(name)
     except BadFile:
         return []  # it is GitHub's to complain
-    events = settings.get("on", settings.get(True))  # type: ignore[call-overload]
+    events = table(settings).get("on", table(settings).get("True"))  # `on` is true in YAML
     if not _EVENTS & {*texts(events), *table(events)}:
         return []
     tasks = []

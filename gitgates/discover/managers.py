@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 
-from gitgates.discover.formats import read_json, read_toml, read_yaml, table, tables, texts
-from gitgates.discover.npm import local_tool
-from gitgates.discover.task import BadFile, Project, Task
-from gitgates.discover.tools import manager_of
+from gitgates.discover.project import BadFile, Project, Task, table, tables, texts
+from gitgates.discover.tools import load_or_empty, local_tool
 from gitgates.discover.words import is_fixing, kind_of, lines_of, program_of
 
 TYPE_CHECKING = False
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "pre-push")
 HUSKY = ".husky"
+HUSKY_FILES = tuple(f"{HUSKY}/{hook}" for hook in HOOKS)
 PRE_COMMIT = ".pre-commit-config.yaml"
 _LEFTHOOK = tuple(
     f"{start}lefthook.{end}" for start in ("", ".", ".config/") for end in ("yml", "yaml", "toml")
@@ -208,14 +207,16 @@ def _node(project: Project, notes: list[str]) -> list[Task]:
 
 def _is_lint_staged(command: str, project: Project) -> bool:
     """Tell whether a command is lint-staged, or a script of package.json that is."""
-    script = table(_load(project, "package.json"), "scripts").get(command.rsplit(maxsplit=1)[-1])
+    script = table(load_or_empty(project, "package.json"), "scripts").get(
+        command.rsplit(maxsplit=1)[-1]
+    )
     calls = (command, script if isinstance(script, str) else "")
     return any(_LINT_STAGED_CALL.match(call) for call in calls)
 
 
 def _scripts(project: Project) -> Iterator[tuple[str, str, str]]:
     """Yield hook, where it is written, its shell text."""
-    package = _load(project, "package.json")
+    package = load_or_empty(project, "package.json")
     places = [(f"{name}: ", _load(project, name)) for name in _SIMPLE]
     places += [
         ("package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
@@ -249,7 +250,7 @@ def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
 
 def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
     """Return what lint-staged runs: a gate for each list of commands."""
-    package = _load(project, "package.json")
+    package = load_or_empty(project, "package.json")
     options, where = (
         package.get("lint-staged", package.get("nano-staged")),
         "package.json: lint-staged",
@@ -299,10 +300,10 @@ def spell_program(command: str) -> str:
 def _local(command: str, project: Project) -> str:
     """Return a command that finds the programs of node_modules, as lint-staged does."""
     program = command.partition(" ")[0]
-    package = _load(project, "package.json")
+    package = load_or_empty(project, "package.json")
     asked = {**table(package, "devDependencies"), **table(package, "dependencies")}
     is_local = program in asked or f"node_modules/.bin/{program}" in project.names
-    return local_tool(manager_of(project), command) if is_local else command
+    return local_tool(command, project) if is_local else command
 
 
 def _expand(glob: str) -> list[str]:
@@ -321,15 +322,7 @@ def _braces(found: re.Match[str]) -> str:
 
 def _load(project: Project, name: str) -> dict[str, object]:
     """Parse a file by its name. Raises: BadFile, with the name in it."""
-    text = project.texts.get(name)
-    if text is None:
-        return {}
-    read = (
-        read_toml if name.endswith(".toml") else read_json if name.endswith(".json") else read_yaml
-    )
     try:
-        return read(text)
+        return project.load(name)
     except BadFile as error:
-        if name == "package.json":
-            return {}  # said when its scripts are looked for
         raise BadFile(f"{name}: {error}; nothing of it is used") from error

@@ -1,70 +1,175 @@
-"""Read what discovery looks at: the names in a project's root, and the task files. Reads only."""
+"""Read a project's task files, and parse the formats that they are written in.
+
+Files are read and parsed, never run.
+"""
 
 from __future__ import annotations
 
+import configparser
+import json
 import os
+import tomllib
 
-from gitgates.discover import sources
-from gitgates.discover.task import Project
+from gitgates.record import Record
 from gitgates.store.files import open_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 # No task file is longer; what is, was generated, and is not worth a minute of parsing.
 _LONGEST_BYTES = 1024 * 1024
 _LONGEST_LOCK_BYTES = 32 * _LONGEST_BYTES  # searched, not parsed
 
 
-def read_project(root_abs: str) -> tuple[Project, list[str]]:
-    """Return a project, and which of its files could not be read and why."""
-    names = set(_list(root_abs))
-    for folder, depth in sources.PROGRAMS:
-        names |= _files(root_abs, folder, depth=depth)
-    for folder in sources.FOLDERS:
-        names |= _files(root_abs, folder, programs=False)
-    texts: dict[str, str] = {}
+class BadFile(Exception):
+    """A file that is not what its name promises; the text says why."""
+
+
+class Task(Record):
+    """One thing that a project can do to itself."""
+
+    name: str  # in the project's own word
+    command: str
+    source: str  # where it was found, for a person
+    scope: str = ""  # the language that it is about; empty: the whole project
+    body: str = ""  # what it runs, as far as that can be seen: lines of a shell
+    needs: tuple[str, ...] = ()  # the tasks of the same runner that it runs, too
+    description: str = ""
+    is_private: bool = False  # not for people, or not to be called without arguments
+    missing: str = ""  # why its program cannot be run in this project
+    is_default: bool = False  # a tool's own way to be called, not one that the project wrote
+    is_ci: bool = False  # a command of CI
+    hooks: tuple[str, ...] = ()  # where the project runs it already; empty: as its word says
+    keys: Mapping[str, object] = {}  # further keys of the gate
+
+
+class Project(Record):
+    """What was read of a project's root."""
+
+    texts: Mapping[str, str]  # file name → content
+    names: frozenset[str]  # all that lies in the root, and in the folders that were listed
+
+    def load(self, name: str) -> dict[str, Any]:
+        """Parse one of its files by the format that its name tells; {} where it is not there.
+
+        Raises: BadFile.
+        """
+        if name not in self.texts:
+            return {}
+        text = self.texts[name].removeprefix("\ufeff")
+        if name.endswith(".toml"):
+            return _read_toml(text)
+        if name.endswith(".json"):
+            return _read_json(text)
+        if name.endswith((".ini", ".cfg", ".flake8")):
+            return read_ini(text)
+        return _read_yaml(text)
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"is no valid TOML: {error}") from error
+
+
+def _read_json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"is no valid JSON: {error}") from error
+    return _mapping(found, "JSON object")
+
+
+def _read_yaml(text: str) -> dict[str, Any]:
+    import yaml
+
+    from gitgates.yaml_load import load
+
+    try:
+        found = load(text)
+    except yaml.YAMLError as error:
+        raise BadFile(f"is no valid YAML: {' '.join(str(error).split())}") from error
+    return _mapping(found, "YAML mapping")
+
+
+def read_ini(text: str) -> dict[str, Any]:
+    """Parse INI. Raises: BadFile."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise BadFile(f"is no valid INI: {' '.join(str(error).split())}") from error
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+def _mapping(found: object, kind: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise BadFile(f"is no {kind}")
+    return found
+
+
+def table(value: object, *path: str) -> dict[str, Any]:
+    """Return the table at `path`; an empty one where there is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
+
+
+def tables(value: object) -> list[dict[str, Any]]:
+    """Return the tables of a list; all else is left out."""
+    items = value if isinstance(value, list) else []
+    return [table(item) for item in items if isinstance(item, dict)]
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Return a text, or the texts of a list, as a tuple; all else is left out."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """Return the text of each file that is there, and which could not be read and why."""
+    found: dict[str, str] = {}
     troubles: list[str] = []
-    project = Project(texts=texts, names=frozenset(names))
-    _read_all(root_abs, sources.reads(project), into=(texts, troubles))
-    for name in sources.includes(project):
-        if os.path.isdir(os.path.join(root_abs, name)):
-            names |= _files(root_abs, name, depth=2)
-        elif _is_inside(name):
-            _read_all(root_abs, (name,), into=(texts, troubles))
-    return project._replace(names=frozenset(names)), troubles
-
-
-def _read_all(
-    root_abs: str, files: tuple[str, ...], *, into: tuple[dict[str, str], list[str]]
-) -> None:
-    """Add the content of files to the texts, and what cannot be read to the troubles."""
-    texts, troubles = into
-    names = {*_list(root_abs)}
-    for name in files:
+    there = {*_list(root_abs)}
+    for name in names:
         path_abs = os.path.join(root_abs, name)
         # On a file system that folds case, `makefile` would be found as `Makefile` too.
-        is_there = name in names or "/" in name
-        if not is_there or not os.path.isfile(path_abs):
+        if (name not in there and "/" not in name) or not os.path.isfile(path_abs):
             continue
         try:
-            texts[name] = _read(path_abs)
+            found[name] = _read(path_abs)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             troubles.append(f"{name}: cannot be read: {why}; nothing of it is used")
+    return found, troubles
 
 
-def _files(root_abs: str, folder: str, *, depth: int = 1, programs: bool = True) -> set[str]:
-    """Return the files of a folder of the project; of `programs` only what can be executed."""
+def list_files(
+    root_abs: str, folder: str = "", *, depth: int = 1, programs: bool = False
+) -> set[str]:
+    """Return the files of a folder inside the project; of `programs` what can be executed."""
     found = set()
-    for name in _list(os.path.join(root_abs, folder)) if _is_inside(folder) else ():
+    for name in _list(os.path.join(root_abs, folder)) if is_inside(folder) else ():
         path = f"{folder}/{name}"
         path_abs = os.path.join(root_abs, path)
         if os.path.isfile(path_abs):
             found |= {path} if not programs or os.access(path_abs, os.X_OK) else set()
         elif depth > 1:
-            found |= _files(root_abs, path, depth=depth - 1)
+            found |= list_files(root_abs, path, depth=depth - 1, programs=programs)
     return found
 
 
-def _is_inside(name: str) -> bool:
+def list_root(root_abs: str) -> set[str]:
+    """Return the names in the root."""
+    return set(_list(root_abs))
+
+
+def is_inside(name: str) -> bool:
+    """Tell whether a path that a file names lies in the project."""
     return not os.path.isabs(name) and ".." not in name.split("/")
 
 

@@ -1,68 +1,63 @@
-"""Every place that tasks are found in. A new task runner is one file and one line here."""
+"""Read a project, and find all tasks in it: of runners, CI, tools, and other hook managers."""
 
 from __future__ import annotations
 
-from gitgates.discover import (
-    ci,
-    just,
-    make,
-    managers,
-    mise,
-    nox,
-    npm,
-    scripts,
-    task_tables,
-    taskfile,
-    tools,
-    tox,
-)
-from gitgates.discover.task import BadFile, Project, Task
+import os
 
-# Where two runners know the same word, the earlier one is asked: the outer ones call the inner.
-RUNNERS = (mise, just, make, taskfile, npm, nox, task_tables, tox)
+from gitgates.discover import ci, managers, runners, tools
+from gitgates.discover.project import (
+    BadFile,
+    Project,
+    Task,
+    is_inside,
+    list_files,
+    list_root,
+    read_files,
+)
+
 # Folders of programs, and how deep they are looked into.
-PROGRAMS = (
-    *((folder, 2) for folder in mise.FOLDERS),
-    *((folder, 1) for folder in (*scripts.FOLDERS, ".venv/bin", "node_modules/.bin")),
+_PROGRAMS = (
+    *((folder, 2) for folder in runners.MISE_FOLDERS),
+    *((folder, 1) for folder in (*runners.SCRIPT_FOLDERS, ".venv/bin", "node_modules/.bin")),
 )
-FOLDERS = (ci.FOLDER, managers.HUSKY)  # of other files
-_READS = (*(name for runner in RUNNERS for name in runner.FILES), *tools.READS, *managers.READS)
 
 
-def reads(project: Project) -> tuple[str, ...]:
-    """Return the files that are to be read, as far as the names in the root tell."""
-    husky = (f"{managers.HUSKY}/{hook}" for hook in managers.HOOKS)
-    found = (*_READS, *ci.names(project), *scripts.includes(project), *husky)
-    return tuple(dict.fromkeys(found))
+def read_project(root_abs: str) -> tuple[Project, list[str]]:
+    """Return a project, and which of its files could not be read and why."""
+    names = list_root(root_abs)
+    for folder, depth in _PROGRAMS:
+        names |= list_files(root_abs, folder, depth=depth, programs=True)
+    for folder in (ci.FOLDER, managers.HUSKY):
+        names |= list_files(root_abs, folder)
+    project = Project(texts={}, names=frozenset(names))
+    wanted = (*runners.FILES, *tools.READS, *managers.READS, *ci.workflows(project))
+    wanted += (*runners.task_scripts(project), *managers.HUSKY_FILES)
+    texts, troubles = read_files(root_abs, tuple(dict.fromkeys(wanted)))
+    for name in _included(project._replace(texts=texts)):
+        if os.path.isdir(os.path.join(root_abs, name)):
+            names |= list_files(root_abs, name, depth=2, programs=True)
+        elif is_inside(name):
+            more, unreadable = read_files(root_abs, (name,))
+            texts |= more
+            troubles += unreadable
+    return Project(texts=texts, names=frozenset(names)), troubles
 
 
-def includes(project: Project) -> tuple[str, ...]:
-    """Return the files and folders that task files include."""
+def _included(project: Project) -> list[str]:
     found: list[str] = []
-    for runner in (mise, just, make):
-        for name in (name for name in runner.FILES if name in project.texts):
+    for name in runners.FILES:
+        if name in project.texts:
             try:
-                found += runner.includes(name, project)
+                found += runners.included_files(name, project)
             except BadFile:
                 continue  # said when its tasks are looked for
-    return tuple(found)
+    return found
 
 
 def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
     """Return all tasks, better sources first; what only a person can take over; what is broken."""
-    tasks = mise.find_files(project)
-    troubles: dict[str, str] = {}
-    for runner in RUNNERS:
-        for name in (name for name in runner.FILES if name in project.texts):
-            try:
-                tasks += runner.find(name, project)
-            except BadFile as error:
-                troubles[name] = f"{name}: {error}; nothing of it is used"
-            if getattr(runner, "FIRST_ONLY", False):
-                break
-    tasks += scripts.find_files(project)
-    for name in ci.names(project):
-        if name in project.texts:
-            tasks += ci.find(name, project)
+    tasks, troubles = runners.find_runner_tasks(project)
+    for name in ci.workflows(project):
+        tasks += ci.find(name, project) if name in project.texts else []
     managed, notes = managers.find(project)
-    return [*tasks, *tools.find_defaults(project), *managed], notes, list(troubles.values())
+    return [*tasks, *tools.find_defaults(project), *managed], notes, troubles
