@@ -10,13 +10,26 @@ import pytest
 from conftest import Repo
 
 from gitgates.engine.context import Deadline, Silent, World
-from gitgates.engine.environment import AGENTS_OWN, GitView, gate_env
+from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.plan import make_plan
 from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
 from gitgates.git.run import Git
-from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Decision, Event, Gate, GateResult, Hook
+from gitgates.hosts.claude import SECRETS
+from gitgates.types import (
+    ALLOW,
+    BLOCK,
+    STOP,
+    WARN,
+    Config,
+    Decision,
+    Event,
+    Gate,
+    GateResult,
+    Hook,
+    Payload,
+)
 
 LATE = "the limit of 7 s for all gates was up before its turn"
 
@@ -34,13 +47,16 @@ class Heard(Silent):
         self.gates.append(f"{result.gate} {result.status}")
 
 
+PAYLOAD = Payload(host="claude")
+
+
 def run(
     repo: Repo, *gates: Gate, left_s: float = 60.0, strategy: str = "sequence", **world: Any
 ) -> tuple[Decision, list[str]]:
     """Run gates as an agent's hook does, with some of seven seconds left."""
     hook = Hook(name="Stop", gates=tuple(gate.name for gate in gates), strategy=strategy)  # type: ignore[arg-type]
     config = Config(gates=gates, hooks=(hook,))
-    event = Event(host="claude", name="Stop", root_abs=str(repo.path), paths=())
+    event = Event(host="claude", name="Stop", root_abs=str(repo.path), paths=(), payload=PAYLOAD)
     plan = make_plan(config, hook, event, {})
     env = dict(os.environ)
     heard = Heard()
@@ -141,11 +157,12 @@ def test_logs_go_where_they_are_wanted(repo: Repo) -> None:
     assert (logs / "a.log").read_bytes() == b"hello\n"
 
 
-BASE = dict.fromkeys(AGENTS_OWN, "secret") | {"PATH": "/bin", "CLAUDECODE": "1"}
+BASE = dict.fromkeys(SECRETS, "secret") | {"PATH": "/bin", "CLAUDECODE": "1"}
 
 
 def env_for(host: str, pass_env: tuple[str, ...] = (), **fields: Any) -> dict[str, str]:
-    event = Event(host=host, name="Stop", root_abs="/r")
+    payload = Payload(host=host) if host == "claude" else None
+    event = Event(host=host, name="Stop", root_abs="/r", payload=payload)
     asked = Gate(name="a", command="x", pass_env=pass_env, **fields)
     return dict(gate_env(BASE, event, asked, GitView()))
 

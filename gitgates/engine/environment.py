@@ -8,6 +8,7 @@ that is not the worktree's own.
 
 from __future__ import annotations
 
+from gitgates.hosts import agent_host
 from gitgates.record import Record
 from gitgates.types import Event, Gate
 
@@ -41,16 +42,6 @@ GIT_LOCAL = (
     "GIT_AUTHOR_DATE",
 )
 
-# The client hands its hooks everything that it has itself. Source: recorded from the client.
-AGENTS_OWN = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_MESSAGING_TOKEN",
-    "CLAUDE_CODE_MESSAGING_SOCKET",
-    "CLAUDE_ENV_FILE",
-)
-
 
 class GitView(Record):
     """What a gate's own git commands need to know to see what is being committed."""
@@ -66,7 +57,7 @@ def gate_env(
     """Return the environment of one gate."""
     env = without_git(base)
     if event.payload:
-        for name in AGENTS_OWN:
+        for name in agent_host(event.payload.host).SECRETS:
             if name not in gate.pass_env:
                 env.pop(name, None)
     if view.git_dir_abs:

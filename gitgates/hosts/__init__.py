@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     class AgentHost(Protocol):
         """What such a module offers."""
 
+        SECRETS: tuple[str, ...]  # variables of its own that no gate gets unless it asks for them
+
         def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
             """Return what a payload says.
 

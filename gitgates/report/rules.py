@@ -102,7 +102,7 @@ def _gate(gate: Gate, longest: int) -> str:
 
 def _filter(hook: Hook) -> str:
     point = HOOK_POINTS[hook.name]
-    if point.host != "claude":
+    if point.host != "agent":
         return ""
     names = [*(hook.enabled_tools or ()), *(hook.enabled_agents or ())]
     shown = ", ".join(map(plain_line, names[:6])) + (", …" if len(names) > 6 else "")  # noqa: PLR2004 - as shown

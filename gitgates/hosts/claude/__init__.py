@@ -66,6 +66,15 @@ TOOLS: dict[str, ToolKind] = {name: kind for kind, names in _TOOLS.items() for n
 _LONGEST = 10_000  # of one text; the client puts what is longer into a file
 _CUT = " […]"
 _BOM = b"\xef\xbb\xbf"
+# The client hands its hooks everything that it has itself. Source: recorded from the client.
+SECRETS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_ENV_FILE",
+)
 # In which fields of `tool_input` a tool names the file that it works on.
 _PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
