@@ -33,6 +33,24 @@ def load(text: str | bytes) -> Any:  # noqa: ANN401 - any YAML
         raise yaml.YAMLError(f"a value does not fit its tag: {error!r}") from error
 
 
+def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
+    """Return the first document of a text with all scalars as texts; "" where there is nothing.
+
+    Raises: ValueError where it is no YAML, or stands for too much.
+    """
+    import yaml
+
+    kind: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        refuse_too_deep(text, kind)
+        loader = kind(text)
+        node = loader.get_node() if loader.check_node() else None
+        _refuse_too_much(node)
+        return "" if node is None else loader.construct_document(node)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
 def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyYAML has no types
     """Raise yaml.YAMLError where a text is no YAML, is nested too deeply, or is too long."""
     import yaml

@@ -18,10 +18,9 @@ from gitgates.git.repo import find_repo
 from gitgates.git.session_change import Span
 from gitgates.git.snapshot import take
 from gitgates.types import Config, Point
-from gitgates.weakening.agents import find_in_agent_settings
-from gitgates.weakening.find import Finding, Pair, find
-from gitgates.weakening.gates import compare_gates
-from gitgates.weakening.session import weakened
+from gitgates.weakening.finding import Finding, Pair
+from gitgates.weakening.gates import compare_gates, find_in_agent_settings
+from gitgates.weakening.session import find, weakened
 
 
 def found_in(files: Files) -> tuple[Finding, ...]:

@@ -2,9 +2,51 @@
 
 from __future__ import annotations
 
-from weakening_held import ADD, EACH, GO_ROWS, MOCK, ROWS, SUB, UNIT, T
 from weakening_samples import JS, PY, Files, but
 
+T = "tests/test_sums.py"
+ADD = "assert add(1, 2) == 3"
+SUB = "    assert sub(3, 2) == 1\n"
+ROWS = """\
+@pytest.mark.parametrize(("a", "b"), [(1, 2), (2, 3), (3, 4)])
+def test_next(a, b):
+    assert next(a) == b
+"""
+EACH = """\
+it.each([
+  [1, 2],
+  [2, 3],
+])('%i', (a, b) => {
+  expect(next(a)).toBe(b);
+});
+"""
+TABLE = """\
+it.each`
+  a | b
+  ${1} | ${2}
+  ${2} | ${3}
+`('next', ({ a, b }) => {
+  expect(next(a)).toBe(b);
+});
+"""
+GO_ROWS = """\
+func TestNext(t *testing.T) {
+	for _, c := range []struct{ a, b int }{
+		{1, 2},
+		{2, 3},
+	} {
+		require.Equal(t, c.b, Next(c.a))
+	}
+}
+"""
+UNIT = """\
+class SumTest(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(1, 2), 3)
+        with self.assertRaisesRegex(ValueError, "no"):
+            add("a", 1)
+"""
+MOCK = "def test_sends():\n    send(post)\n    post.assert_called_once_with('x')\n"
 RETRY = """\
 def test_sub():
     for attempt in range(3):
@@ -86,6 +128,16 @@ HELD_STILL: tuple[tuple[str, Files], ...] = (
                         "    assert add(1, 2) == 3 and add(0, 0) == 0\n",
                     ),
                 ),
+            ),
+        ),
+    ),
+    (
+        "two assertions without values joined by and",
+        (
+            (
+                T,
+                "def test_a():\n    x = f()\n    assert x.ok\n    assert x.done\n",
+                "def test_a():\n    x = f()\n    assert x.ok and x.done\n",
             ),
         ),
     ),

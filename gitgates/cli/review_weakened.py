@@ -15,7 +15,7 @@ from gitgates.weakening.session import weakened
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.cli.reviewing import Desk
-    from gitgates.weakening.find import Finding
+    from gitgates.weakening.finding import Finding
 
 _VERSION = 1
 _NONE = "nothing that weakens the checks was found"

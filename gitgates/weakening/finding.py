@@ -1,16 +1,23 @@
-"""The words of what weakens the checks."""
+"""The vocabulary of findings, and the patterns of `patterns.toml`."""
 
 from __future__ import annotations
 
+import functools
+import os
+import re
+
 from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 TEST_FILE_GONE = "test file deleted"
 TEST_GONE = "test removed"
 ASSERTIONS_GONE = "assertions removed"
-WEAKER_ASSERTION = "weaker assertion"
-CASES_GONE = "test cases removed"
-NOT_REACHED = "assertions not reached"
-SWALLOWED = "failure swallowed"
 EMPTY_ASSERTION = "assertion that always holds"
 SKIPPED = "test skipped"
 ONLY = "all other tests skipped"
@@ -47,3 +54,47 @@ class Pair(Record):
     def old_path(self) -> str:
         """Its path before."""
         return self.was or self.path
+
+
+@functools.cache
+def patterns() -> dict[str, Any]:
+    """Return what `patterns.toml` holds, without its shared parts."""
+    import tomllib  # who reviews pays for it
+
+    with open(os.path.join(os.path.dirname(__file__), "patterns.toml"), "rb") as file:
+        return tomllib.load(file)
+
+
+@functools.cache
+def pattern(*keys: str) -> re.Pattern[str]:
+    """Return the pattern that stands under some keys; one that matches nothing for none."""
+    value: Any = patterns()
+    for key in keys:
+        value = value.get(key, {})
+    return re.compile(alternatives(value) if value else r"(?!)", re.MULTILINE)
+
+
+def alternatives(value: str | list[str]) -> str:
+    """Return the alternatives of one pattern joined, with the shared parts put in."""
+    text = value if isinstance(value, str) else "|".join(value)
+    for name, shared in patterns()["shared"].items():
+        if name in text:
+            text = text.replace(name, alternatives(shared))
+    return text
+
+
+def pair_by(
+    key: Callable[[T], Hashable], old: Iterable[T], new: Iterable[T]
+) -> tuple[list[tuple[T, T]], list[T], list[T]]:
+    """Pair the items of two sides that have the same key; return the pairs, and what is left."""
+    waiting: dict[Hashable, list[T]] = {}
+    for one in new:
+        waiting.setdefault(key(one), []).append(one)
+    pairs, left = [], []
+    for one in old:
+        found = waiting.get(key(one))
+        if found:
+            pairs.append((one, found.pop(0)))
+        else:
+            left.append(one)
+    return pairs, left, [one for ones in waiting.values() for one in ones]

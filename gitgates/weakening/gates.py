@@ -1,4 +1,4 @@
-"""Our own gates that have become weaker, between two configurations. Pure.
+"""Our own gates, and the hooks of an agent, that have become weaker. Pure.
 
 Whatever makes a gate check less, later, or with less effect. A gate that is new, a hook that runs
 more, a review that is asked for sooner are no findings.
@@ -6,17 +6,28 @@ more, a review that is asked for sooner are no findings.
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
-from gitgates.weakening.finding import GATE, Finding
+from gitgates.weakening.finding import AGENT_HOOKS, GATE, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    from gitgates.weakening.finding import Pair
+
+    Side: TypeAlias = Config | Gate | Hook | Review
 
 # How much of a limit must be left, so that less is no finding: a test suite may well be faster.
 _SHARPLY = 0.5
+_SETTINGS = re.compile(r"(?:^|/)\.claude/settings[\w.-]*\.json$|(?:^|/)hooks/hooks\.json$")
+_REVIEWER = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
+_OFF = "disableAllHooks"
 
 
 def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Finding, ...]:
@@ -26,10 +37,10 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
     if after is None:
         return (Finding(path, GATE, "all settings of gitgates are gone"),)
     texts = [
-        *_compare(TOP_KEYS, (before, after), ""),
+        *_compare(TOP_KEYS, before, after, ""),
         *_compare_gates(before, after),
         *_compare_hooks(before, after),
-        *_compare(REVIEW_KEYS, (before.review, after.review), "review."),
+        *_compare(REVIEW_KEYS, before.review, after.review, "review."),
     ]
     return tuple(Finding(path, GATE, text) for text in texts)
 
@@ -38,7 +49,7 @@ def _compare_gates(before: Config, after: Config) -> Iterable[str]:
     now = {gate.name: gate for gate in after.gates}
     for gate in before.gates:
         if gate.name in now:
-            yield from _compare(GATE_KEYS, (gate, now[gate.name]), f"gates.{gate.name}.")
+            yield from _compare(GATE_KEYS, gate, now[gate.name], f"gates.{gate.name}.")
         else:
             yield f"gates.{gate.name}: removed"
 
@@ -51,20 +62,16 @@ def _compare_hooks(before: Config, after: Config) -> Iterable[str]:
         if hook.name not in now:
             yield f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}"
         else:
-            yield from _compare(HOOK_KEYS, (hook, now[hook.name]), f"hooks.{hook.name}.")
+            yield from _compare(HOOK_KEYS, hook, now[hook.name], f"hooks.{hook.name}.")
 
 
-def _compare(
-    keys: tuple[Key, ...],
-    sides: tuple[Config | Gate | Hook | Review, Config | Gate | Hook | Review],
-    place: str,
-) -> Iterable[str]:
+def _compare(keys: tuple[Key, ...], old_side: Side, new_side: Side, place: str) -> Iterable[str]:
     for key in keys:
-        old, new = (getattr(side, key.field) for side in sides)
+        old, new = getattr(old_side, key.field), getattr(new_side, key.field)
         if old == new or not key.weaker:
             continue
         if key.weaker in ("more", "fewer"):
-            text = _entries(key.weaker, old, new)
+            text = _entries(str(key.weaker), old, new)
         else:
             text = f"{_shown(old)} → {_shown(new)}" if _is_weaker(key.weaker, old, new) else ""
         if text:
@@ -96,27 +103,18 @@ _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _entries(
-    way: str | tuple[str, ...], old: tuple[str, ...] | None, new: tuple[str, ...] | None
-) -> str:
+def _entries(way: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
     """Return which entries too many, or too few, a list has now. None: all."""
     if way == "fewer" and old is None:
         return f"all → {_shown(new)}"
     if new is None:
         return ""
-    had, has = old or (), new
-    gone = [one for one in had if one not in has]
-    added = [one for one in has if one not in had]
+    gone = [f"- {one}" for one in old or () if one not in new]
+    added = [f"+ {one}" for one in new if one not in (old or ())]
+    wrong, back = (added, gone) if way == "more" else (gone, added)
     # A pattern with `!` takes away what others have put in.
-    back = [one for one in added if one.startswith("!")]
-    more = [one for one in added if one not in back]
-    lost = [one for one in gone if one.startswith("!")]
-    if way == "more":
-        wrong = ([f"+ {one}" for one in more], [f"- {one}" for one in lost])
-    else:
-        less = [one for one in gone if one not in lost]
-        wrong = ([f"- {one}" for one in less], [f"+ {one}" for one in back])
-    return ", ".join([*wrong[0], *wrong[1]])
+    plain = [one for one in wrong if not one.startswith("!", 2)]
+    return ", ".join([*plain, *(one for one in back if one.startswith("!", 2))])
 
 
 def _shown(value: object) -> str:
@@ -130,3 +128,67 @@ def _shown(value: object) -> str:
         parts = (_shown(one) for one in value)
         return f"[{', '.join(parts)}]"
     return f"`{value}`" if value != "" else "nothing"
+
+
+def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Finding, ...]:
+    """Return which hooks are gone or off, and whether the reviewer's own orders are others."""
+    found: list[Finding] = []
+    for pair in pairs:
+        if _SETTINGS.search(pair.path):
+            found += (
+                Finding(pair.path, AGENT_HOOKS, text) for text in _compare_hooks_of_agent(pair)
+            )
+        elif _REVIEWER.search(pair.old_path) and pair.before is not None:
+            name = pair.old_path.rpartition("/")[2].removesuffix(".md")
+            if name == reviewer.rpartition(":")[2]:
+                what = "deleted" if pair.after is None else "changed"
+                found.append(Finding(pair.path, AGENT_HOOKS, f"the reviewer's orders: {what}"))
+    return tuple(found)
+
+
+def read_off(content: bytes) -> bool:
+    """Tell whether settings switch all hooks off."""
+    return bool(_read(content).get(_OFF))
+
+
+def _compare_hooks_of_agent(pair: Pair) -> list[str]:
+    old, new = _read(pair.before), _read(pair.after)
+    texts = [f"{_OFF}: true"] if new.get(_OFF) and not old.get(_OFF) else []
+    was, now = _hooks(old), _hooks(new)
+    for (event, command), matchers in was.items():
+        left = now.get((event, command))
+        if left is None:
+            # Another way to the same program is no other hook.
+            alike = any(e == event and _is_ours(command) and _is_ours(c) for e, c in now)
+            texts += [] if alike else [f"{event}: `{command}` is gone"]
+        elif gone := list((matchers - left).elements()):
+            names = ", ".join(f"`{one}`" for one in gone)
+            texts.append(f"{event}: `{command}` does not hear of {names} any more")
+    return texts
+
+
+def _is_ours(command: str) -> bool:
+    return "gitgates" in command and "agent-hook" in command
+
+
+def _read(content: bytes | None) -> dict[str, Any]:
+    try:
+        table = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        return {}  # the client reads nothing of it either
+    return table if isinstance(table, dict) else {}
+
+
+def _hooks(settings: dict[str, Any]) -> dict[tuple[str, str], Counter[str]]:
+    """Return event and command → the matchers that it stands under."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    events = settings.get("hooks")
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for hook in hooks if isinstance(hooks, list) else ():
+                command = hook.get("command") if isinstance(hook, dict) else None
+                if isinstance(command, str):
+                    matchers = found.setdefault((event, command), Counter())
+                    matchers[str(group.get("matcher", "")) or "*"] += 1
+    return found

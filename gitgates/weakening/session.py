@@ -1,4 +1,8 @@
-"""Find out what weakens the checks in what a session has changed: git and settings in."""
+"""Find out what weakens the checks in what a session has changed.
+
+Each file is looked at as a whole, as its language reads it, before and now: a test that has moved
+is not gone, and a comment is no code. Cold: only who reviews asks for this.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,26 @@ from gitgates.config import load
 from gitgates.errors import ConfigError
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.session_trees import trees
-from gitgates.record import Record
 from gitgates.review.kinds import kinds_of
 from gitgates.store.files import open_regular
-from gitgates.types import Config, Review
-from gitgates.weakening.agents import find_in_agent_settings, read_off
-from gitgates.weakening.find import Finding, Pair, find
-from gitgates.weakening.finding import AGENT_HOOKS, GATE
-from gitgates.weakening.gates import compare_gates
+from gitgates.weakening.commands import find_in_commands
+from gitgates.weakening.finding import AGENT_HOOKS, GATE, Finding, Pair
+from gitgates.weakening.gates import compare_gates, find_in_agent_settings, read_off
+from gitgates.weakening.marks import find_marks
+from gitgates.weakening.settings import find_in_settings
+from gitgates.weakening.source import read_pair
+from gitgates.weakening.tests import find_in_tests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeAlias
 
     from gitgates.git.run import Git
     from gitgates.git.session_change import Span
+    from gitgates.types import Config, Review
+
+    Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
 
 _LARGEST = 1024 * 1024  # bytes of settings
 _LINK, _SUBMODULE = b"120000", b"160000"
@@ -31,13 +40,16 @@ _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
 _LOCAL_SETTINGS = ".claude/settings.local.json"
 
 
-class _Entry(Record):
-    """One file that differs, as git names it."""
+def find(pairs: tuple[Pair, ...]) -> tuple[Finding, ...]:
+    """Return what weakens the checks in files that have changed, sorted by path and line. Pure.
 
-    path: str
-    was: str
-    old_id: str  # empty: it was not there, or is no file
-    new_id: str
+    The pairs are all that have changed: what left one of them may have come to another.
+    """
+    sources = tuple(source for pair in pairs if (source := read_pair(pair)))
+    found = [*find_in_tests(sources), *find_marks(sources), *find_in_commands(pairs)]
+    found += [one for pair in pairs for one in find_in_settings(pair)]
+    order = sorted(found, key=lambda one: (one.path, one.line, one.what, one.detail))
+    return tuple(dict.fromkeys(order))
 
 
 def weakened(span: Span, config: Config) -> tuple[Finding, ...]:
@@ -47,32 +59,49 @@ def weakened(span: Span, config: Config) -> tuple[Finding, ...]:
     """
     git = reading_git(span.repo)
     start, now = trees(span)
-    settings = _Settings(git, start, now)
-    pairs = _pairs(git, [*_entries(git, start, now)], (settings.before or config).review)
+    old, new = _settings_in(git, start), _settings_in(git, now)
+    before = _parse(_shared(old))[0]
+    review = (before or config).review
+    pairs = _pairs(git, (start, now), review)
     found = [
         *find(pairs),
-        *settings.findings(),
-        *settings.local_findings(span.repo.root_abs),
-        *find_in_agent_settings(pairs, (settings.before or config).review.reviewer),
-        *_hooks_off(span.repo.root_abs, (git, now)),
+        *_gates(before, old, new),
+        *_local_gates(span.repo.root_abs, old, new),
+        *find_in_agent_settings(pairs, review.reviewer),
+        *_hooks_off(span.repo.root_abs, git, now),
     ]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line)))
 
 
-def _entries(git: Git, start: str, now: str) -> Iterable[_Entry]:
+def _pairs(git: Git, sides: tuple[str, str], review: Review) -> tuple[Pair, ...]:
+    """Return both sides of each file. What a session itself calls generated is none of it."""
+    entries = [*_entries(git, *sides)]
+    names = tuple({name for one in entries for name in one[:2] if name})
+    kinds = kinds_of(names, review._replace(ignore=(), critical=()))
+    blobs = read_blobs(git, [blob for one in entries for blob in one[2:] if blob])
+    return tuple(
+        Pair(
+            path=path,
+            was=was,
+            before=blobs.get(old_id),
+            after=blobs.get(new_id),
+            is_test=kinds[path].kind == "tests",
+            read_by_nobody=bool(kinds[path].left_out),
+        )
+        for path, was, old_id, new_id in entries
+        if (old_id or new_id) and all(not blob or blob in blobs for blob in (old_id, new_id))
+    )
+
+
+def _entries(git: Git, start: str, now: str) -> Iterable[tuple[str, str, str, str]]:
+    """Yield path, path before a renaming, and both blobs of each file that differs."""
     fields = iter(git.out(*_RAW, start, now, "--").split(b"\0"))
     for meta in fields:
-        if not meta:
-            continue
-        old_mode, new_mode, old_id, new_id, status = meta[1:].split(b" ")
-        was = next(fields) if status[:1] == b"R" else b""
-        path = next(fields)
-        yield _Entry(
-            path=os.fsdecode(path),
-            was=os.fsdecode(was),
-            old_id=_file_id(old_mode, old_id),
-            new_id=_file_id(new_mode, new_id),
-        )
+        if meta:
+            old_mode, new_mode, old_id, new_id, status = meta[1:].split(b" ")
+            was = os.fsdecode(next(fields)) if status[:1] == b"R" else ""
+            path = os.fsdecode(next(fields))
+            yield path, was, _file_id(old_mode, old_id), _file_id(new_mode, new_id)
 
 
 def _file_id(mode: bytes, object_id: bytes) -> str:
@@ -80,70 +109,40 @@ def _file_id(mode: bytes, object_id: bytes) -> str:
     return object_id.decode() if is_file else ""
 
 
-def _pairs(git: Git, entries: list[_Entry], review: Review) -> tuple[Pair, ...]:
-    """Return both sides of each file. What a session itself calls generated is none of it."""
-    names = tuple({name for one in entries for name in (one.path, one.was) if name})
-    kinds = kinds_of(names, review._replace(ignore=(), critical=()))
-    blobs = read_blobs(git, [blob for one in entries for blob in (one.old_id, one.new_id) if blob])
-    return tuple(
-        Pair(
-            path=one.path,
-            was=one.was,
-            before=blobs.get(one.old_id),
-            after=blobs.get(one.new_id),
-            is_test=kinds[one.path].kind == "tests",
-            read_by_nobody=bool(kinds[one.path].left_out),
-        )
-        for one in entries
-        if (one.old_id in blobs or one.new_id in blobs)
-        and (not one.old_id or one.old_id in blobs)
-        and (not one.new_id or one.new_id in blobs)
-    )
+def _settings_in(git: Git, tree: str) -> Raw:
+    blobs = read_blobs(git, [f"{tree}:{name}" for name in load.FILES])
+    return tuple(blobs.get(f"{tree}:{name}") for name in load.FILES)
 
 
-class _Settings:
-    """Our own settings, as they stand in two trees."""
-
-    def __init__(self, git: Git, start: str, now: str) -> None:
-        names = [f"{tree}:{name}" for tree in (start, now) for name in load.FILES]
-        blobs = read_blobs(git, names)
-        self._old = tuple(blobs.get(f"{start}:{name}") for name in load.FILES)
-        self._new = tuple(blobs.get(f"{now}:{name}") for name in load.FILES)
-        self.before, _trouble = _parse(_shared(self._old))
-
-    def findings(self) -> tuple[Finding, ...]:
-        """Return which of our own gates have become weaker."""
-        if self.before is None or self._old == self._new:
-            return ()
-        path = self.before.sources[0]
-        after, trouble = _parse(_shared(self._new))
-        if trouble:
-            return (Finding(path, GATE, f"the settings cannot be read any more: {trouble}"),)
-        return compare_gates(self.before, after, path)
-
-    def local_findings(self, root_abs: str) -> tuple[Finding, ...]:
-        """Return what the local settings take away, where they are not the same as before."""
-        try:
-            local = load.read_files(root_abs)[2]
-        except ConfigError:
-            return ()
-        if local is None or local == self._old[2]:
-            return ()
-        shared, _trouble = _parse(_shared(self._new))
-        whole, trouble = _parse((*self._new[:2], local))
-        if trouble or whole is None:
-            return ()
-        return tuple(
-            one._replace(detail=f"{one.detail} ({_NO_SNAPSHOT})") if self._new[2] is None else one
-            for one in compare_gates(shared, whole, load.LOCAL_FILE)
-        )
+def _gates(before: Config | None, old: Raw, new: Raw) -> Iterable[Finding]:
+    """Return which of our own gates have become weaker."""
+    if before is None or old == new:
+        return ()
+    after, trouble = _parse(_shared(new))
+    path = before.sources[0]
+    if trouble:
+        return (Finding(path, GATE, f"the settings cannot be read any more: {trouble}"),)
+    return compare_gates(before, after, path)
 
 
-def _shared(raw: tuple[bytes | None, ...]) -> tuple[bytes | None, ...]:
+def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Finding]:
+    """Yield what the local settings take away, where they are not the same as before."""
+    try:
+        local = load.read_files(root_abs)[2]
+    except ConfigError:
+        return
+    whole = _parse((*new[:2], local))[0]
+    if local in (None, old[2]) or whole is None:
+        return
+    for one in compare_gates(_parse(_shared(new))[0], whole, load.LOCAL_FILE):
+        yield one if new[2] else one._replace(detail=f"{one.detail} ({_NO_SNAPSHOT})")
+
+
+def _shared(raw: Raw) -> Raw:
     return (*raw[:2], None)
 
 
-def _parse(raw: tuple[bytes | None, ...]) -> tuple[Config | None, str]:
+def _parse(raw: Raw) -> tuple[Config | None, str]:
     """Return a configuration, and what is wrong with it."""
     try:
         config, problems = load.parse_files(raw)
@@ -153,9 +152,8 @@ def _parse(raw: tuple[bytes | None, ...]) -> tuple[Config | None, str]:
     return (None, f"{fatal[0].where}: {fatal[0].message}") if fatal else (config, "")
 
 
-def _hooks_off(root_abs: str, place: tuple[Git, str]) -> Iterable[Finding]:
+def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Finding]:
     """Yield that settings of an agent which no snapshot has switch all hooks off."""
-    git, now = place
     try:
         with open(f"{root_abs}/{_LOCAL_SETTINGS}", "rb", opener=open_regular) as file:
             content = file.read(_LARGEST)

@@ -2,49 +2,32 @@
 
 Where a setting's name tells which way is weaker, only that way counts: a rule that is switched on
 is no finding, nor is a threshold that is raised. Of the others, each change of what was there is.
+Which files, and which names, is in `patterns.toml`.
 """
 
 from __future__ import annotations
 
+import configparser
+import functools
+import json
 import re
 from collections import Counter
 
-from gitgates.record import Record
-from gitgates.weakening.finding import SETTING, Finding
-from gitgates.weakening.tools import read_lines, read_settings, tool_of
+from gitgates.weakening.finding import SETTING, Finding, alternatives, patterns
+from gitgates.weakening.source import code_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, TypeAlias
+
     from gitgates.weakening.finding import Pair
-    from gitgates.weakening.tools import Settings, Tool
+
+    Value: TypeAlias = str | tuple[str, ...]
+    Settings: TypeAlias = dict[str, Value]  # by dotted key
 
 _SHOWN = 3  # entries of a list, or lines, in one finding
 _LONGEST = 100  # characters of a value
-_LOOSE_WORDS = (
-    "ignore ignores ignored ignoring exclude excludes excluded exclusions omit disable "
-    "disabled skip skips allow allowed allowlist whitelist deselect norecursedirs suppress "
-    "suppressions baseline implicit legacy exempt lenient"
-)
-_LOOSE = frozenset(_LOOSE_WORDS.split())
-_TIGHT_WORDS = (
-    "select enable enabled include includes testpaths source files paths plugins fail id "
-    "hooks rules extends deny forbid strict disallow warn warnings check no branch error "
-    "require report enforce treat force exact use commands run envlist contracts forbidden "
-    "layers"
-)
-_TIGHT = frozenset(_TIGHT_WORDS.split())
-_LOWER_IS_WEAKER_WORDS = (
-    "under threshold thresholds min minimum coverage branches functions lines statements "
-    "score target level confidence severity"
-)
-_LOWER_IS_WEAKER = frozenset(_LOWER_IS_WEAKER_WORDS.split())
-_NO_MATTER_WORDS = (
-    "fixable unfixable target-version python_version python-version cache-dir cache_dir rev "
-    "version src additional_dependencies $schema minversion pythonpath mypy_path "
-    "default_language_version name description repo language log_cli log_level "
-    "show_error_codes pretty color output-format deps passenv setenv basepython"
-)
-_NO_MATTER = frozenset(_NO_MATTER_WORDS.split())
 _RANKS = {
     **dict.fromkeys(("off", "none", "allow", "ignore", "disabled"), 0),
     **dict.fromkeys(("info", "information", "hint", "note"), 1),
@@ -52,76 +35,215 @@ _RANKS = {
     **dict.fromkeys(("error", "deny"), 3),
     "forbid": 4,
 }
-_TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
+_ON = ("true", "yes", "on")
+_FLAGS = {None, *_ON, "false", "no", "off", "True", "False"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?%?$")
-
-
-class _Change(Record):
-    """One setting, before and after. None: it was not there."""
-
-    key: str
-    old: str | tuple[str, ...] | None
-    new: str | tuple[str, ...] | None
-    is_new_section: bool  # nothing of this tool was set before
+_COMMENTS = ("#", "//", "/*", "*", "<!--")
+_PRE_COMMIT = re.compile(r"(?:^|/)\.pre-commit-config\.ya?ml$")
+_MANUAL = ("manual",)
 
 
 def find_in_settings(pair: Pair) -> list[Finding]:
     """Return what has become weaker in one file that configures a tool."""
-    tool = tool_of(pair.path) or tool_of(pair.old_path)
-    if tool is None or pair.before == pair.after:
+    kind, keys = _tool_of(pair.path) or _tool_of(pair.old_path) or ("", "")
+    if not kind or pair.before == pair.after:
         return []
-    if pair.after is None or tool_of(pair.path) is None:
-        return [_finding(pair, "deleted" if pair.after is None else f"{pair.was} renamed")]
-    before = None if pair.before is None else pair.before.decode("utf-8", "replace")
-    after = pair.after.decode("utf-8", "replace")
-    if tool.kind in ("lines", "ignored"):
-        return _find_in_lines(pair, tool, before, after)
-    kind, old = tool.kind.upper(), {}
+    if pair.after is None or not _tool_of(pair.path):
+        texts = ["deleted" if pair.after is None else f"{pair.was} renamed"]
+    elif kind in ("lines", "ignored"):
+        texts = _compare_lines(kind, _text(pair.before), _text(pair.after))
+    else:
+        texts = _compare_tables(pair, kind, keys)
+    return [Finding(pair.path, SETTING, text) for text in texts]
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+@functools.cache
+def _tools() -> list[tuple[re.Pattern[str], str, str]]:
+    return [
+        (re.compile(rf"(?:^|/)(?:{alternatives(names)})$"), kind, alternatives(keys))
+        for kind, files in patterns()["settings"]["files"].items()
+        for names, keys in files.items()
+    ]
+
+
+def _tool_of(path: str) -> tuple[str, str] | None:
+    """Return the format of a file that configures a tool, and a pattern of the keys that count."""
+    return next(((kind, keys) for names, kind, keys in _tools() if names.search(path)), None)
+
+
+@functools.cache
+def _words(which: str) -> frozenset[str]:
+    return frozenset(patterns()["settings"]["words"][which].split())
+
+
+# reading
+
+
+def _compare_tables(pair: Pair, kind: str, keys: str) -> list[str]:
+    """Return in words what has become weaker; of what cannot be read, that alone."""
+    name = kind.upper()
     try:
-        old = read_settings(before, tool) if before is not None else {}
+        before = _table(_text(pair.before), kind)
     except (ValueError, RecursionError):
         before = None
-        unread = f"could not be read as {kind} before, and was not compared"
-    else:
-        unread = ""
     try:
-        new = read_settings(after, tool)
+        after = _table(_text(pair.after), kind)
     except (ValueError, RecursionError) as error:
-        again = " any more" if before is not None else ""
-        return [_finding(pair, f"cannot be read as {kind}{again}, and was not compared: {error}")]
-    if unread:
-        return [_finding(pair, unread)]
-    return [_finding(pair, text) for text in _compare(old, new)]
+        again = " any more" if before and pair.before is not None else ""
+        return [f"cannot be read as {name}{again}, and was not compared: {error}"]
+    if before is None:
+        return [f"could not be read as {name} before, and was not compared"]
+    texts = [*_manual(before, after)] if _PRE_COMMIT.search(pair.path) else []
+    return texts + _compare(_settings(before, keys), _settings(after, keys))
 
 
-def _finding(pair: Pair, detail: str) -> Finding:
-    return Finding(pair.path, SETTING, detail)
+def _table(text: str | None, kind: str) -> Any:  # noqa: ANN401 - whatever the file holds
+    """Return what a settings file holds.
+
+    Raises: ValueError where it cannot be read.
+    """
+    match kind:
+        case _ if text is None:
+            return {}
+        case "toml":
+            import tomllib  # who reviews pays for it
+
+            return tomllib.loads(text)
+        case "json":
+            return json.loads(_plain_json(text))
+        case "ini":
+            return _ini(text)
+        case _:
+            from gitgates.yaml_load import load_texts
+
+            return load_texts(text)
 
 
-def _find_in_lines(pair: Pair, tool: Tool, before: str | None, after: str) -> list[Finding]:
-    old, new = Counter(read_lines(before or "")), Counter(read_lines(after))
+def _plain_json(text: str) -> str:
+    """Return JSON without comments, and without commas before a closing bracket."""
+    side = code_of(text, "json")
+    plain = list(side.text)
+    for comma in re.finditer(r",(?=\s*[}\]])", side.code):
+        plain[comma.start()] = " "
+    return "".join(plain)
+
+
+def _ini(text: str) -> dict[str, dict[str, Value]]:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise ValueError(str(error)) from error
+    return {
+        section: {key: _ini_value(value or "") for key, value in parser.items(section)}
+        for section in parser.sections()
+    }
+
+
+def _ini_value(value: str) -> Value:
+    """Return a tuple where a value is a list: on lines of its own, or after commas."""
+    lines = [line.strip().rstrip(",").strip() for line in value.splitlines()]
+    if len(listed := [line for line in lines if line]) > 1:
+        return tuple(line for line in listed if line[0] not in "#;")
+    if "," in value:
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value.strip()
+
+
+def _settings(table: object, keys: str) -> Settings:
+    found: Settings = {}
+    _flatten(table, "", found)
+    return {key: value for key, value in found.items() if re.match(keys, key)}
+
+
+def _flatten(value: object, key: str, found: Settings) -> None:
+    """Put a value under its dotted key; what stands in a list of tables becomes lists."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _flatten(inner, f"{key}.{name}" if key else str(name), found)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            part: Settings = {}
+            _flatten(inner, f"{key}[]" if isinstance(inner, dict) else key, part)
+            for name, one in part.items():
+                found[name] = (*_listed(found.get(name)), *_listed(one))
+        found.setdefault(key, ())
+    else:
+        found[key] = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _listed(value: Value | None) -> tuple[str, ...]:
+    return () if value is None else (value,) if isinstance(value, str) else value
+
+
+# hooks of pre-commit
+
+
+def _manual(before: object, after: object) -> Iterable[str]:
+    """Yield the hooks of pre-commit that ran by themselves, and now when somebody asks for them."""
+    old = _stages(before)
+    for name, stages in _stages(after).items():
+        if stages == _MANUAL and old.get(name, _MANUAL) != _MANUAL:
+            yield f"{name}: runs by hand only (stages: [manual])"
+
+
+def _stages(table: object) -> dict[str, tuple[str, ...]]:
+    """Return the stages of each hook, by its id; empty where it runs at all of them."""
+    found: dict[str, tuple[str, ...]] = {}
+    default = _stages_of(table, "default_stages")
+    for repo in _tables_in(table, "repos"):
+        for hook in _tables_in(repo, "hooks"):
+            name = str(hook.get("id", ""))
+            # Of two hooks with one id, the one that runs by itself counts.
+            if found.get(name, _MANUAL) == _MANUAL:
+                found[name] = _stages_of(hook, "stages") or default
+    return found
+
+
+def _stages_of(table: object, key: str) -> tuple[str, ...]:
+    value = table.get(key) if isinstance(table, dict) else None
+    return tuple(map(str, value)) if isinstance(value, list) else (str(value),) if value else ()
+
+
+def _tables_in(table: object, key: str) -> list[dict[str, Any]]:
+    value = table.get(key) if isinstance(table, dict) else None
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+# comparing
+
+
+def _compare_lines(kind: str, before: str | None, after: str | None) -> list[str]:
+    old, new = (Counter(_meant_lines(text or "")) for text in (before, after))
     added, gone = list((new - old).elements()), list((old - new).elements())
-    if tool.kind == "ignored":
-        return [_finding(pair, f"not checked any more: {_few(added)}")] if added else []
-    if before is None or not (added or gone):
-        return []
-    parts = [f"- {_few(gone)}"] if gone else []
-    return [_finding(pair, "; ".join([*parts, f"+ {_few(added)}"] if added else parts))]
+    if kind == "ignored":
+        return [f"not checked any more: {_few(added)}"] if added else []
+    parts = [f"{sign} {_few(some)}" for sign, some in (("-", gone), ("+", added)) if some]
+    return ["; ".join(parts)] if parts and before is not None else []
+
+
+def _meant_lines(text: str) -> list[str]:
+    """Return the lines of a file that say something, without comments at their beginning."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith(_COMMENTS)]
 
 
 def _compare(old: Settings, new: Settings) -> list[str]:
     """Return in words what has become weaker."""
-    found = []
-    whole = {_section(key) for key in old} - {_section(key) for key in new}
-    found += [f"{section}: removed" for section in sorted(whole)]
     sections = {_section(key) for key in old}
+    gone = sections - {_section(key) for key in new}
+    found = [f"{section}: removed" for section in sorted(gone)]
     for key in sorted(old.keys() | new.keys()):
-        if _section(key) in whole or old.get(key) == new.get(key):
-            continue
-        change = _Change(key, old.get(key), new.get(key), _section(key) not in sections)
-        if key.rpartition(".")[2].rstrip("[]") not in _NO_MATTER and (text := _judge(change)):
-            found.append(f"{key}: {text}")
+        section = _section(key)
+        is_meant = key.rpartition(".")[2].rstrip("[]") not in _words("no_matter")
+        if section not in gone and old.get(key) != new.get(key) and is_meant:
+            text = _judge(key, old.get(key), new.get(key), is_new=section not in sections)
+            found += [f"{key}: {text}"] if text else []
     return found
 
 
@@ -131,85 +253,48 @@ def _section(key: str) -> str:
     return ".".join(parts[:2]) if parts[0] == "tool" else parts[0] if len(parts) > 1 else ""
 
 
-def _judge(change: _Change) -> str:
-    """Return what has become weaker; empty where nothing has."""
-    way = _way(change.key)
-    old, new = change.old, change.new
+def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> str:
+    """Return what has become weaker; empty where nothing has. `is_new`: the tool's section is."""
+    way = _way(key)
     if isinstance(old, tuple) or isinstance(new, tuple):
-        return _judge_list(change, way)
-    if (text := _judge_rank(old, new)) is not None:
-        return text
-    if (text := _judge_flag(old, new, way)) is not None:
-        return text
-    if old is not None and new is not None and _NUMBER.match(old) and _NUMBER.match(new):
-        return _judge_number(change.key, old, new)
-    if old is None and (change.is_new_section or way == "tight"):
-        return ""
-    return _arrow(old, new)
+        return _judge_list(way, _listed(old), _listed(new), is_new=is_new)
+    was, now = _RANKS.get(old or "", -1), _RANKS.get(new or "", -1)
+    if was >= 0 or now >= 0:
+        weaker = now == 0 if old is None else now < was or was < 0
+    elif {old, new} <= _FLAGS:
+        is_on = (new or "false").lower() in _ON
+        weaker = not way or is_on == (way == "loose")
+    elif old and new and _NUMBER.match(old) and _NUMBER.match(new):
+        weaker = _is_weaker_number(key, float(old.rstrip("%")), float(new.rstrip("%")))
+    else:
+        weaker = not (old is None and (is_new or way == "tight"))
+    return f"{_cut(old)} → {_cut(new)}" if weaker else ""
 
 
 def _way(key: str) -> str:
     """Tell which way a key is weaker: with more in it (loose), with less (tight); or nothing."""
     for part in reversed(key.replace("[]", "").split(".")):
-        words = [word.lower() for word in _WORD.findall(part)]
-        for word in words:
-            if word in _TIGHT:
-                return "tight"
-            if word in _LOOSE:
-                return "loose"
+        for word in _WORD.findall(part):
+            for way in ("tight", "loose"):
+                if word.lower() in _words(way):
+                    return way
     return ""
 
 
-def _judge_list(change: _Change, way: str) -> str:
-    old, new = Counter(_listed(change.old)), Counter(_listed(change.new))
-    added, gone = list((new - old).elements()), list((old - new).elements())
-    parts = []
-    if gone and way != "loose":
-        parts.append(f"- {_few(gone)}")
-    if added and (way == "loose" or (not way and not change.is_new_section)):
+def _judge_list(way: str, old: tuple[str, ...], new: tuple[str, ...], *, is_new: bool) -> str:
+    added = list((Counter(new) - Counter(old)).elements())
+    gone = list((Counter(old) - Counter(new)).elements())
+    parts = [f"- {_few(gone)}"] if gone and way != "loose" else []
+    if added and (way == "loose" or not (way or is_new)):
         parts.append(f"+ {_few(added)}")
     return "; ".join(parts)
 
 
-def _listed(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else value
-
-
-def _judge_rank(old: str | None, new: str | None) -> str | None:
-    """Compare how severe a rule is; None where that is not what this is about."""
-    was, now = _RANKS.get(old or "", -1), _RANKS.get(new or "", -1)
-    if was < 0 and now < 0:
-        return None
-    if old is None:
-        return _arrow(old, new) if now == 0 else ""
-    return _arrow(old, new) if now < was or was < 0 else ""
-
-
-def _judge_flag(old: str | None, new: str | None, way: str) -> str | None:
-    if not {old, new} <= {None, *_TRUE, *_FALSE, "True", "False"}:
-        return None
-    is_on = (new or "false").lower() in _TRUE
-    if way == "loose":
-        return _arrow(old, new) if is_on else ""
-    if way == "tight":
-        return "" if is_on else _arrow(old, new)
-    return _arrow(old, new)
-
-
-def _judge_number(key: str, old: str, new: str) -> str:
-    was, now = float(old.rstrip("%")), float(new.rstrip("%"))
+def _is_weaker_number(key: str, old: float, new: float) -> bool:
     words = {word.lower() for word in _WORD.findall(key)}
-    if words & {"max", "maximum", "length", "complexity"}:
-        return _arrow(old, new) if now > was else ""
-    if words & _LOWER_IS_WEAKER:
-        return _arrow(old, new) if now < was else ""
-    return _arrow(old, new)
-
-
-def _arrow(old: str | None, new: str | None) -> str:
-    return f"{_cut(old)} → {_cut(new)}"
+    if words & _words("upper"):
+        return new > old
+    return new < old or not words & _words("lower")
 
 
 def _cut(value: str | None) -> str:

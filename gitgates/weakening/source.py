@@ -1,4 +1,4 @@
-"""A source file, with what is code, what is text, and what is a comment told apart. Pure.
+"""Read a source file: its language, and what in it is code, a string, or a comment. Pure.
 
 No parser: a pattern for each family of languages that knows strings and comments. A file that it
 misreads costs a wrong finding, or a missed one, and nothing else.
@@ -6,11 +6,13 @@ misreads costs a wrong finding, or a missed one, and nothing else.
 
 from __future__ import annotations
 
+import functools
+import posixpath
 import re
 from bisect import bisect_left
 
 from gitgates.record import Record
-from gitgates.weakening.languages import Language, is_test_name, language_of
+from gitgates.weakening.finding import alternatives, pattern, patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,37 +20,6 @@ if TYPE_CHECKING:
 
 _LARGEST = 1024 * 1024  # bytes; nobody writes more by hand
 _LONGEST_LINE = 500  # characters on each side of a place
-_ONE_LINE = r'"(?:\\.|[^"\\\n])*"?' + r"|'(?:\\.|[^'\\\n])*'?"
-_C_COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-# family → comments, strings
-_SYNTAX = {
-    "python": (
-        r"#[^\n]*",
-        r'"""(?:\\.|[^\\])*?(?:"""|\Z)' + r"|'''(?:\\.|[^\\])*?(?:'''|\Z)|" + _ONE_LINE,
-    ),
-    "c": (_C_COMMENT, r'"""(?:\\.|[^\\])*?(?:"""|\Z)|' + _ONE_LINE),
-    # A quote can begin a lifetime; it ends a character after one sign, or an escape.
-    "rust": (
-        _C_COMMENT,
-        r'r(?P<raw>#+)".*?(?:"(?P=raw)|\Z)|"(?:\\.|[^"\\])*(?:"|\Z)' + r"|'(?:\\[^'\n]*|[^'\\\n])'",
-    ),
-    "go": (_C_COMMENT, r"`[^`]*(?:`|\Z)|" + _ONE_LINE),
-    "js": (
-        _C_COMMENT,
-        r"`(?:\\.|[^`\\])*(?:`|\Z)|"
-        + _ONE_LINE
-        # A regular expression, where a value may begin.
-        + r"|(?<=[\s(,=:\[!&|?{};])/(?![*/\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/",
-    ),
-    "php": (_C_COMMENT + r"|\#(?!\[)[^\n]*", _ONE_LINE),
-    "ruby": (r"(?m:^=begin\b.*?(?:^=end\b|\Z))|(?<![\w$?])#(?!\{)[^\n]*", _ONE_LINE),
-    "json": (_C_COMMENT, r'"(?:\\.|[^"\\\n])*"?'),
-    "hash": (r"(?m:(?:^|(?<=[\s;]))#[^\n]*)", _ONE_LINE),
-}
-_TOKENS = {
-    family: re.compile(f"(?P<string>{strings})|(?P<comment>{comments})", re.DOTALL)
-    for family, (comments, strings) in _SYNTAX.items()
-}
 _SIGN = re.compile(r"[^\n]")
 _END = re.compile(r"\n")
 
@@ -56,6 +27,7 @@ _END = re.compile(r"\n")
 class Side(Record):
     """One state of a source file. All three texts have the same length, and the same lines."""
 
+    language: str  # its name in `patterns.toml`
     text: str  # without comments
     code: str  # without comments, and without what is between quotes
     comments: str  # nothing but comments
@@ -100,13 +72,11 @@ class Source(Record):
     pair: Pair
     before: Side | None
     after: Side | None
-    old: Language | None
-    new: Language | None
 
 
 def read_pair(pair: Pair) -> Source | None:
     """Return both sides of a source file; None where its language is not known."""
-    old, new = language_of(pair.old_path), language_of(pair.path)
+    old, new = _language_of(pair.old_path), _language_of(pair.path)
     if pair.read_by_nobody or not (old or new):
         return None
     was_named, is_named = is_test_name(pair.old_path), is_test_name(pair.path)
@@ -116,23 +86,60 @@ def read_pair(pair: Pair) -> Source | None:
         pair=pair,
         before=_side(pair.before, old, is_test=was_named or pair.is_test),
         after=_side(pair.after, new, is_test=is_named or (pair.is_test and not lost)),
-        old=old,
-        new=new,
     )
 
 
-def _side(content: bytes | None, language: Language | None, *, is_test: bool) -> Side | None:
-    if content is None or language is None or len(content) > _LARGEST:
-        return None
-    return read_side(content.decode("utf-8", "replace"), language.syntax, is_test=is_test)
+def is_test_name(path: str) -> bool:
+    """Tell whether a runner finds tests in a file by its name."""
+    by_name, by_folder = pattern("test_files", "name"), pattern("test_files", "folder")
+    return bool(by_name.match(posixpath.basename(path)) or by_folder.search(path))
 
 
-def read_side(text: str, syntax: str, *, is_test: bool = False) -> Side:
+def without_comments(content: bytes | None, syntax: str) -> str:
+    """Return the text of a file with its comments blank; empty where there is none."""
+    if content is None:
+        return ""
+    return _read(content.decode("utf-8", "replace"), syntax, "", is_test=False).text
+
+
+def code_of(text: str, syntax: str) -> Side:
     """Tell code, strings and comments of a text apart."""
+    return _read(text, syntax, "", is_test=False)
+
+
+@functools.cache
+def _languages() -> dict[str, str]:
+    """Return the language of each suffix, and of each name of a file."""
+    return {
+        name: language
+        for language, table in patterns()["languages"].items()
+        for name in (*table.get("names", ()), *(f".{suffix}" for suffix in table["suffixes"]))
+    }
+
+
+def _language_of(path: str) -> str:
+    name = posixpath.basename(path)
+    return _languages().get(name) or _languages().get(f".{name.rpartition('.')[2].lower()}", "")
+
+
+def _side(content: bytes | None, language: str, *, is_test: bool) -> Side | None:
+    if content is None or not language or len(content) > _LARGEST:
+        return None
+    syntax = patterns()["languages"][language]["syntax"]
+    return _read(content.decode("utf-8", "replace"), syntax, language, is_test=is_test)
+
+
+@functools.cache
+def _tokens(syntax: str) -> re.Pattern[str]:
+    table = {name: alternatives(value) for name, value in patterns()["syntax"][syntax].items()}
+    return re.compile("(?P<string>{strings})|(?P<comment>{comments})".format(**table), re.DOTALL)
+
+
+def _read(text: str, syntax: str, language: str, *, is_test: bool) -> Side:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     plain, code, comments = [], [], []
     end = 0
-    for token in _TOKENS[syntax].finditer(text):
+    for token in _tokens(syntax).finditer(text):
         between, found = text[end : token.start()], token.group()
         blank = _blank(found)
         is_string = token["string"] is not None
@@ -141,9 +148,14 @@ def read_side(text: str, syntax: str, *, is_test: bool = False) -> Side:
         comments += [_blank(between), blank if is_string else found]
         end = token.end()
     rest = text[end:]
-    comments.append(_blank(rest))
-    ends = tuple(found.start() for found in _END.finditer(text))
-    return Side("".join([*plain, rest]), "".join([*code, rest]), "".join(comments), is_test, ends)
+    return Side(
+        language=language,
+        text="".join([*plain, rest]),
+        code="".join([*code, rest]),
+        comments="".join([*comments, _blank(rest)]),
+        is_test=is_test,
+        ends=tuple(found.start() for found in _END.finditer(text)),
+    )
 
 
 def _squeeze(text: str) -> str:
