@@ -17,7 +17,7 @@ import forked
 import pytest
 from hypothesis import settings
 
-from gitgates.install.shim import render
+from gitgates.install.githooks import render
 
 # How long an example takes says how busy the machine is, and nothing of the code.
 settings.register_profile("busy", deadline=None)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.install.shim import render
+from gitgates.install.githooks import render
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,7 +21,7 @@ from gitgates.hosts.claude.matcher import (
 )
 from gitgates.install import claude, claude_md
 from gitgates.install.claude import BARE, Entry
-from gitgates.install.json_text import parse, plain
+from gitgates.install.json_text import parse
 from gitgates.types import Config, Gate, Hook
 
 if TYPE_CHECKING:
@@ -474,7 +474,7 @@ def test_it_reads_what_json_is_and_nothing_else(text: str) -> None:
         with pytest.raises(ConfigError):
             parse(text, FILE)
         return
-    assert plain(parse(text, FILE)) == wanted
+    assert parse(text, FILE).value == wanted
 
 
 # CLAUDE.md

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from install_support import BIN, Repo, make_repo
 
 from gitgates.errors import ConfigError
-from gitgates.install import block, via
+from gitgates.install import managers
+from gitgates.install.framework import FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,48 +46,56 @@ SHAPES = [
 ]
 
 
+def put(text: str | None, stages: tuple[str, ...]) -> str:
+    return managers.add(text and without(text), "pre-commit", FILE, stages)
+
+
+def without(text: str) -> str | None:
+    return managers.remove(text, FILE)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_block_goes_behind_the_last_repository(shape: str) -> None:
     before = shape.format("", "")
-    after = block.put(before, STAGES)
+    after = put(before, STAGES)
     assert after == shape.format(BLOCK, INDENTED)
-    assert block.put(after, STAGES) == after
-    assert block.without(after) == before
+    assert put(after, STAGES) == after
+    assert without(after) == before
     assert yaml.safe_load(after)["repos"][:-1] == yaml.safe_load(before)["repos"]
     # Other stages: the same place.
-    more = block.put(after, ("pre-commit", "post-commit"))
-    assert via.hooks_in(more) == ("pre-commit", "post-commit")
-    assert block.without(more) == before
+    more = put(after, ("pre-commit", "post-commit"))
+    assert managers.hooks_in(more) == ("pre-commit", "post-commit")
+    assert without(more) == before
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_other_line_ends_and_no_line_end(shape: str) -> None:
     crlf = shape.format("", "").replace("\n", "\r\n")
     for before in (crlf, crlf.rstrip("\r\n"), shape.format("", "").rstrip("\n")):
-        after = block.put(before, STAGES)
-        assert block.without(after) == before
-        assert block.put(after, STAGES) == after
+        after = put(before, STAGES)
+        assert without(after) == before
+        assert put(after, STAGES) == after
         assert ("\r\n" in after) == ("\r\n" in before)
         assert after.count("\n") == after.count("\r\n") or "\r\n" not in before
 
 
 def test_a_file_of_our_own() -> None:
-    text = block.put(None, STAGES)
+    text = put(None, STAGES)
     assert text == f"# made by `gitgates install-hooks --via pre-commit`\nrepos:\n{BLOCK}"
-    assert block.put(text, STAGES) == text
-    assert block.without(text) is None
+    assert put(text, STAGES) == text
+    assert without(text) is None
     longer = f"{text}fail_fast: true\n"
-    rest = block.without(longer)
+    rest = without(longer)
     assert rest is not None
     assert yaml.safe_load(rest) == {"repos": [], "fail_fast": True}
-    assert block.put(rest, STAGES) == longer
+    assert put(rest, STAGES) == longer
 
 
 def test_an_empty_list() -> None:
     before = "# mine\nrepos: []\nfail_fast: true\n"
-    after = block.put(before, STAGES)
+    after = put(before, STAGES)
     assert after == f"# mine\nrepos:\n{BLOCK}fail_fast: true\n"
-    assert block.without(after) == before
+    assert without(after) == before
 
 
 @pytest.mark.parametrize(
@@ -106,23 +115,23 @@ def test_an_empty_list() -> None:
 )
 def test_what_is_not_understood_is_refused(text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        block.put(text, STAGES)
+        put(text, STAGES)
 
 
 def test_a_block_without_its_end_is_left_alone() -> None:
     text = f"repos:\n{BLOCK}".replace("# gitgates: the block ends here\n", "")
     with pytest.raises(ConfigError, match="nobody knows where our block ends"):
-        block.without(text)
+        without(text)
 
 
 @given(st.text(alphabet="repos: -\n#[]{}'\"|>ab&*!", max_size=40))
 def test_whatever_the_text_nothing_else_changes(tail: str) -> None:
     before = f"repos:\n- repo: a\n{tail}"
     try:
-        after = block.put(before, STAGES)
+        after = put(before, STAGES)
     except ConfigError:
         return
-    assert block.without(after) == before
+    assert without(after) == before
 
 
 @pytest.fixture
@@ -171,7 +180,7 @@ def test_a_new_configuration(repo: Repo) -> None:
         ),
         "",
     )
-    assert not (repo.path / block.FILE).exists()
+    assert not (repo.path / FILE).exists()
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks", "--pre-commit") == (
         0,
@@ -184,7 +193,7 @@ def test_a_new_configuration(repo: Repo) -> None:
 def test_a_configuration_of_others_comes_back_with_its_mode_and_link(repo: Repo) -> None:
     text = b"# mine\r\nrepos:\r\n  - repo: local\r\n    hooks: []"
     real = repo.write("shared.yaml", text, 0o640)
-    (repo.path / block.FILE).symlink_to("shared.yaml")
+    (repo.path / FILE).symlink_to("shared.yaml")
     repo.keep("commit-msg")
     assert repo.gitgates("install-hooks")[0] == 0  # ours give way to pre-commit's
     code, out, _ = repo.gitgates("install-hooks", "--pre-commit", "-t", "commit-msg")
@@ -209,7 +218,7 @@ def test_a_configuration_of_others_comes_back_with_its_mode_and_link(repo: Repo)
         ),
     )
     assert (real.read_bytes(), real.stat().st_mode & 0o777) == (text, 0o640)
-    assert (repo.path / block.FILE).is_symlink()
+    assert (repo.path / FILE).is_symlink()
 
 
 @pytest.mark.slow
@@ -223,13 +232,13 @@ def test_refusals_change_nothing(repo: Repo) -> None:
             "nothing while that is set\n  Unset it: git config --unset-all core.hooksPath\n"
         ),
     )
-    assert not (repo.path / block.FILE).exists()
+    assert not (repo.path / FILE).exists()
     repo.git("config", "--unset", "core.hooksPath")
-    repo.write(block.FILE, b"\xff")
+    repo.write(FILE, b"\xff")
     assert repo.gitgates("install-hooks", "--pre-commit")[0] == 78
-    repo.write(block.FILE, "repos: {}\n")
+    repo.write(FILE, "repos: {}\n")
     assert repo.gitgates("install-hooks", "--pre-commit")[0] == 78
-    assert (repo.path / block.FILE).read_text() == "repos: {}\n"
+    assert (repo.path / FILE).read_text() == "repos: {}\n"
     assert repo.gitgates("install-hooks", "--pre-commit", "-t", "pre-auto-gc")[0] == 64
     repo.configure("pre-auto-gc", "Stop", gate=GATE)
     assert repo.gitgates("install-hooks", "--pre-commit")[0] == 78

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from install_support import BIN, Repo, make_repo
 
 from gitgates.errors import ConfigError
-from gitgates.install import via
+from gitgates.install import managers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,7 @@ def test_added_and_taken_out_byte_for_byte(repo: Repo, file: str) -> None:
     assert f"{file}: our hooks were added: pre-commit" in out or manager == "husky"
     after = files(repo)
     assert after[file] != before[file]
-    entries = via.hooks_in(b"\n".join(after.values()).decode())
+    entries = managers.hooks_in(b"\n".join(after.values()).decode())
     assert set(entries) == {*HOOKS, "pre-merge-commit"}
     assert (repo.path / file).stat().st_mode & 0o777 == 0o640
     again = repo.gitgates("install-hooks", "--via", manager)[1]
@@ -161,7 +161,7 @@ def test_the_entries_are_what_their_readers_read(repo: Repo) -> None:
             repo.write(file, text)
     wanted = 'true {files} && gitgates git-hook --via=lefthook pre-push "{1}" "{2}"'
     for file, load in (("lefthook.yml", yaml.safe_load), ("lefthook.toml", tomllib.loads)):
-        after = load(via.add(FILES[file][1], "lefthook", file, HOOKS))
+        after = load(managers.add(FILES[file][1], "lefthook", file, HOOKS))
         assert after["pre-commit"]["jobs"][-1]["name"] == "gitgates"
         assert "commands" not in after["pre-commit"]
         assert after["pre-push"]["commands"]["zz-gitgates"] == {
@@ -169,7 +169,7 @@ def test_the_entries_are_what_their_readers_read(repo: Repo) -> None:
             "run": wanted,
             "use_stdin": True,
         }
-    hooks = json.loads(via.add(PACKAGE, "simple-git-hooks", "package.json", HOOKS))
+    hooks = json.loads(managers.add(PACKAGE, "simple-git-hooks", "package.json", HOOKS))
     command = 'gitgates git-hook --via=simple-git-hooks pre-commit "$@"'
     assert hooks["simple-git-hooks"]["pre-commit"] == f'npx "lint-staged" && {command}'
 
@@ -183,12 +183,12 @@ def test_whatever_the_text_it_comes_back(file: str, more: str, place: int) -> No
     hooks = HOOKS[:1] if manager == "husky" else HOOKS
     before = text[:place] + more + text[place:]
     try:
-        after = via.add(before, manager, file, hooks)
+        after = managers.add(before, manager, file, hooks)
     except ConfigError:
         return
     assert after != before
-    assert via.remove(after, file) == before
-    assert set(hooks) <= set(via.hooks_in(after))
+    assert managers.remove(after, file) == before
+    assert set(hooks) <= set(managers.hooks_in(after))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from install_support import Repo, make_repo
 
-from gitgates.install.shim import render
+from gitgates.install.githooks import render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 
 import click
 
 from gitgates import environ
-from gitgates.cli import agent_files, edits, init
+from gitgates.cli import edits, init
 from gitgates.cli.places import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
 from gitgates.install import agents, claude, claude_md, own_file, review_files
 from gitgates.policies.needs import is_review_on
-from gitgates.record import Record
 from gitgates.types import Config
 
 TYPE_CHECKING = False
@@ -23,38 +21,43 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.git.repo import Repo
+    from gitgates.install.review_files import File, Found
+
+_LEFT = "has been changed since we wrote it, and is left as it is"
+_SAID = {
+    review_files.MISSING: "written",
+    review_files.OLD: "brought up to date",
+    review_files.CURRENT: "is there already",
+    review_files.EDITED: _LEFT,
+    review_files.FOREIGN: "is there, not from us, and is used as it is",
+    review_files.DANGLING: "is a link to what is not there, and is left as it is",
+}
 
 
-class Asked(Record):
-    """What the person asks for."""
-
-    scope: str
-    print_only: bool = False
-    claude_md: bool = False
-    yes: bool = False
-
-
-def install(repo: Repo, asked: Asked) -> None:
+def install(
+    repo: Repo, *, scope: str, print_only: bool, with_rules: bool, without_asking: bool
+) -> None:
     """Write our hooks into the settings of a scope, and a review's files; say what was done."""
     config = load(repo.root_abs) or Config()
-    env = environ.read()
     wanted = claude.entries(config)
-    start = agents.start(asked.scope, env)
+    start = agents.start(scope, environ.read())
     if not wanted:
-        _add_hooks(repo, asked)
+        _add_hooks(repo, may_ask=not (without_asking or print_only), yes=without_asking)
         config = configuration(repo)
         wanted = claude.entries(config)
-    path_abs = agents.settings_file(asked.scope, repo.root_abs, env)
-    shown = _shown(path_abs, repo)
-    show = partial(_shown, repo=repo)
-    files = agent_files.look(config, os.path.dirname(path_abs), show)
-    if asked.print_only:
+    path_abs = agents.settings_file(scope, repo.root_abs, environ.read())
+    folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
+    files, remark = _select_files(config, folder_abs, repo)
+    found = review_files.look(folder_abs, files)
+    if print_only:
         click.echo(claude.show(wanted, start.command), nl=False)
-        agent_files.show_all(files, show)
+        for file in files:
+            path = _shown(os.path.join(folder_abs, file.path), repo)
+            click.echo(f"\n{path}:\n\n{file.text}", nl=False)
         return
-    _require_inside(repo, asked, files)
+    _require_inside(repo, scope, path_abs, found, with_rules=with_rules)
     before = own_file.read(path_abs)
-    rules = _with_rules(repo) if asked.claude_md else None
+    rules = _with_rules(repo) if with_rules else None
     after = claude.put(before, wanted, start.command, shown)
     if after == before:
         click.echo(f"{shown}: our hooks are there already")
@@ -63,10 +66,12 @@ def install(repo: Repo, asked: Asked) -> None:
         was_there = before is not None and claude.ours_in(claude.parse_settings(before, shown))
         how = "brought up to date" if was_there else "added"
         click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
-    agent_files.write(files, show)
+    _write_files(folder_abs, files, found, repo)
+    if remark:
+        click.echo(remark)
     if rules:
-        _put_rules(repo, rules)
-    _say_more(asked.scope, start.remark)
+        _put_rules(repo, *rules)
+    _say_more(scope, start.remark)
     if is_review_on(config):
         click.echo(
             "gitgates: where Claude Code asks before it runs a command, allow these in its "
@@ -74,17 +79,17 @@ def install(repo: Repo, asked: Asked) -> None:
         )
 
 
-def _add_hooks(repo: Repo, asked: Asked) -> None:
+def _add_hooks(repo: Repo, *, may_ask: bool, yes: bool) -> None:
     """Configure what `gitgates init --agent claude` proposes, if the person wants that.
 
     Raises: ConfigError where nobody can be asked, or does not want it.
     """
     edit = init.propose_agent(repo.root_abs)
     proposal = edits.difference(edit).decode("utf-8", "surrogateescape")
-    is_asked = sys.stdin.isatty() and not (asked.yes or asked.print_only)
+    is_asked = may_ask and sys.stdin.isatty()
     if is_asked:
         click.echo(f"The configuration names no hook of an agent. Proposed is:\n\n{proposal}")
-    if asked.yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
+    if yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
         edits.finish(repo.root_abs, edit, dry_run=False)
         return
     what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
@@ -95,13 +100,13 @@ def _add_hooks(repo: Repo, asked: Asked) -> None:
     )
 
 
-def uninstall(repo: Repo, asked: Asked) -> None:
+def uninstall(repo: Repo, scope: str) -> None:
     """Take our hooks out of the settings of a scope, our files, and our block in CLAUDE.md."""
     env = environ.read()
-    path_abs = agents.settings_file(asked.scope, repo.root_abs, env)
-    shown = _shown(path_abs, repo)
-    found = review_files.look(os.path.dirname(path_abs), ())
-    _require_inside(repo, asked, agent_files.Task(os.path.dirname(path_abs), (), found))
+    path_abs = agents.settings_file(scope, repo.root_abs, env)
+    folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
+    found = review_files.look(folder_abs, ())
+    _require_inside(repo, scope, path_abs, found, with_rules=False)
     before = own_file.read(path_abs)
     after = None if before is None else claude.without(before, shown)
     if after == before:
@@ -110,37 +115,17 @@ def uninstall(repo: Repo, asked: Asked) -> None:
         own_file.replace(path_abs, before, after)
         removed = "removed; only our hooks were in it"
         click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
-    others = [scope for scope in agents.SCOPES if scope != asked.scope]
-    left = [scope for scope in others if has_ours(scope, repo, env)]
-    folder_abs = os.path.dirname(path_abs)
-    if not any(_folder(scope, repo, env) == folder_abs for scope in left):  # they need them, too
-        agent_files.take_out(folder_abs, partial(_shown, repo=repo))
-    for scope in left:
-        other = _shown(agents.settings_file(scope, repo.root_abs, env), repo)
+    left = [one for one in agents.SCOPES if one != scope and has_ours(one, repo, env)]
+    others = {one: agents.settings_file(one, repo.root_abs, env) for one in left}
+    if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
+        _write_files(folder_abs, (), found, repo)
+    for one, other_abs in others.items():
         click.echo(
-            f"gitgates: our hooks stay in {other}\n"
-            f"  Take them out: gitgates uninstall-hooks --agent claude --scope {scope}"
+            f"gitgates: our hooks stay in {_shown(other_abs, repo)}\n"
+            f"  Take them out: gitgates uninstall-hooks --agent claude --scope {one}"
         )
     if not left:
         _take_rules(repo)
-
-
-def _require_inside(repo: Repo, asked: Asked, files: agent_files.Task) -> None:
-    """Refuse links that lead out of the repository, before anything is written through one.
-
-    A person's own settings may well be a link to somewhere else.
-    """
-    paths_abs = [os.path.join(repo.root_abs, claude_md.FILE)] if asked.claude_md else []
-    if asked.scope != "user":
-        settings_abs = agents.settings_file(asked.scope, repo.root_abs, environ.read())
-        paths_abs.append(settings_abs)
-        written = [one.path for one in files.found if one.state in review_files.WRITTEN]
-        paths_abs += [os.path.join(files.folder_abs, path) for path in written]
-    own_file.require_inside(repo.root_abs, *paths_abs)
-
-
-def _folder(scope: str, repo: Repo, env: Mapping[str, str]) -> str:
-    return os.path.dirname(agents.settings_file(scope, repo.root_abs, env))
 
 
 def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
@@ -153,6 +138,64 @@ def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
         return False  # not what was asked for
 
 
+def _require_inside(
+    repo: Repo, scope: str, settings_abs: str, found: tuple[Found, ...], *, with_rules: bool
+) -> None:
+    """Refuse links that lead out of the repository, before anything is written through one.
+
+    A person's own settings may well be a link to somewhere else.
+    """
+    paths_abs = [os.path.join(repo.root_abs, claude_md.FILE)] if with_rules else []
+    if scope != "user":
+        folder_abs = os.path.dirname(settings_abs)
+        written = [one.path for one in found if one.state in review_files.WRITTEN]
+        paths_abs += [settings_abs, *(os.path.join(folder_abs, path) for path in written)]
+    own_file.require_inside(repo.root_abs, *paths_abs)
+
+
+# The files of a review
+
+
+def _select_files(config: Config, folder_abs: str, repo: Repo) -> tuple[tuple[File, ...], str]:
+    """Return the files that a configuration wants in a folder, and what to say of the reviewer."""
+    files = review_files.wanted(config)
+    reviewer = config.review.reviewer
+    own = os.path.join(review_files.AGENTS, f"{reviewer}.md")
+    theirs = review_files.agents_in(folder_abs).get(reviewer) if files else None
+    if theirs and theirs != own:
+        path = _shown(os.path.join(folder_abs, theirs), repo)
+        remark = f"{path}: defines the agent `{reviewer}`, and is used as it is"
+        return tuple(file for file in files if file.path != own), remark
+    if files and not review_files.may_define(reviewer):
+        return files, (
+            f"gitgates: no file is written for the reviewer `{reviewer}`: a plugin, or Claude Code "
+            "itself, is to have it"
+        )
+    return files, ""
+
+
+def _write_files(
+    folder_abs: str, files: tuple[File, ...], found: tuple[Found, ...], repo: Repo
+) -> None:
+    """Write what is missing or no longer right, take out what is not wanted; say what was done.
+
+    Raises: StateError where a file cannot be written.
+    """
+    wanted = {file.path: file for file in files}
+    for one in found:
+        said = _SAID[one.state]
+        if one.path in wanted and one.state in review_files.WRITTEN:
+            review_files.put(folder_abs, wanted[one.path], one)
+        elif one.path not in wanted and one.state == review_files.OLD:
+            review_files.take(folder_abs, one)
+            said = "removed"
+        if one.path in wanted or one.state in (review_files.OLD, review_files.EDITED):
+            click.echo(f"{_shown(os.path.join(folder_abs, one.path), repo)}: {said}")
+
+
+# CLAUDE.md
+
+
 def _with_rules(repo: Repo) -> tuple[str | None, str]:
     """Return the text of CLAUDE.md without and with our block."""
     from gitgates.report.rules import rules_text
@@ -161,8 +204,7 @@ def _with_rules(repo: Repo) -> tuple[str | None, str]:
     return before, claude_md.put(before, rules_text(configuration(repo)))
 
 
-def _put_rules(repo: Repo, texts: tuple[str | None, str]) -> None:
-    before, after = texts
+def _put_rules(repo: Repo, before: str | None, after: str) -> None:
     if before == after:
         click.echo(f"{claude_md.FILE}: the rules are there already")
         return

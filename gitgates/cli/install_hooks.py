@@ -8,12 +8,19 @@ import click
 
 from gitgates import errors
 from gitgates.cli.places import configuration, here
-from gitgates.errors import UsageError
-from gitgates.install import githooks, own_file, selection
+from gitgates.errors import GitError, UsageError
+from gitgates.install import framework, githooks, managers, own_file, selection
 from gitgates.install.agents import SCOPES
-from gitgates.install.hookspath import hooks_folder, remarks, require_usable
-from gitgates.install.managers import VIA as MANAGERS
-from gitgates.install.via import present
+from gitgates.install.hookspath import (
+    hooks_folder,
+    remarks,
+    require_usable,
+    setting,
+    unset_command,
+)
+from gitgates.install.npm_hooks import HUSKYS
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.proc.spawn import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--via",
-    type=click.Choice(MANAGERS),
+    type=click.Choice(managers.VIA),
     help="Let this hook manager run them: add our hooks to its own file.",
 )
 @click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
@@ -105,15 +112,17 @@ def command(  # noqa: PLR0913 - one for each option
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
 
-        asked = agent_hooks.Asked(scope or SCOPES[0], print_only, claude_md, yes)
-        agent_hooks.install(repo, asked)
-        return errors.OK
-    if via:
-        from gitgates.cli import via_hooks  # loads yaml
-
-        via_hooks.install(via, repo, git, hook_types)
-        return errors.OK
-    install(repo, git, hook_types, force=force)
+        agent_hooks.install(
+            repo,
+            scope=scope or SCOPES[0],
+            print_only=print_only,
+            with_rules=claude_md,
+            without_asking=yes,
+        )
+    elif via:
+        install_via(via, repo, git, hook_types)
+    else:
+        install(repo, git, hook_types, force=force)
     return errors.OK
 
 
@@ -135,7 +144,7 @@ def install(repo: Repo, git: Git, hook_types: tuple[str, ...], *, force: bool) -
     folder = hooks_folder(git, repo)
     require_usable(folder, force=force)
     own_file.require_inside(repo.root_abs, folder.path_abs)
-    found = present(repo.root_abs, folder, wanted.hooks)
+    found = managers.present(repo.root_abs, folder, wanted.hooks)
     done = githooks.install(folder.path_abs, wanted.hooks, force=force)
     show(done, repo)
     for remark in (*remarks(folder, repo), *wanted.left_out):
@@ -145,6 +154,62 @@ def install(repo: Repo, git: Git, hook_types: tuple[str, ...], *, force: bool) -
             f"gitgates: {manager} is used here ({file}), and may write its hooks over ours\n"
             f"  Let it run the gates instead: gitgates install-hooks --via {manager}"
         )
+
+
+def install_via(manager: str, repo: Repo, git: Git, hook_types: tuple[str, ...]) -> None:
+    """Let another hook manager run the gates: add our entry to its file; print what was done.
+
+    Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
+    """
+    hooks, left_out = _select_for(manager, repo, hook_types)
+    folder = hooks_folder(git, repo)
+    if folder.scope and manager == "pre-commit":
+        raise GitError(
+            f"{setting(folder)}: pre-commit installs nothing while that is set",
+            f"Unset it: {unset_command(folder)}",
+        )
+    changes = managers.additions(manager, hooks, repo.root_abs, folder)
+    own_file.require_inside(repo.root_abs, *(os.path.join(repo.root_abs, c.file) for c in changes))
+    for change in changes:
+        if change.after == change.before:
+            click.echo(f"{change.file}: our hooks are there already")
+            continue
+        own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
+        how = "brought up to date" if managers.hooks_in(change.before or "") else "added"
+        click.echo(f"{change.file}: our hooks were {how}: {', '.join(change.hooks)}")
+    # Ours and the manager's would both run the gates.
+    show(githooks.uninstall(folder.path_abs, hooks), repo)
+    if manager == "pre-commit":
+        click.echo(framework.run_pre_commit("install", hooks, git.env))
+    for one in left_out:
+        click.echo(f"gitgates: {one}")
+    try:
+        which("gitgates", git.env.get("PATH", os.defpath))
+    except OSError:
+        click.echo(
+            "gitgates: there is no `gitgates` in the PATH, where these hooks look for it\n"
+            "  Put it there, for example with: pipx install gitgates"
+        )
+    if manager != "pre-commit":
+        click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
+
+
+def _select_for(
+    manager: str, repo: Repo, hook_types: tuple[str, ...]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the hooks that a manager can run for us, and what to say of the others."""
+    config = None if hook_types else configuration(repo)
+    if manager in managers.FRAMEWORK:
+        points = [HOOK_POINTS[hook.name] for hook in (config.hooks if config else ())]
+        return selection.stages(config, hook_types), [
+            f"`{point.name}` is no stage of {manager}: left out"
+            for point in points
+            if point.host == "git" and not point.framework
+        ]
+    found = selection.named(hook_types) if config is None else selection.configured(config)
+    unknown = set(found.hooks) - set(HUSKYS) if manager == "husky" else set()
+    left_out = [f"`{hook}` is no hook of husky: left out" for hook in sorted(unknown)]
+    return tuple(h for h in found.hooks if h not in unknown), [*found.left_out, *left_out]
 
 
 def show(done: list[Done], repo: Repo) -> None:

@@ -8,28 +8,29 @@ import shutil
 import click
 
 from gitgates import errors
-from gitgates.cli import agent_hooks, via_hooks
+from gitgates.cli import agent_hooks
 from gitgates.cli.install_hooks import require_fit, show, shown
 from gitgates.cli.places import here
-from gitgates.doctor import framework
+from gitgates.doctor import framework as framework_file
 from gitgates.doctor.finding import in_folder
 from gitgates.doctor.hookfile import look
 from gitgates.doctor.place import places
 from gitgates.errors import StateError
-from gitgates.install import githooks
-from gitgates.install import via as via_files
+from gitgates.install import framework, githooks, managers, own_file
 from gitgates.install.agents import SCOPES, settings_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
-from gitgates.install.managers import VIA as MANAGERS
-from gitgates.lifecycle import GIT_HOOKS
+from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.store.rescue import Rescue
 from gitgates.worktree.locks import Lock, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.install.hookspath import HooksFolder
+    from gitgates.install.managers import Change
 
 _ALL = tuple(point.name for point in GIT_HOOKS)
 
@@ -40,7 +41,7 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 )
 @click.option(
     "--via",
-    type=click.Choice(MANAGERS),
+    type=click.Choice(managers.VIA),
     help="Take our hooks out of this hook manager's file, and nothing else.",
 )
 @click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
@@ -86,10 +87,10 @@ def command(
     if purge:
         _require_nothing_unrecovered(repo)
     if agent:
-        agent_hooks.uninstall(repo, agent_hooks.Asked(scope or SCOPES[0]))
+        agent_hooks.uninstall(repo, scope or SCOPES[0])
         return errors.OK
     if via:
-        if not via_hooks.uninstall((via,), repo, git):
+        if not uninstall_via((via,), repo, git):
             click.echo(f"gitgates: no hooks of ours in the files of {via}")
     else:
         uninstall(repo, git, force=force)
@@ -116,9 +117,64 @@ def uninstall(repo: Repo, git: Git, *, force: bool) -> None:
         done = githooks.uninstall(folder.path_abs, _ALL)
         found |= bool(done)
         show(done, repo)
-    found |= via_hooks.uninstall(MANAGERS, repo, git)
+    found |= uninstall_via(managers.VIA, repo, git)
     if not found:
         click.echo(f"gitgates: no hooks of ours in {current.path_abs}")
+
+
+def uninstall_via(names: tuple[str, ...], repo: Repo, git: Git) -> bool:
+    """Take our entries out of managers' files; print what was done, and return whether it was."""
+    folder = hooks_folder(git, repo)
+    changes = managers.removals(repo.root_abs, folder, names)
+    own_file.require_inside(repo.root_abs, *(os.path.join(repo.root_abs, c.file) for c in changes))
+    for change in changes:
+        own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
+        gone = "removed; only our hooks were in it"
+        click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
+        _say_after(change, git, folder.path_abs)
+    return bool(changes)
+
+
+def _say_after(change: Change, git: Git, folder_abs: str) -> None:
+    """Say, or do, what a manager needs after a change of its file."""
+    name = os.path.basename(change.file)
+    if name in (".pre-commit-config.yaml", "prek.toml"):
+        found = _installed(folder_abs)
+        manager = "prek" if name == "prek.toml" or "prek" in found.values() else "pre-commit"
+        if change.after is not None:
+            hooks = [hook for hook in change.hooks if HOOK_POINTS[hook].host == "git"]
+            click.echo(
+                f"gitgates: {manager} stays installed, for what else is in that file\n"
+                f"  Where that needs it no more: {manager} uninstall {_types(hooks)}"
+            )
+            return
+        # Without the file, each hook of theirs refuses everything, also where it is none of ours.
+        if theirs := tuple(hook for hook, by in found.items() if by == "pre-commit"):
+            click.echo(framework.run_pre_commit("uninstall", theirs, git.env))
+        if theirs := tuple(hook for hook, by in found.items() if by == "prek"):
+            click.echo(
+                "gitgates: prek's hooks refuse everything without that file\n"
+                f"  Take them out: prek uninstall {_types(theirs)}"
+            )
+    elif name.endswith(".json"):
+        click.echo(
+            "gitgates: the hooks that simple-git-hooks has written run the gates until it writes "
+            f"them anew\n  {managers.next_command('simple-git-hooks', ())}"
+        )
+
+
+def _installed(folder_abs: str) -> dict[str, str]:
+    """Return the hooks that pre-commit or prek have installed, each with which of the two."""
+    points = [point.name for point in HOOK_POINTS.values() if point.host == "git"]
+    found = {
+        hook: managers.recognise(own_file.content(os.path.join(folder_abs, hook)))
+        for hook in points
+    }
+    return {hook: by.name for hook, by in found.items() if by and by.name in managers.FRAMEWORK}
+
+
+def _types(hooks: Sequence[str]) -> str:
+    return " ".join(f"-t {hook}" for hook in hooks)
 
 
 def _say_shared(folder: HooksFolder) -> bool:
@@ -163,8 +219,10 @@ def _say_what_runs_gates(repo: Repo, git: Git) -> None:
 
 def _by_file(repo: Repo, folder: HooksFolder) -> dict[str, tuple[str, ...]]:
     """Return the files of managers that run gates, each with the hooks."""
-    found: dict[str, tuple[str, ...]] = {framework.FILE: framework.read(repo.root_abs).our_stages}
-    for _manager, file, hook in via_files.entries(repo.root_abs, folder):
+    found: dict[str, tuple[str, ...]] = {
+        framework.FILE: framework_file.read(repo.root_abs).our_stages
+    }
+    for _manager, file, hook in managers.entries(repo.root_abs, folder):
         found[file] = tuple(dict.fromkeys((*found.get(file, ()), hook)))
     return found
 

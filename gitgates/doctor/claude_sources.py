@@ -10,7 +10,6 @@ import gitgates
 from gitgates.errors import GitgatesError
 from gitgates.install import agents, own_file
 from gitgates.install.claude import ARGUMENTS, BARE, PLUGIN, is_ours, parse_settings
-from gitgates.install.json_text import plain
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -101,7 +100,7 @@ def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
         root = parse_settings(own_file.read(path_abs) or "", source.where)
     except GitgatesError as error:
         return source._replace(broken=error.message.removeprefix(f"{source.where}:"))
-    settings = plain(root) if root else {}
+    settings = root.value if root else {}
     hooks = list(_handlers(settings.get("hooks", {})))
     return source._replace(
         heard=tuple(_heard(event, group, one) for event, group, one in hooks if _calls_us(one)),

@@ -13,7 +13,7 @@ from gitgates.doctor.stages import check_stages
 from gitgates.doctor.state import check_environment, check_git, check_gone, check_left_over
 from gitgates.errors import ConfigError
 from gitgates.git.run import Git
-from gitgates.install import selection, via
+from gitgates.install import managers, selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _hooks(
         if place.folder.path_abs in seen:
             continue
         framework = read_framework(place.repo.root_abs)
-        entries = via.entries(place.repo.root_abs, place.folder)
+        entries = managers.entries(place.repo.root_abs, place.folder)
         joined = {hook: (manager, name) for manager, name, hook in reversed(entries)}
         seen.add(place.folder.path_abs)
         for hook in wanted:

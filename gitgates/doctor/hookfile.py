@@ -6,8 +6,8 @@ import os
 import shlex
 
 from gitgates.git.previous_hook import SUFFIX
+from gitgates.install.githooks import is_ours, render
 from gitgates.install.managers import Manager, recognise
-from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
 from gitgates.store.files import open_regular
 

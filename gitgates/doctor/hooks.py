@@ -9,9 +9,8 @@ from gitgates.doctor.alive import check_shim
 from gitgates.doctor.finding import Finding, in_folder
 from gitgates.doctor.framework import FILE
 from gitgates.doctor.hookfile import HookFile, kept_by_manager, kept_by_us, look
-from gitgates.install.managers import FRAMEWORK, VIA
+from gitgates.install.managers import FRAMEWORK, VIA, next_command
 from gitgates.install.own_file import content
-from gitgates.install.via import next_command
 from gitgates.record import Record
 from gitgates.store.files import read_regular
 

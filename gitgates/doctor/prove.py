@@ -16,10 +16,9 @@ from gitgates.doctor.hooks import look_at
 from gitgates.doctor.prove_agents import prove_agents
 from gitgates.doctor.throwaway import GATE, Throwaway, Trial
 from gitgates.git.previous_hook import SUFFIX, KeptHook
-from gitgates.install import block
+from gitgates.install import framework as framework_file
 from gitgates.install.hookspath import hooks_folder
-from gitgates.install.managers import FRAMEWORK
-from gitgates.install.via import entries
+from gitgates.install.managers import FRAMEWORK, entries
 from gitgates.store.files import open_regular
 
 TYPE_CHECKING = False
@@ -142,7 +141,9 @@ def _trial(hook_abs: str, trial: Trial, kept: bytes = b"") -> str:
         if kept:
             repo.write(f".git/hooks/{trial.hook}{SUFFIX}", kept, 0o755)
         # As we write it: what the repository's own file says could start anything.
-        repo.write(FILE, block.put(None, (trial.hook,)))
+        repo.write(
+            FILE, framework_file.add_yaml(None, (trial.hook,), FILE, "gitgates doctor") or ""
+        )
         repo.write("work", "done\n")
         done = repo.run(_PUSH if trial.hook == "pre-push" else _COMMIT)
         if done.exit_status == 0:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from functools import partial
 
 from gitgates.engine.limits import GATES_OWN_TIME, host_limit_s
 from gitgates.errors import ConfigError
 from gitgates.hosts.claude.matcher import agent_matcher, is_heard, tool_matcher
-from gitgates.install.json_edit import New, append, is_made_by_us, remove, render, style_of
-from gitgates.install.json_text import parse, place, plain
+from gitgates.install import json_text
+from gitgates.install.json_text import append, is_made_by_us, remove
 from gitgates.policies.needs import needs
 from gitgates.record import Record
 from gitgates.types import Hook
@@ -31,7 +32,7 @@ ARGUMENTS = ("agent-hook", "claude")
 BARE = f"gitgates {' '.join(ARGUMENTS)}"
 # In our plugin, which may be there where we are not: then nothing is to be seen of it.
 PLUGIN = f"if command -v gitgates >/dev/null 2>&1; then exec {BARE}; fi"
-_SPACE = "\ufeff \t\r\n"
+_SPACE = f"\ufeff{json_text.SPACE}"
 _WAITING = "gitgates: running the gates"
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 AGENT_EVENTS = ("SubagentStart", "SubagentStop")
@@ -125,9 +126,9 @@ def without(text: str, file: str) -> str | None:
 def ours_in(root: Node | None) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return each hook of ours in settings: its event, its group and itself, as plain values."""
     return [
-        (event.key, plain(group), plain(handler))
-        for event in (_hooks_of(root).members if root else ())
-        for group in event.node.items
+        (event.key, group.value, handler.value)
+        for event in (_events(root) if root else ())
+        for group in event.items
         for handler in (group.get("hooks") or group).items
         if _is_our_handler(handler)
     ]
@@ -140,14 +141,14 @@ def parse_settings(text: str, file: str) -> Node | None:
     """
     if not text.strip(_SPACE):
         return None
-    root = parse(text, file)
-    _require(root, "object", (text, file, ""))
-    hooks = root.get("hooks")
-    if hooks is not None:
-        _require(hooks, "object", (text, file, "hooks"))
+    root = json_text.parse(text, file)
+    require = partial(_require, text=text, file=file)
+    require(root, "object", "the file")
+    if (hooks := root.get("hooks")) is not None:
+        require(hooks, "object", "`hooks`")
         for event in hooks.members:
             key = event.key.encode("utf-8", "replace").decode()
-            _require(event.node, "array", (text, file, f"hooks.{key}"))
+            require(event, "array", f"`hooks.{key}`")
     return root
 
 
@@ -156,16 +157,15 @@ def _put_one(text: str | None, entry: Entry, command: str, file: str) -> str:
     if text is None:
         return show((entry,), command)
     root = parse_settings(text, file)
-    style = style_of(text, root)
-    if root is None:  # an empty file: ours begins on a line of its own
-        return text + style.newline + render({"hooks": {entry.event: [group]}}, style, "")
+    if root is None:
+        return json_text.append_to_nothing(text, {"hooks": {entry.event: [group]}})
     hooks = root.get("hooks")
     if hooks is None:
-        return append(text, root, New({entry.event: [group]}, "hooks"), style)
+        return append(text, root, root, {entry.event: [group]}, key="hooks")
     event = hooks.get(entry.event)
     if event is None:
-        return append(text, hooks, New([group], entry.event), style)
-    return append(text, event, New(group), style)
+        return append(text, root, hooks, [group], key=entry.event)
+    return append(text, root, event, group)
 
 
 def _without_one(text: str, file: str) -> str | None:
@@ -175,15 +175,15 @@ def _without_one(text: str, file: str) -> str | None:
     if root is None or hooks is None:
         return text
     for at, event in enumerate(hooks.members):
-        for nth, group in enumerate(event.node.items):
+        for nth, group in enumerate(event.items):
             handlers = group.get("hooks")
             for index, handler in enumerate(handlers.items if handlers else ()):
                 if handlers and _is_our_handler(handler):
                     alone = len(handlers.items) == 1 and _is_plain_group(group)
                     if not alone:
                         return remove(text, handlers, index)
-                    if len(event.node.items) > 1 or not is_made_by_us(text, event.node):
-                        return remove(text, event.node, nth)
+                    if len(event.items) > 1 or not is_made_by_us(text, event):
+                        return remove(text, event, nth)
                     return _without_event(text, root, hooks, at)
     return text
 
@@ -218,8 +218,9 @@ def _is_plain_group(group: Node) -> bool:
     return {member.key for member in group.members} <= {"matcher", "hooks"}
 
 
-def _hooks_of(root: Node) -> Node:
-    return root.get("hooks") or root._replace(members=())
+def _events(root: Node) -> tuple[Node, ...]:
+    hooks = root.get("hooks")
+    return hooks.members if hooks else ()
 
 
 def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
@@ -232,13 +233,11 @@ def _matcher(need: Need) -> str | None:
     return agent_matcher(need.agents) if need.event in AGENT_EVENTS else None
 
 
-def _require(node: Node, kind: str, known: tuple[str, str, str]) -> None:
-    text, file, name = known
+def _require(node: Node, kind: str, what: str, *, text: str, file: str) -> None:
     if node.kind != kind:
-        got = node.kind if node.kind != "literal" else text[node.start : node.end]
-        what = f"`{name}`" if name else "the file"
+        got = node.kind or text[node.start : node.end]
         raise ConfigError(
-            f"{file}:{place(text, node.start)}: {what} is {_a(got)}, expected {_a(kind)}",
+            f"{file}:{json_text.place(text, node.start)}: {what} is {_a(got)}, expected {_a(kind)}",
             "Mend it first; nothing was changed.",
         )
 

@@ -1,42 +1,104 @@
-"""The stages of the pre-commit framework that we can be run in; `pre-commit` itself, called."""
+"""Our hooks in the pre-commit framework's files, `.pre-commit-config.yaml` and `prek.toml`."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
+from functools import partial
 
-from gitgates.errors import ConfigError, GitError, UsageError
-from gitgates.lifecycle import HOOK_POINTS, STANDS_IN_FOR
+import yaml
+
+from gitgates.errors import ConfigError, GitError
+from gitgates.install import blocks
+from gitgates.lifecycle import HOOK_POINTS
 from gitgates.proc.call import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-    from gitgates.types import Config
+FILE = ".pre-commit-config.yaml"
+_REPOS = "repos:\n"
+_EMPTY_LIST = re.compile(r"^repos: \[\](\r?\n)", re.MULTILINE)
+_ONLY_REPOS = re.compile(r"# made by [^\n]*\r?\nrepos:\r?\n")
+# Where the framework knows no files, being given none would mean that none has changed.
+_WITHOUT_FILES = ("post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-rebase")
 
-_STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
+
+def hook_of(stage: str) -> dict[str, str | bool | list[str]]:
+    """Return our hook for a stage."""
+    return {
+        "id": f"gitgates-{stage}",
+        "name": f"gitgates {stage}",
+        "entry": f"gitgates pre-commit-hook {stage}",
+        "language": "system",
+        "stages": [stage],
+        "always_run": True,
+        "pass_filenames": stage not in _WITHOUT_FILES,
+        "require_serial": True,
+    }
 
 
-def stages(config: Config | None, named: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the stages of the framework that are configured, or those that are named.
+def yaml_lines(stages: tuple[str, ...]) -> str:
+    """Return our hooks as lines of `repos`."""
+    return blocks.yaml_lines(_repos(stages)["repos"])
 
-    Raises: UsageError for a name that is no stage; ConfigError where nothing is configured.
+
+def toml_lines(stages: tuple[str, ...]) -> str:
+    """Return our hooks as a table of `repos`."""
+    hooks = "".join(f"  {{ {_pairs(hook_of(stage))} }},\n" for stage in stages)
+    return f'[[repos]]\nrepo = "local"\nhooks = [\n{hooks}]\n'
+
+
+def add_yaml(text: str | None, stages: tuple[str, ...], file: str, command: str) -> str | None:
+    """Return the text with our hooks for these stages at the end of `repos`. None: it cannot be.
+
+    Raises: ConfigError where the text is no YAML, or its `repos` is no list of lines.
     """
-    for name in named:
-        if name not in _STAGES:
-            raise UsageError(
-                f"`{name}` is no stage of the pre-commit framework", f"Known: {', '.join(_STAGES)}"
-            )
-    wanted = {hook.name for hook in config.hooks} if config else set(named)
-    wanted |= {by for by, of in STANDS_IN_FOR.items() if of in wanted}
-    found = tuple(stage for stage in _STAGES if stage in wanted)
-    if not found:
+    if text is None:
+        return f"{blocks.made(command)}{_REPOS}{blocks.block(command, yaml_lines(stages))}"
+    if empty := _EMPTY_LIST.search(text):
+        head = f"{text[: empty.start()]}repos:{empty[1]}"
+        block = blocks.block(command, yaml_lines(stages))
+        after = blocks.insert(head + text[empty.end() :], len(head), block)
+        return blocks.verified(text, after, _repos(stages), partial(blocks.load_yaml, file=file))
+    node = blocks.get(blocks.compose_yaml(text, file), "repos")
+    if not isinstance(node, yaml.SequenceNode):
         raise ConfigError(
-            "the configuration names no stage of the pre-commit framework",
-            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
+            f"{file}: there is no list `repos`, which is where our hooks go",
+            "Write the line `repos: []`, or remove the file; nothing was changed.",
         )
-    return found
+    if node.flow_style:
+        raise ConfigError(
+            f"{file}: the list `repos` stands in brackets, where no block of lines can go",
+            "Write each repository on lines of its own, after a `-`; nothing was changed.",
+        )
+    return blocks.append_yaml(text, ("repos",), _repos(stages), file=file, command=command)
+
+
+def add_toml(text: str | None, stages: tuple[str, ...], file: str, command: str) -> str | None:
+    """Return the text with our hooks as a table at its end. None: it cannot be.
+
+    Raises: ConfigError where it is no TOML.
+    """
+    text = blocks.made(command) if text is None else text
+    return blocks.append_toml(text, toml_lines(stages), file, command)
+
+
+def without(text: str, file: str = FILE) -> str | None:
+    """Return the YAML text without our block; None where nothing else was in it.
+
+    Raises: ConfigError where the block's end is missing.
+    """
+    rest = blocks.without(text, file)
+    if rest is None or rest == text:
+        return rest
+    if _ONLY_REPOS.fullmatch(rest):
+        return None
+    return _with_empty_list(rest, file)
 
 
 def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) -> str:
@@ -53,3 +115,23 @@ def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) ->
     if done.exit_status:
         raise GitError(f"pre-commit {verb} failed: {said}", "Try it by hand; the rest is done.")
     return said
+
+
+def _repos(stages: tuple[str, ...]) -> dict[str, Any]:
+    return {"repos": [{"repo": "local", "hooks": list(map(hook_of, stages))}]}
+
+
+def _pairs(hook: dict[str, str | bool | list[str]]) -> str:
+    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in hook.items())
+
+
+def _with_empty_list(text: str, file: str) -> str:
+    """Write `repos: []` where our block was all that the list held, because it may not be empty."""
+    try:
+        said = blocks.load_yaml(text, file)
+    except ConfigError:
+        return text
+    if not isinstance(said, dict) or said.get("repos", ()) is not None:
+        return text
+    found = text.splitlines(keepends=True)
+    return "".join(f"repos: []{x[6:]}" if x.startswith("repos:") else x for x in found)

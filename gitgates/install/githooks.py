@@ -1,21 +1,24 @@
 """Put our shims into a hooks folder, and take them out again. Nothing of others is ever lost.
 
-A hook that is there already is renamed, and our entry runs it first. Where one cannot be, that is
-found out before the first file is touched.
+A shim is the small sh script that git finds there, and that starts us. A hook that is there already
+is renamed, and our entry runs it first. Where one cannot be, that is found out before the first
+file is touched.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import sys
 
+import gitgates
 from gitgates.errors import StateError
-from gitgates.git.previous_hook import OPENS_ITSELF, SUFFIX
+from gitgates.git.previous_hook import BECOME, OPENS_ITSELF, SUFFIX
 from gitgates.install.managers import VIA, recognise
 from gitgates.install.own_file import content
-from gitgates.install.shim import is_ours, render
 from gitgates.record import Record
-from gitgates.store.files import replace_file
+from gitgates.store.files import open_regular, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     # What is in the place of a hook: nothing, our shim, or somebody else's hook.
     Holder: TypeAlias = Literal["nobody", "us", "another"]
 
+# The second line of every shim of ours begins so, whatever its version.
+MARK = b"# Installed by gitgates (shim "
+_LONGEST_HEAD = 4096
 _MODE = 0o755
 _SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
 _OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)
@@ -58,6 +64,35 @@ class Done(Record):
     hook: str
     shim_abs: str
     what: str
+
+
+def render(hook: str) -> bytes:
+    """Return the shim of a hook: this interpreter and this installation are written into it."""
+    package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
+    with open(os.path.join(package_abs, "install", "shim.sh"), encoding="utf-8") as file:
+        template = file.read()
+    become = "".join(f"    {line}" for line in BECOME.splitlines(keepends=True))
+    template = template.replace("    @BECOME@\n", become)
+    values = {
+        "@HOOK@": hook,
+        "@PYTHON@": sys.executable,
+        "@HOME@": os.path.dirname(package_abs),
+    }
+    for placeholder, value in values.items():
+        template = template.replace(f"={placeholder}\n", f"={shlex.quote(value)}\n")
+    return os.fsencode(template)
+
+
+def is_ours(path_abs: str) -> bool:
+    """Tell whether a file is a shim of ours. A link never is: it is somebody's own."""
+    if os.path.islink(path_abs) or not os.path.isfile(path_abs):
+        return False
+    try:
+        with open(path_abs, "rb", opener=open_regular) as file:
+            head = file.read(_LONGEST_HEAD)
+    except OSError:
+        return False
+    return head.partition(b"\n")[2].startswith(MARK)
 
 
 def look(folder_abs: str, hook: str) -> Found:

@@ -1,4 +1,4 @@
-"""Which hooks of git are to be installed: the configured ones, or those that are named. Pure."""
+"""Which hooks are to be installed: the configured ones, or those that are named. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 _FOR_AGENTS = "those of Claude Code are installed with: gitgates install-hooks --agent claude"
+_STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
 CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 
 
@@ -55,6 +56,27 @@ def named(names: tuple[str, ...]) -> Selection:
         if why := _why_not(name):
             raise UsageError(why)
     return Selection(hooks=_with_stand_ins(list(names)))
+
+
+def stages(config: Config | None, named_: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the stages of the pre-commit framework that are configured, or those that are named.
+
+    Raises: UsageError for a name that is no stage; ConfigError where nothing is configured.
+    """
+    for name in named_:
+        if name not in _STAGES:
+            raise UsageError(
+                f"`{name}` is no stage of the pre-commit framework", f"Known: {', '.join(_STAGES)}"
+            )
+    wanted = {hook.name for hook in config.hooks} if config else set(named_)
+    wanted |= {by for by, of in STANDS_IN_FOR.items() if of in wanted}
+    found = tuple(stage for stage in _STAGES if stage in wanted)
+    if not found:
+        raise ConfigError(
+            "the configuration names no stage of the pre-commit framework",
+            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
+        )
+    return found
 
 
 def _is_gits(name: str) -> bool:

@@ -1,0 +1,205 @@
+"""A marked block of our lines in somebody's text, YAML or TOML: inserted, cut out. Pure.
+
+What comes out is parsed again and compared, so that a text whose shape was not understood is
+refused instead of being spoilt.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import partial
+
+import yaml
+
+from gitgates import yaml_load
+from gitgates.errors import ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Load = Callable[[str], Any]
+
+_BEGIN = "# gitgates: this block is written by "
+_END = "# gitgates: the block ends here"
+_MADE = "# made by "
+
+
+def block(command: str, lines: str) -> str:
+    """Return lines with the comments around them; `command` is what writes them."""
+    return f"{_BEGIN}`{command}`\n{lines}{_END}\n"
+
+
+def made(command: str) -> str:
+    """Return the first line of a file that is there for our lines only."""
+    return f"{_MADE}`{command}`\n"
+
+
+def is_in(text: str) -> bool:
+    """Tell whether there is a block of ours in a text."""
+    return _BEGIN in text
+
+
+def insert(text: str, offset: int, block_: str, column: int = 0) -> str:
+    """Return a text with a block at an offset, where a line begins or the text ends."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = "".join(" " * column + line for line in block_.splitlines(keepends=True))
+    lines = lines.replace("\n", newline)
+    if offset == len(text) and text and not text.endswith("\n"):
+        lines = newline + lines.removesuffix(newline)
+    return text[:offset] + lines + text[offset:]
+
+
+def without(text: str, file: str) -> str | None:
+    """Return a text without our blocks; None where nothing else was in a file that we made.
+
+    Raises: ConfigError where the end of a block is missing.
+    """
+    while _BEGIN in text:
+        start = text.rfind("\n", 0, text.index(_BEGIN)) + 1
+        end = text.find(_END, start)
+        if end < 0:
+            raise ConfigError(
+                f"{file}: the line `{_END}` is gone, so that nobody knows where our block ends",
+                f"Take the block out by hand; it begins with the line `{_BEGIN}…`.",
+            )
+        line_end = text.find("\n", end)
+        if line_end < 0:  # the file had no newline at its end
+            start -= 2 if text[:start].endswith("\r\n") else 1
+            return text[: max(start, 0)]
+        text = text[:start] + text[line_end + 1 :]
+        if text.startswith(_MADE) and text.count("\n") == 1:
+            return None
+    return text
+
+
+def append_toml(text: str, lines: str, file: str, command: str) -> str | None:
+    """Return a text with tables at its end. None: it would not say the same and them.
+
+    Raises: ConfigError where it is no TOML.
+    """
+    load = partial(load_toml, file=file)
+    after = insert(text, len(text), block(command, lines))
+    return verified(text, after, load(lines), load)
+
+
+def append_yaml(
+    text: str, path: tuple[str, ...], adds: dict[str, Any], *, file: str, command: str
+) -> str | None:
+    """Return a text with what `adds` holds at `path` behind what the text has there.
+
+    None: there is no collection in lines, or the text would not say the same and `adds`.
+    Raises: ConfigError where it is no YAML.
+    """
+    node, value = compose_yaml(text, file), adds
+    for key in path:
+        node, value = get(node, key), value[key]
+    ours = block(command, yaml_lines(value))
+    if node is None and not path:
+        after = insert(text, len(text), ours)
+    elif isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        after = insert(text, _end_of(text, node), ours, node.start_mark.column)
+    else:
+        return None
+    return verified(text, after, adds, partial(load_yaml, file=file))
+
+
+def verified(before: str, after: str, adds: object, load: Load) -> str | None:
+    """Return the text `after` where it says what `before` does, and `adds`; else None."""
+    wanted = load(before)
+    try:
+        return after if load(after) == _merged(wanted, adds) else None
+    except (ConfigError, TypeError):
+        return None
+
+
+def load_toml(text: str, file: str) -> dict[str, Any]:
+    """Return what a text says. Raises: ConfigError where it is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file}: is no valid TOML: {error}", "Mend it first.") from error
+
+
+def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
+    """Return what a text says.
+
+    Raises: ConfigError where it is no YAML, or well formed and yet nothing that can be built.
+    """
+    try:
+        return yaml_load.load(text)
+    except yaml.YAMLError as error:
+        raise _no_yaml(file, error) from error
+
+
+def compose_yaml(text: str, file: str) -> yaml.Node | None:
+    """Return the only document of a text, with its places; None where there is nothing in it.
+
+    Raises: ConfigError where it is no YAML.
+    """
+    try:
+        yaml_load.refuse_too_deep(text, yaml.SafeLoader)
+        return yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise _no_yaml(file, error) from error
+
+
+def get(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    """Return the value of a key; None where there is none, or this is no mapping."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for name, value in pairs if name.value == key), None)
+
+
+def yaml_lines(value: Any, column: int = 0) -> str:  # noqa: ANN401 - any YAML
+    """Return a mapping or a list of mappings as lines in block style."""
+    indent = " " * column
+    if isinstance(value, list):
+        items = [yaml_lines(item, column + 2)[column + 2 :] for item in value]
+        return "".join(f"{indent}- {item}" for item in items)
+    text = ""
+    for key, inner in value.items():
+        is_list = isinstance(inner, list) and isinstance(inner[0], dict)
+        if is_list or isinstance(inner, dict):
+            text += f"{indent}{key}:\n{yaml_lines(inner, column if is_list else column + 2)}"
+        else:
+            text += f"{indent}{key}: {_scalar(inner)}\n"
+    return text
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(value)}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _end_of(text: str, node: yaml.Node) -> int:
+    """Return the offset of the line behind the last one of a collection in block style.
+
+    It ends where the next thing begins; its last line is that of its last token.
+    """
+    ends = [
+        token.end_mark.index
+        for token in yaml.scan(text, Loader=yaml.SafeLoader)
+        if node.start_mark.index <= token.start_mark.index < node.end_mark.index
+        and not isinstance(token, yaml.BlockEndToken)
+    ]
+    offset: int = max(ends)
+    if text[:offset].endswith("\n"):
+        return offset
+    return text.find("\n", offset) + 1 or len(text)
+
+
+def _merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - any document
+    """Return what two documents say together. Raises: TypeError where they contradict."""
+    if one is None:
+        return other
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        raise TypeError
+    return {**one, **{k: _merged(one[k], v) if k in one else v for k, v in other.items()}}
+
+
+def _no_yaml(file: str, error: yaml.YAMLError) -> ConfigError:
+    return ConfigError(f"{file}: is no valid YAML: {error}", "Mend it first; nothing was changed.")

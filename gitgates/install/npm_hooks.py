@@ -1,0 +1,158 @@
+"""Our call in what husky and simple-git-hooks run: a script, and a string in a JSON text. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gitgates.install import blocks, json_text
+from gitgates.lifecycle import HOOK_POINTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.install.json_text import Node
+
+HUSKY = "husky"
+SIMPLE = "simple-git-hooks"  # also its key in package.json
+# What husky 9 installs a stub for.
+HUSKYS = (
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-rebase",
+    "post-checkout",
+    "post-merge",
+    "pre-push",
+    "post-rewrite",
+    "pre-auto-gc",
+)
+# What follows an unconditional end of a script is never run, and a heredoc may swallow it.
+_ENDS = re.compile(r"^(exit|exec)\b|<<", re.MULTILINE)
+_COMMENTS = re.compile(r"(?:#[^\n]*\n)*")
+# Behind these, or on another line than they, `&& ours` would not do what it says.
+_NOT_PLAIN = re.compile(r"[\n#\\]|<<|[&|;]\s*$|^\s*$|\b(exec|exit|return)\b")
+# The script's last command is its status no more, and where that is `a && b`, -e lets it fail.
+_FAILED = "[ $? -eq 0 ] || exit 1\n"
+# What git says on standard input can be read once only, so that the script is given it again.
+_TWICE = """\
+gitgates_refs=$(cat)
+if [ "$gitgates_refs" ]; then
+{call} <<REFS || exit
+$gitgates_refs
+REFS
+exec <<REFS
+$gitgates_refs
+REFS
+fi
+"""
+
+
+def add_script(text: str | None, hooks: tuple[str, ...], file: str, command: str) -> str | None:
+    """Return husky's script with our call: at its end, where what is committed is as it will be.
+
+    Where git says something on standard input: at its beginning. None: it cannot go there.
+    """
+    del file
+    (hook,) = hooks
+    if text is None:
+        return blocks.made(command) + blocks.block(command, f"{call(HUSKY, hook)}\n")
+    if "\r" in text:
+        return None
+    ours = _lines(HUSKY, hook)
+    if HOOK_POINTS[hook].reads_stdin:
+        comments = _COMMENTS.match(text)
+        return blocks.insert(text, comments.end() if comments else 0, blocks.block(command, ours))
+    if _ENDS.search(text) or text.rstrip("\n").endswith("\\"):
+        return None
+    return blocks.insert(text, len(text), blocks.block(command, _FAILED + ours))
+
+
+def script_by_hand(hooks: tuple[str, ...], _file: str) -> str:
+    """Return the lines of our call for husky's script."""
+    return _lines(HUSKY, hooks[0])
+
+
+def add_json(text: str | None, hooks: tuple[str, ...], file: str, command: str) -> str | None:
+    """Return the text with our call in the command of each hook. None: it cannot go there.
+
+    Raises: ConfigError where it is no JSON.
+    """
+    del command
+    text = text or ""
+    for hook in hooks:
+        root = json_text.parse(text, file)
+        holder = _holder(root, file)
+        if holder is None or holder.kind != "object":
+            return None
+        node = holder.get(hook)
+        if node is None:
+            text = json_text.append(text, root, holder, call(SIMPLE, hook), key=hook)
+        elif node.kind != "string" or _NOT_PLAIN.search(node.value):
+            return None
+        elif HOOK_POINTS[hook].reads_stdin:
+            text = text[: node.start + 1] + _before(hook) + text[node.start + 1 :]
+        else:
+            text = text[: node.end - 1] + _behind(hook) + text[node.end - 1 :]
+    return text
+
+
+def json_by_hand(hooks: tuple[str, ...], _file: str) -> str:
+    """Return our calls as lines of the object that simple-git-hooks reads."""
+    return "".join(f"  {json.dumps(h)}: {json.dumps(call(SIMPLE, h))}\n" for h in hooks)
+
+
+def without_json(text: str, file: str) -> str:
+    """Return the text without our calls.
+
+    Raises: ConfigError where it is no JSON.
+    """
+    for hook in HOOK_POINTS:
+        holder = _holder(json_text.parse(text, file), file)
+        node = holder.get(hook) if holder else None
+        if holder is None or node is None or node.kind != "string":
+            continue
+        if node.value == call(SIMPLE, hook):
+            text = json_text.remove(text, holder, holder.parts.index(node))
+            continue
+        command = text[node.start : node.end]
+        for ours in (_before(hook), _behind(hook)):
+            command = command.replace(ours, "", 1)
+        text = text[: node.start] + command + text[node.end :]
+    return text
+
+
+def is_in_package(text: str) -> bool:
+    """Tell whether a package.json configures simple-git-hooks."""
+    try:
+        return SIMPLE in json.loads(text)
+    except (ValueError, TypeError):
+        return False
+
+
+def call(manager: str, hook: str) -> str:
+    """Return the command that runs the gates of a hook."""
+    return f'gitgates git-hook --via={manager} {hook} "$@"'
+
+
+def _lines(manager: str, hook: str) -> str:
+    """Return it for a script whose other commands may need the same standard input."""
+    if HOOK_POINTS[hook].reads_stdin:
+        return _TWICE.format(call=call(manager, hook))
+    return f"{call(manager, hook)}\n"
+
+
+def _holder(root: Node, file: str) -> Node | None:
+    return root.get(SIMPLE) if file == "package.json" else root
+
+
+def _before(hook: str) -> str:
+    return json.dumps(_lines(SIMPLE, hook))[1:-1]
+
+
+def _behind(hook: str) -> str:
+    return json.dumps(f" && {call(SIMPLE, hook)}")[1:-1]
