@@ -253,7 +253,7 @@ def _fields(fields: tuple[artifact_fields.Field, ...]) -> str:
 
 
 def _environment() -> str:
-    rows = ((f"`{name.name}`", name.set_by, name.meaning) for name in environ.NAMES)
+    rows = ((f"`{name}`", set_by, meaning) for name, set_by, meaning in environ.NAMES)
     return _page(
         "Environment",
         "`gitgates/environ.py`",

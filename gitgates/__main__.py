@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -17,28 +18,23 @@ def main() -> NoReturn:
     """Run gitgates and exit."""
     _hold_streams()
     _speak_utf8()
+    gc.disable()  # a hook makes little garbage, and what it imports would be searched for some
     verb, *rest = sys.argv[1:] or [""]
     match verb:
         case "git-hook":
-            from gitgates.entry import githook
-
-            _leave(_guarded(githook.run, rest))
+            from gitgates.entry.githook import run
         case "pre-commit-hook":
-            from gitgates.entry import precommit
-
-            _leave(_guarded(precommit.run, rest))
+            from gitgates.entry.precommit import run
         case "agent-hook":
-            from gitgates.entry import agent
-
-            _leave(_guarded(agent.run, rest))
+            from gitgates.entry.agent import run
         case "rescue":
-            from gitgates.entry import rescue
-
-            _leave(_guarded(rescue.run, rest))
+            from gitgates.entry.rescue import run
         case _:
             from gitgates.cli import run_cli
 
+            gc.enable()
             sys.exit(run_cli())
+    _leave(_guarded(run, rest))
 
 
 def _hold_streams() -> None:

@@ -91,5 +91,8 @@ HOOK_POINTS: dict[str, HookPoint] = {
     "manual": HookPoint("manual", "any", "caller", framework=True),
 }
 
+# The hook that was there before ours lies beside it, under its name with this at the end.
+KEPT_SUFFIX = ".before-gitgates"
+
 # Git runs these instead of the other; without gates of its own, such a hook runs the other's.
 STANDS_IN_FOR = {"pre-merge-commit": "pre-commit"}

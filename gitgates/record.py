@@ -17,29 +17,41 @@ if TYPE_CHECKING:
 else:
     from _collections import _tuplegetter  # what `collections.namedtuple` itself uses
 
+    _GETTERS = []  # of the first field, of the second one, …: the same for all records
+
     class _RecordType(type):
         """Turns the annotations of a class body into tuple fields."""
 
         def __new__(mcs, name, bases, body):
-            cls = type.__new__(mcs, name, bases, {**body, "__slots__": ()})
-            cls._fields = cls.__match_args__ = tuple(body.get("__annotations__", ()))
-            cls._names = frozenset(cls._fields)
-            cls._defaults = {field: body[field] for field in cls._fields if field in body}
-            for index, field in enumerate(cls._fields):
-                setattr(cls, field, _tuplegetter(index, None))
-            return cls
+            fields = tuple(body.get("__annotations__", ()))
+            defaults = {field: body[field] for field in fields if field in body}
+            while len(_GETTERS) < len(fields):
+                _GETTERS.append(_tuplegetter(len(_GETTERS), None))
+            body.update(zip(fields, _GETTERS, strict=False))
+            body["__slots__"] = ()
+            body["_fields"] = body["__match_args__"] = fields
+            body["_blank"] = {**dict.fromkeys(fields), **defaults}  # every field, in order
+            body["_required"] = frozenset(fields).difference(defaults)
+            return type.__new__(mcs, name, bases, body)
 
     class Record(tuple, metaclass=_RecordType):
         """An immutable record; subclasses only list their fields."""
 
         def __new__(cls, *args, **kwargs):
-            values = {**cls._defaults, **dict(zip(cls._fields, args, strict=False)), **kwargs}
-            if len(args) > len(cls._fields) or values.keys() != cls._names:
-                _refuse(cls, args, values)
-            return tuple.__new__(cls, [values[field] for field in cls._fields])
+            if args:
+                kwargs.update(zip(cls._fields, args, strict=False))
+            values = {**cls._blank, **kwargs}
+            if not (
+                len(args) <= len(cls._fields) == len(values) and kwargs.keys() >= cls._required
+            ):
+                _refuse(cls, args, kwargs)
+            return tuple.__new__(cls, values.values())
 
         def _replace(self, **changes):
-            return type(self)(**{**self._asdict(), **changes})
+            values = {**self._asdict(), **changes}
+            if len(values) != len(self):
+                _refuse(type(self), (), values)
+            return tuple.__new__(type(self), values.values())
 
         def _asdict(self):
             return dict(zip(self._fields, self, strict=True))
@@ -52,7 +64,7 @@ else:
             return f"{type(self).__name__}({shown})"
 
     def _refuse(cls, args, values):
-        missing = [field for field in cls._fields if field not in values]
+        missing = [field for field in cls._fields if field in cls._required and field not in values]
         unknown = [field for field in values if field not in cls._fields]
         raise TypeError(
             f"{cls.__name__}: missing {missing}, unknown {unknown}, {len(args)} positional"

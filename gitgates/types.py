@@ -162,7 +162,7 @@ class Gate(Record):
     writes: bool = False
     restage: bool = False
     required: bool = False
-    git_env: str = "auto"  # auto, commit, clean: see engine/environment.py
+    git_env: str = "auto"  # auto, commit, clean: see engine/command.py
     pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
     failures: str = ""  # how its output is told apart into failures: see engine/failures.py
     observe: bool = False
@@ -180,7 +180,7 @@ class Hook(Record):
     max_retries: int = 3
     on_exhausted: str = "allow"  # allow, stop
     timeout_s: float = 0.0  # of all its gates together; 0: what theirs come to
-    unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/view.py
+    unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/plan.py
 
 
 class Review(Record):

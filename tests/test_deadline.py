@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from conftest import Repo
 
+from gitgates.engine.command import GitView, gate_env
 from gitgates.engine.context import Deadline, Silent, World
-from gitgates.engine.environment import GitView, gate_env
 from gitgates.engine.plan import make_plan
 from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import ENDED

@@ -104,7 +104,7 @@ def test_generated_pages_are_fresh() -> None:
             [f"`{f.name}`" for f in (*fields.RUN, *fields.CYCLE, *fields.ATTEMPT, *fields.RESULT)]
             + [f"`{outcome}`" for outcome in fields.OUTCOMES],
         ),
-        ("environment.md", [f"`{name.name}`" for name in environ.NAMES]),
+        ("environment.md", [f"`{name}`" for name, _by, _meaning in environ.NAMES]),
         ("exit-statuses.md", [f"| {status} |" for status, _meaning in errors.EXIT_STATUSES]),
     ],
 )
@@ -122,7 +122,7 @@ def test_every_exit_status_in_use_is_documented() -> None:
 
 
 def test_every_environment_name_in_use_is_documented() -> None:
-    known = {name.name for name in environ.NAMES}
+    known = {name for name, _by, _meaning in environ.NAMES}
     used = set()
     for path in (ROOT / "gitgates").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.engine.filters import answers_to, fits, names_agent, names_tool
+from gitgates.engine.hooks import answers_to, fits, names_agent, names_tool
 from gitgates.types import Hook, Payload
 
 

@@ -35,6 +35,7 @@ LEAN = {
         "abc",
         "errno",
         "fcntl",  # the lock on the worktree
+        "gc",
         "genericpath",
     ),
     *("marshal", "os", "posixpath", "select", "stat", "time"),
@@ -204,11 +205,10 @@ AGENT_PARTS = {
         "git",
     ),
     *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
-    *("config.load", "config.cache", "engine.filters", "hosts.claude", "hosts.capabilities"),
+    *("config.load", "config.cache", "engine.hooks", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types"),
-    *("proc.call", "proc.clock", "git.run", "store.log", "git.repo"),
-    *("proc.spawn", "proc.alarm", "engine.limits"),
+    *("proc.call", "proc.alarm", "git.run", "store.log", "git.repo"),
 }
 TO_LOOK = {
     *("agent.stopping", "agent.changed", "agent.tampering"),

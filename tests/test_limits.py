@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitgates.engine.limits import gates_limit_s, host_limit_s
+from gitgates.engine.hooks import gates_limit_s, host_limit_s
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Gate, Hook
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import gitgates
-from gitgates.engine.filters import names_agent
-from gitgates.engine.limits import GATES_OWN_TIME
+from gitgates.engine.hooks import GATES_OWN_TIME, names_agent
 from gitgates.install import claude
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import Config, Hook, Review

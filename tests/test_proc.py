@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitgates.proc import processes as proc
-from gitgates.proc.capture import Capture
-from gitgates.proc.signals import SignalPipe
+from gitgates.proc.processes import Capture, SignalPipe
 from gitgates.types import Command, Ending
 
 LIMIT = 4096
@@ -200,9 +199,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 INTERRUPTED = textwrap.dedent(
     """
     import os, sys
-    from gitgates.proc.capture import Capture
+    from gitgates.proc.processes import Capture
     from gitgates.proc.processes import Group
-    from gitgates.proc.signals import SignalPipe
+    from gitgates.proc.processes import SignalPipe
     from gitgates.types import Command
     argv = ("/bin/sh", "-c", sys.argv[1])
     with SignalPipe() as signals, Group(signals) as group:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.engine.decide import decide
 from gitgates.engine.plan import make_plan
-from gitgates.engine.walk import advance
+from gitgates.engine.walk import advance, decide
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Event, Gate, GateResult, Hook, Plan
 
 EVENT = Event(host="manual", name="manual", root_abs="/r", paths=())

@@ -10,7 +10,7 @@ import os
 import zlib
 
 from gitgates.agent.checks import Check, failures_of, run_check, whole_output, world_of
-from gitgates.engine.environment import without_git
+from gitgates.engine.command import without_git
 from gitgates.engine.failures import Failure
 from gitgates.engine.pipeline import inside
 from gitgates.engine.runner import run_plan

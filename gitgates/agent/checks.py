@@ -8,12 +8,13 @@ import time
 
 from gitgates.agent.place import is_elsewhere
 from gitgates.engine.context import Deadline, Silent, World
-from gitgates.engine.decide import describe, observed
-from gitgates.engine.failures import Failure, normalise, split
-from gitgates.engine.limits import GATES_OWN_TIME, gates_limit_s
+from gitgates.engine.failures import Failure, split
+from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s
+from gitgates.engine.normalise import normalise
 from gitgates.engine.pipeline import inside, record_skips
 from gitgates.engine.plan import make_plan
 from gitgates.engine.runner import run_plan
+from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.record import Record
 from gitgates.report.excerpt import readable

@@ -6,7 +6,7 @@ from gitgates.agent.checks import Changes, deciding, make_check, remember, run_c
 from gitgates.agent.place import edited_paths
 from gitgates.agent.replay import Turns
 from gitgates.config.load import FILES
-from gitgates.engine.limits import host_limit_s
+from gitgates.engine.hooks import host_limit_s
 from gitgates.hosts.capabilities import express
 from gitgates.policies.retry import BLOCKED, NO_RESULT, PASSED, STOPPED
 from gitgates.report.artifact import outcome_of

@@ -18,14 +18,14 @@ from gitgates.agent.telling import (
     with_source,
 )
 from gitgates.config.load import load
-from gitgates.engine.filters import answers_to
-from gitgates.engine.limits import least_limit_s
+from gitgates.engine.hooks import answers_to, least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts import BadPayload, agent_host
 from gitgates.hosts.capabilities import express
 from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
-from gitgates.proc.alarm import OutOfTime, stop_alarm
+from gitgates.proc.alarm import stop_alarm
+from gitgates.proc.call import OutOfTime
 from gitgates.types import BLOCK, ENDINGS, WARN, Answer, Hook, Payload
 
 TYPE_CHECKING = False

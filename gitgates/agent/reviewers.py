@@ -8,7 +8,7 @@ from gitgates.agent.replay import Turns
 from gitgates.agent.scenes import is_strict_here, point_now, scene_of
 from gitgates.agent.tampering import is_another_reviewer, reviewers
 from gitgates.agent.telling import event_key
-from gitgates.engine.limits import least_limit_s
+from gitgates.engine.hooks import least_limit_s
 from gitgates.policies.asking import MOST_SENT_BACK
 from gitgates.policies.evidence import fold
 from gitgates.policies.needs import more_s

@@ -104,7 +104,7 @@ def _answer_changed(
 ) -> Answer:
     # Cold: most often, nothing has changed.
     from gitgates.agent.replay import Turns
-    from gitgates.engine.limits import host_limit_s
+    from gitgates.engine.hooks import host_limit_s
     from gitgates.policies.needs import more_s
 
     config, hook = settings

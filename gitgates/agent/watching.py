@@ -5,7 +5,7 @@ Most events have nothing for it; what costs anything is loaded for the others al
 
 from __future__ import annotations
 
-from gitgates.engine.filters import names_agent
+from gitgates.engine.hooks import names_agent
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ from gitgates.install.hookspath import (
 )
 from gitgates.install.npm_hooks import HUSKYS
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.proc.spawn import which
+from gitgates.proc.call import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

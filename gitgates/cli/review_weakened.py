@@ -8,7 +8,7 @@ import click
 
 from gitgates.clean import visible_line
 from gitgates.cli.reviewing import call_of, for_session, open_desk
-from gitgates.engine.filters import names_agent
+from gitgates.engine.hooks import names_agent
 from gitgates.errors import OK, UsageError
 from gitgates.weakening.session import weakened
 

@@ -11,10 +11,10 @@ from gitgates.cli.output import stdout
 from gitgates.cli.places import here
 from gitgates.config.load import FILES, parse_files, read_files
 from gitgates.engine.context import World
-from gitgates.engine.decide import describe
 from gitgates.engine.pipeline import inside
 from gitgates.engine.plan import make_plan
 from gitgates.engine.runner import run_plan
+from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.hosts import manual
 from gitgates.report.console import Console

@@ -14,7 +14,7 @@ from gitgates.hosts.claude.matcher import lets_through, samples
 from gitgates.install import agents
 from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries
 from gitgates.policies.needs import needs
-from gitgates.proc.spawn import which
+from gitgates.proc.call import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

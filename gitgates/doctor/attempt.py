@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.proc.capture import Capture
-from gitgates.proc.processes import Group
-from gitgates.proc.signals import SignalPipe
+from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.record import Record
 from gitgates.types import Command
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.engine.environment import GIT_LOCAL
+from gitgates.engine.command import GIT_LOCAL
 from gitgates.errors import GitError
 from gitgates.git.repo import Repo, find_repo
 from gitgates.git.run import Git

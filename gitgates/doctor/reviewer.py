@@ -6,7 +6,7 @@ import os
 
 from gitgates.doctor.claude_sources import enabled_plugins
 from gitgates.doctor.finding import Finding
-from gitgates.engine.filters import names_agent
+from gitgates.engine.hooks import names_agent
 from gitgates.errors import GitgatesError
 from gitgates.install import agents, review_files
 from gitgates.policies.needs import is_review_on, is_strict_possible

@@ -9,7 +9,7 @@ from gitgates.config.load import inspect
 from gitgates.doctor.finding import Finding
 from gitgates.doctor.framework import FILE
 from gitgates.errors import ConfigError
-from gitgates.proc.spawn import find_runner, which
+from gitgates.proc.call import find_runner, which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ from gitgates.engine.normalise import normalise, steady
 from gitgates.engine.presets import PRESETS, Found
 from gitgates.record import Record
 
-__all__ = ["Change", "Failure", "compare", "does_not_converge", "normalise", "split"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator

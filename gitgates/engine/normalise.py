@@ -15,7 +15,7 @@ _CLOCK = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"\[\.\.\. \d+ bytes left out \.\.\.\]", "[...]"),  # our own mark, see proc/capture.py
+    (r"\[\.\.\. \d+ bytes left out \.\.\.\]", "[...]"),  # our own mark, see proc/processes.py
     (r"(?<!\w)[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?!\w)", "<uuid>"),
     (
         rf"(?<![\w.-])\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK}(?: ?(?:Z|[+-]\d\d:?\d\d)\b)?)?(?![\w-])",

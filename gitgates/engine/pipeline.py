@@ -6,18 +6,23 @@ import os
 import time
 
 from gitgates.config.load import FILES, checked, load, read_files
+from gitgates.engine.command import active_pids, enter, without_git
 from gitgates.engine.context import World
-from gitgates.engine.environment import active_pids, enter, without_git
-from gitgates.engine.parts import by_tip, describe_refs, join
-from gitgates.engine.plan import find_hook, make_plan, matches_deleted, wants_paths
+from gitgates.engine.plan import (
+    by_tip,
+    choose_view,
+    describe_refs,
+    find_hook,
+    join,
+    make_plan,
+    matches_deleted,
+    wants_paths,
+)
 from gitgates.engine.runner import run_plan
-from gitgates.engine.view import choose_view
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
 from gitgates.git.index import named_index
-from gitgates.git.locks import is_alive
-from gitgates.git.scope import is_as_committed, with_paths
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
@@ -86,7 +91,12 @@ def _hook_of(config: Config | None, event: Event, only: tuple[str, ...]) -> Hook
 
 def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
     """Tell whether a run further up, which still lives, runs this hook (empty: any) here."""
-    return any(is_alive(pid) for pid in active_pids(env.get(ACTIVE, ""), git_dir_abs, hook))
+    pids = active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
+    if not pids:
+        return False
+    from gitgates.git.locks import is_alive  # usually there is no run further up
+
+    return any(map(is_alive, pids))
 
 
 def _handle_here(
@@ -132,6 +142,8 @@ def _cache(world: World) -> str:
 
 def _handle_push(config: Config, hook: Hook, event: Event, world: World) -> Handled:
     """Check each commit that is pushed: where the working tree is just that, there; else apart."""
+    from gitgates.git.scope import is_as_committed  # not needed before a commit
+
     handled: list[Handled] = []
     for tip, part in by_tip(event):
         if not tip or is_as_committed(world.git, tip):
@@ -176,11 +188,15 @@ def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     # Where unstaged work is hidden, git tells what is staged as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
     if event.paths is None and is_needed:
+        from gitgates.git.scope import with_paths  # only where a gate is about paths
+
         event = with_paths(event, world.repo)
     plan = make_plan(config, hook, event, skipped_gates(world.env))
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
+        from gitgates.git.scope import with_paths
+
         gone = with_paths(event, world.repo).gone
         plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))
     return plan

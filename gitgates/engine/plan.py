@@ -1,14 +1,15 @@
-"""Make the plan of an event: each gate that can be reached, on which paths, or why not."""
+"""Make the plan of an event: which gates run, on which paths, in which view of the files."""
 
 from __future__ import annotations
 
-from gitgates.engine.match import select
-from gitgates.lifecycle import STANDS_IN_FOR
+from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.lifecycle import HOOK_POINTS, STANDS_IN_FOR
 from gitgates.types import (
     ACTIONS,
     POLICY_GATES,
     PRIORITIES,
     Config,
+    Decision,
     Event,
     Gate,
     Hook,
@@ -19,7 +20,11 @@ from gitgates.types import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal, TypeAlias
 
+    View: TypeAlias = Literal["hide", "checkout", "keep"]
+
+_AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 _ENDINGS = ("Stop", "SubagentStop")
 
 
@@ -99,6 +104,8 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
         return Step(gate=gate, note=note)
     if event.paths is None:
         return Step(gate=gate, skip=f"{event.name} is not about paths", note=note)
+    from gitgates.engine.match import select  # where no gate has patterns, none are matched
+
     paths = select(event.paths, gate.files, gate.exclude)
     if not paths and matches_deleted(gate) and select(event.gone, gate.files, gate.exclude):
         return Step(gate=gate, note=note)  # what is gone may break what needed it
@@ -120,3 +127,60 @@ def _no_match(event: Event, gate: Gate) -> str:
     if gate.files == ():
         return "`files` is empty"
     return f"none of {len(event.paths)} paths matches"
+
+
+def choose_view(event: Event, hook: Hook) -> View:
+    """Return what gates of this event see.
+
+    Only where git itself is about to commit or push is there anything else than the working tree:
+    under the pre-commit framework unstaged work is hidden already, and by hand nothing is
+    committed.
+    """
+    if event.host == "git" and event.name in BEFORE_A_COMMIT:
+        match hook.unstaged:
+            case "keep":
+                return "keep"
+            case "checkout":
+                return "checkout"
+            case _:
+                return "hide"
+    if event.name == "pre-push" and event.refs and hook.unstaged != "keep":
+        return "checkout"
+    return "keep"
+
+
+def how_again(event: Event) -> str:
+    """Return what brings a hook on again that is about the content of files; of others, nothing."""
+    point = HOOK_POINTS.get(event.name)  # asking for opinions is an event of no host
+    scope = point.scope if point else ""
+    if event.payload or scope not in _AGAIN:
+        return ""  # an agent goes on after its event, with the files as they are then
+    return "run" if event.host == "manual" else _AGAIN[scope]
+
+
+def by_tip(event: Event) -> tuple[tuple[str, Event], ...]:
+    """Return (commit or tag that is pushed, the event of only its refs), in git's order.
+
+    Deletions push nothing; together they are one event, with an empty id.
+    """
+    found: dict[str, Event] = {}
+    for ref in event.refs:
+        tip = ref.local_id if ref.local_id.strip("0") else ""
+        part = found.get(tip, event._replace(refs=()))
+        found[tip] = part._replace(refs=(*part.refs, ref))
+    return tuple(found.items())
+
+
+def join(decisions: tuple[Decision, ...]) -> Decision:
+    """Return what several decisions (at least one) mean together: the strongest wins."""
+    strongest = max(decisions, key=lambda decision: decision.verdict)
+    return strongest._replace(
+        visits=tuple(visit for decision in decisions for visit in decision.visits),
+        notes=tuple(dict.fromkeys(note for d in decisions for note in d.notes)),
+    )
+
+
+def describe_refs(event: Event) -> str:
+    """Return the names of what is pushed, for people: `main, v1`."""
+    names = (ref.local_ref or ref.remote_ref for ref in event.refs)
+    return ", ".join(name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in names)

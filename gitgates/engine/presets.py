@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import re
 
-from gitgates.engine.preset_cargo import cargo
-from gitgates.engine.preset_found import Found
-from gitgates.engine.preset_go import go_test
-from gitgates.engine.preset_pytest import pytest
-
-__all__ = ["PRESETS", "Found"]
+from gitgates.engine.normalise import steady
+from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+
+class Found(Record):
+    """One failure in an output. Only the message is normalised; what names it is taken as it is."""
+
+    title: str
+    message: str = ""
+    identity: str = ""  # a test's name; a file and a rule
+    place: str = ""  # tells two alike apart within one output, and is not part of a fingerprint
+
 
 _RUFF = re.compile(
     # concise, pylint, and the older full format
@@ -121,12 +127,216 @@ def _stylish(text: str) -> Iterator[dict[str, str]]:
             path = line.strip() if not line[0].isspace() else ""
 
 
+_PYTEST_SUMMARY = re.compile(r"^=* ?short test summary info ?=*$", re.MULTILINE)
+_PYTEST_LINE = re.compile(
+    r"^(?:(?:FAILED|ERROR|SUBFAIL\S*) (?=\S)|FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE
+)
+# Where the summary was switched off: the headings of the sections, or else the lines of -v.
+_PYTEST_HEADING = re.compile(r"^_+ ((?!_ )[^\n]*[^_\s]) _+$", re.MULTILINE)
+_PYTEST_VERBOSE = re.compile(r"^(\S[^\n]*?) (FAILED|ERROR)(?: [^\n]*)?\[ *\d+%\]$", re.MULTILINE)
+_PYTEST_CUT = "..."
+_PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>")  # see normalise.py
+
+
+def _pytest(text: str) -> Iterator[Found]:
+    """Yield the tests that failed, from the short summary where there is one."""
+    *_, summary = _PYTEST_SUMMARY.split(text)
+    lines = [match[0] for match in _PYTEST_LINE.finditer(summary)]
+    if lines:
+        yield from map(_pytest_summed_up, lines)
+    elif headings := [match[1] for match in _PYTEST_HEADING.finditer(text)]:
+        yield from (Found(title=title, identity=title) for title in headings)
+    else:
+        for match in _PYTEST_VERBOSE.finditer(text):
+            name = f"{match[2]} {match[1].strip()}"
+            yield Found(title=name, identity=name)
+
+
+def _pytest_summed_up(line: str) -> Found:
+    name, message = _pytest_parts(line)
+    if message.endswith(_PYTEST_CUT):
+        message = _pytest_surely(message)
+    return Found(title=line, identity=name, message=message)
+
+
+def _pytest_parts(line: str) -> tuple[str, str]:
+    """Split `FAILED a.py::test_x[1 - 2] - why`, where brackets show what is the name."""
+    at = line.find(" - ")
+    while at >= 0:
+        if "[" not in line[:at].partition("::")[2] or line[at - 1] == "]":
+            return line[:at], line[at + 3 :]
+        at = line.find(" - ", at + 1)
+    return line, ""
+
+
+def _pytest_surely(message: str) -> str:
+    """Return the part of a message cut to the terminal's width that is the same in each run.
+
+    Behind something of varying length (a temporary path), the cut is at another place each time.
+    """
+    sure = _PYTEST_VARYING.split(steady(message.removesuffix(_PYTEST_CUT)))[0]
+    return sure.rpartition(" ")[0] if sure else ""
+
+
+_CARGO_COMPILE = re.compile(
+    r"^error(?P<code>\[E\d+\])?: (?P<message>[^\n]+)\n +--> (?P<path>[^\n]+?):(?P<place>\d+:\d+)$"
+    r"|^(?P<path2>[^\s:][^:\n]*):(?P<place2>\d+:\d+): "
+    r"error(?P<code2>\[E\d+\])?: (?P<message2>[^\n]+)",
+    re.MULTILINE,
+)
+_CARGO_OTHER = re.compile(r"^error(?:\[E\d+\])?: (?P<message>[^\n]+)", re.MULTILINE)
+_CARGO_FORMAT = re.compile(r"^Diff in (?P<path>[^\n]+?)(?: at line \d+)?:(?:\d+:)?$", re.MULTILINE)
+_CARGO_TARGET = re.compile(r"^ +(?:Running|Doc-tests) (?P<target>[^\n(]+)", re.MULTILINE)
+_CARGO_LIST = re.compile(r"^failures:\n(?P<names>(?:    \S[^\n]*\n)+)", re.MULTILINE)
+_CARGO_SECTION = re.compile(r"^---- (?P<name>[^\n]+) stdout ----$", re.MULTILINE)
+_CARGO_PANIC = re.compile(
+    r"^thread '[^\n]* panicked at [^\n]*\n"
+    r"(?P<message>(?:(?!stack backtrace:|note: |\n)[^\n]+\n){1,4})",
+    re.MULTILINE,
+)
+_CARGO_SAID = re.compile(r"^(?:Error: |note: test did not panic)[^\n]*", re.MULTILINE)
+_CARGO_SECTION_CHARS = 4000  # of the output of one test, to find why it failed
+_CARGO_SUMS_UP = re.compile(
+    r"could not compile|\d+ targets? failed|(?:doc)?test failed|aborting due to"
+)
+
+
+def _cargo(text: str) -> Iterator[Found]:
+    """Yield errors of the compiler, tests that failed, and files that are not formatted."""
+    found = [*_cargo_compile_errors(text), *_cargo_tests(text)]
+    found += [_cargo_unformatted(match) for match in _CARGO_FORMAT.finditer(text)]
+    yield from found or _cargo_other_errors(text)
+
+
+def _cargo_compile_errors(text: str) -> Iterator[Found]:
+    for match in _CARGO_COMPILE.finditer(text):
+        said = {name.rstrip("2"): value for name, value in match.groupdict().items() if value}
+        code, path, message = said.get("code", ""), said["path"], said["message"]
+        title = f"{path}:{said['place']}: error{code}: {message}"
+        yield Found(title=title, message=message, identity=path + code, place=said["place"])
+
+
+def _cargo_unformatted(match: re.Match[str]) -> Found:
+    title = f"not formatted: {match['path']}"
+    return Found(title=title, identity=title)
+
+
+def _cargo_other_errors(text: str) -> Iterator[Found]:
+    for match in _CARGO_OTHER.finditer(text):
+        if not _CARGO_SUMS_UP.match(match["message"]):
+            yield Found(title=match[0], message=match["message"])
+
+
+def _cargo_tests(text: str) -> Iterator[Found]:
+    """Yield the tests that each target lists as failed; why is said above the list."""
+    begin = 0
+    for listed in _CARGO_LIST.finditer(text):
+        above = text[begin : listed.start()]
+        begin = listed.end()
+        targets = _CARGO_TARGET.findall(above)
+        target = targets[-1].strip() if targets else ""
+        why = _cargo_reasons(above)
+        for line in listed["names"].splitlines():
+            name = line.strip()
+            said = why.get(name, "")
+            title = f"{name}: {' '.join(said.split())}" if said else name
+            yield Found(title=title, message=said, identity=f"{target}\n{name}")
+
+
+def _cargo_reasons(text: str) -> dict[str, str]:
+    reasons = {}
+    for match in _CARGO_SECTION.finditer(text):
+        section = text[match.end() : match.end() + _CARGO_SECTION_CHARS].partition("\n---- ")[0]
+        panic, said = _CARGO_PANIC.search(section), _CARGO_SAID.search(section)
+        reasons[match["name"]] = panic["message"] if panic else said[0] if said else ""
+    return reasons
+
+
+_GO_FAIL = re.compile(r" *--- FAIL: (?P<name>\S+)")
+_GO_ABOUT = re.compile(r"=== (?:RUN|NAME|CONT) +(?P<name>\S+)| *--- (?:PASS|SKIP): ")
+_GO_LOG = re.compile(r"\s+[^\s:]+\.go:\d+: (?P<message>.*)|\s+Error: +\t?(?P<testify>\S.*)")
+_GO_PANIC = re.compile(r"(?P<message>(?:panic|fatal error): .+)")
+_GO_PACKAGE = re.compile(
+    r"FAIL\s+(?P<name>\S+)(?:\s+(?:[\d.]+s|\(cached\)|\[(?P<why>\w+ failed)\])).*"
+)
+_GO_COMPILE = re.compile(
+    r"(?:vet: )?(?P<path>[^\s:][^:]*\.go):(?P<place>\d+(?::\d+)?): (?P<message>.+)"
+)
+
+
+class _GoPackage:
+    """What has been read of a package whose name is not known yet."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+        self.said: dict[str, str] = {}  # test → the first thing that it said
+        self.about = ""  # the test that the lines are about
+        self.panic = ""
+
+    def test_failed(self, name: str) -> None:
+        self.failed.append(name)
+        self.about = name
+
+    def hear(self, message: str) -> None:
+        if message and self.about:
+            self.said.setdefault(self.about, message)
+
+    def failures(self, package: str, why: str) -> Iterator[Found]:
+        """Yield them; a test that failed only through its subtests is none by itself."""
+        parents = {name.rpartition("/")[0] for name in self.failed if "/" in name}
+        tests = [name for name in dict.fromkeys(self.failed) if name not in parents]
+        for name in tests:
+            said = self.said.get(name, "")
+            title = f"{package} {name}: {said}" if said else f"{package} {name}"
+            yield Found(title=title, message=said, identity=f"{package}\n{name}")
+        if not tests:
+            said = self.panic or why or "failed"
+            yield Found(title=f"{package}: {said}", message=said, identity=package)
+
+
+def _go_test(text: str) -> Iterator[Found]:
+    """Yield tests that failed, errors of the compiler, and packages that failed as a whole."""
+    package, building, broken = _GoPackage(), False, False
+    for line in text.split("\n"):
+        error = _GO_COMPILE.fullmatch(line) if building or line.startswith("vet: ") else None
+        # Errors of the compiler stand below `# package`; a log may have lines that look like them.
+        building = line.startswith("# ") or (building and (bool(error) or line[:1] == "\t"))
+        if error:
+            broken = True
+            yield _go_error(error)
+        elif match := _GO_PACKAGE.fullmatch(line):
+            if not (match["why"] and broken):  # else the errors have said it
+                yield from package.failures(match["name"], match["why"] or "")
+            package = _GoPackage()
+        else:
+            _go_read(line, package)
+    if package.failed:
+        yield from package.failures("", "")
+
+
+def _go_error(match: re.Match[str]) -> Found:
+    path, place, said = match["path"], match["place"], match["message"]
+    return Found(title=f"{path}:{place}: {said}", message=said, identity=path, place=place)
+
+
+def _go_read(line: str, package: _GoPackage) -> None:
+    if match := _GO_FAIL.match(line):
+        package.test_failed(match["name"])
+    elif match := _GO_ABOUT.match(line):
+        package.about = match["name"] or ""
+    elif match := _GO_PANIC.match(line):
+        package.panic = package.panic or match["message"]
+        package.hear(match["message"])
+    elif match := _GO_LOG.fullmatch(line):
+        package.hear((match["message"] or match["testify"] or "").strip())
+
+
 PRESETS: dict[str, Callable[[str], Iterable[Found]]] = {
-    "pytest": pytest,
+    "pytest": _pytest,
     "ruff": _ruff,
     "mypy": _mypy,
-    "go-test": go_test,
+    "go-test": _go_test,
     "tsc": _tsc,
     "eslint": _eslint,
-    "cargo": cargo,
+    "cargo": _cargo,
 }

@@ -6,19 +6,23 @@ import os
 import time
 
 from gitgates.config.load import FILES
-from gitgates.engine.command import Setting, make_commands
-from gitgates.engine.decide import changed_meanwhile, decide, undeclared, undeclared_staging
-from gitgates.engine.ending import judge
-from gitgates.engine.environment import GitView, gate_env
-from gitgates.engine.view import choose_view, how_again
-from gitgates.engine.walk import BEFORE_A_COMMIT, ENDED, Due, Walker
+from gitgates.engine.command import GitView, Setting, gate_env, judge, make_commands
+from gitgates.engine.plan import choose_view, how_again
+from gitgates.engine.walk import (
+    BEFORE_A_COMMIT,
+    ENDED,
+    Due,
+    Walker,
+    changed_meanwhile,
+    decide,
+    undeclared,
+    undeclared_staging,
+)
 from gitgates.errors import GitgatesError, Interrupted, LockError
 from gitgates.git.changes import Contents, Files, changed, contents, restage, unstaged_names
 from gitgates.git.index import CommittedIndex, named_index
-from gitgates.proc.capture import Capture
-from gitgates.proc.processes import Child, Group
-from gitgates.proc.signals import SignalPipe
-from gitgates.proc.spawn import argument_limit, find_runner
+from gitgates.proc.call import argument_limit, find_runner
+from gitgates.proc.processes import Capture, Child, Group, SignalPipe
 from gitgates.store import runs
 from gitgates.types import (
     ALLOW,
@@ -252,8 +256,8 @@ class _Run:
             self.files.accept()
         result = self._judge_staging(job.gate, self._judge_changes(job, result), staged)
         if result.status in ("passed", "failed"):  # it ended by itself
-            by = job.gate.name, job.gate.writes
-            self.shelter.changed_by.update(dict.fromkeys(result.changed_paths, by))
+            for path in result.changed_paths:
+                self.shelter.changed_by[path] = job.gate.name, job.gate.writes
         self.results[job.gate.name, job.due.generation] = result
         self.world.listener.ended(result, self.plan)
 
@@ -319,8 +323,7 @@ class _Run:
         result = result._replace(changed_paths=found)
         if not (job.gate.restage and self.is_commit and result.status == "passed"):
             return result
-        hidden = self.shelter.hidden_paths()
-        staged = set(self.files.paths) - job.unstaged - hidden
+        staged = set(self.files.paths) - job.unstaged - self.shelter.hidden_paths()
         whole = tuple(path for path in found if path in staged)
         restaged = restage(self.world.repo._replace(root_abs=git.cwd_abs, env=git.env), whole)
         if self.index and restaged:

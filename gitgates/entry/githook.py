@@ -9,18 +9,20 @@ import os
 import time
 
 from gitgates import environ
+from gitgates.engine.command import enter
 from gitgates.engine.context import World
-from gitgates.engine.environment import enter
 from gitgates.engine.pipeline import ACTIVE, handle, is_running_here
-from gitgates.entry.streams import read_stdin
 from gitgates.errors import UsageError
-from gitgates.git.previous_hook import KeptHook
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import HOOK_POINTS, KEPT_SUFFIX
 from gitgates.proc.terminal import Terminal, open_terminal
 from gitgates.report.console import Console
 from gitgates.report.text import Style, as_bytes, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def run(args: list[str]) -> int:
@@ -34,14 +36,16 @@ def run(args: list[str]) -> int:
         raise UsageError(f"`{hook}` is no hook of git", "Known are those of: git help hooks")
     terminal = open_terminal(2, env)
     repo = find_repo(current_folder(), env)
-    active = env.get(ACTIVE, "")
     if is_running_here(env, repo.git_dir_abs, hook):
         terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
         return 0
     stdin = read_stdin() if point.reads_stdin else None
-    kept_env = {**env, ACTIVE: enter(active, hook, repo.git_dir_abs, os.getpid())}
-    kept = KeptHook(shim, tuple(argv), stdin, kept_env)
-    kept_status = _run_kept(kept, terminal)
+    kept_status = 0
+    if os.path.isfile(shim + KEPT_SUFFIX):
+        active = enter(env.get(ACTIVE, ""), hook, repo.git_dir_abs, os.getpid())
+        kept_status = _run_kept(
+            terminal, shim, argv=tuple(argv), stdin=stdin, env={**env, ACTIVE: active}
+        )
     console = Console(terminal, Style(colour=terminal.colour))
     world = World(repo, repo.git, env, console, wants_ticks=terminal.live)
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
@@ -60,8 +64,18 @@ def run(args: list[str]) -> int:
     return outcome.exit_status or kept_status
 
 
-def _run_kept(kept: KeptHook, terminal: Terminal) -> int:
+def _run_kept(
+    terminal: Terminal,
+    shim: str,
+    *,
+    argv: tuple[str, ...],
+    stdin: bytes | None,
+    env: Mapping[str, str],
+) -> int:
     """Run the hook that was there before; its failure counts, and is said."""
+    from gitgates.git.previous_hook import KeptHook  # most repositories have none
+
+    kept = KeptHook(shim, argv, stdin, env)
     if not kept.exists():
         return 0
     try:
@@ -74,3 +88,11 @@ def _run_kept(kept: KeptHook, terminal: Terminal) -> int:
         name = os.path.basename(kept.path)
         terminal.write(as_bytes(f"gitgates: {name} failed (exit status {status})\n"))
     return status
+
+
+def read_stdin() -> bytes:
+    """Return everything on standard input."""
+    parts: list[bytes] = []
+    while data := os.read(0, 1 << 16):
+        parts.append(data)
+    return b"".join(parts)

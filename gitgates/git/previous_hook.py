@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import select
 
-from gitgates.proc.signals import SignalPipe
+from gitgates.lifecycle import KEPT_SUFFIX
+from gitgates.proc.processes import SignalPipe
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SUFFIX = ".before-gitgates"
+SUFFIX = KEPT_SUFFIX
 # A script of which a line matches opens or starts itself, or the folder behind a link to it: it
 # needs the path of its own file as $0, so that it is executed as it is. For `grep -E` and `re`.
 OPENS_ITSELF = (

@@ -8,7 +8,7 @@ import sys
 
 from gitgates.errors import StateError
 from gitgates.install.claude import ARGUMENTS, BARE, PLUGIN
-from gitgates.proc.spawn import which
+from gitgates.proc.call import which
 from gitgates.record import Record
 
 TYPE_CHECKING = False

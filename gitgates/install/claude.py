@@ -11,7 +11,7 @@ import os
 import shlex
 from functools import partial
 
-from gitgates.engine.limits import GATES_OWN_TIME, host_limit_s
+from gitgates.engine.hooks import GATES_OWN_TIME, host_limit_s
 from gitgates.errors import ConfigError
 from gitgates.hosts.claude.matcher import agent_matcher, is_heard, tool_matcher
 from gitgates.install import json_text

@@ -1,7 +1,8 @@
-"""Run gates' processes: with a deadline, and with an end for all that they started.
+"""Run the processes of gates: process groups, timeouts, captured output, signals.
 
 One loop polls every process of a run: no threads, no `subprocess`. Statuses are facts here; what
-they mean is decided elsewhere.
+they mean is decided elsewhere. `_signal` is the built-in part of `signal`, without the enums that
+take longer to import than a gate to start.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ import os
 import select
 import time
 
-from gitgates.proc.signals import SignalPipe
-from gitgates.proc.spawn import spawn, why_not_started
+from gitgates.proc.call import spawn, why_not_started
+from gitgates.store.files import open_state
 from gitgates.types import Ending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable
+    from types import FrameType, TracebackType
 
-    from gitgates.proc.capture import Capture
     from gitgates.types import Command
 else:
     import _signal
+
+ENDING = tuple(
+    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := int(getattr(_signal, name, 0)))
+)
+_WATCHED = (*ENDING, int(_signal.SIGCHLD))
 
 GRACE_S = 2.0  # the longest that a group which was asked to end may take
 SETTLE_S = 0.2  # of it, before it is asked: `> >(tee log)` outlives its shell by a moment
@@ -249,3 +255,135 @@ def _signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
         return
+
+
+class Capture:
+    """Takes bytes as they come; keeps at most `limit` of them in memory, `log_limit` in the log.
+
+    The log file is made with the first byte, so that a silent gate leaves no file. Where it cannot
+    be written (a full disk), the gate goes on and `log_abs` is empty.
+    """
+
+    def __init__(self, limit: int, log_abs: str = "", log_limit: int = 16 << 20) -> None:
+        self.log_abs = log_abs
+        self._log_fd = -1
+        self._log_half = max(log_limit // 2, 1)
+        self._half = max(limit // 2, 1)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._write_log(data)
+        self._total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room] if room > 0 else b""
+        self._tail += data[room:] if room > 0 else data
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def close(self) -> None:
+        """Close the log file."""
+        if self._log_fd >= 0:
+            try:
+                self._straighten_log()
+            except OSError:
+                self.log_abs = ""
+            os.close(self._log_fd)
+            self._log_fd = -1
+        if not self._total:
+            self.log_abs = ""
+
+    def kept(self) -> tuple[bytes, int]:
+        """Return what was kept, its gap marked, and how many bytes were left out."""
+        tail = bytes(self._tail[-self._half :])
+        dropped = self._total - len(self._head) - len(tail)
+        return bytes(self._head) + (_gap(dropped) if dropped else b"") + tail, dropped
+
+    def _write_log(self, data: bytes) -> None:
+        """Write to the first half of the log, then round and round in the second one."""
+        if not self.log_abs:
+            return
+        half, total = self._log_half, self._total
+        try:
+            if self._log_fd < 0:
+                os.makedirs(os.path.dirname(self.log_abs), mode=0o700, exist_ok=True)
+                flags = os.O_RDWR | os.O_CREAT
+                self._log_fd = open_state(self.log_abs, flags)
+            while data:
+                at = total if total < half else half + (total - half) % half
+                room = half - at % half
+                written = os.pwrite(self._log_fd, data[:room], at)
+                data, total = data[written:], total + written
+        except OSError:
+            self.log_abs = ""
+
+    def _straighten_log(self) -> None:
+        """Bring the second half of the log, where it was written over, into its order."""
+        half = self._log_half
+        dropped = self._total - 2 * half
+        if dropped <= 0 or not self.log_abs:
+            return
+        ring = os.pread(self._log_fd, half, half)
+        begin = dropped % half
+        tail = memoryview(_gap(dropped) + ring[begin:] + ring[:begin])
+        at = half
+        while tail:
+            written = os.pwrite(self._log_fd, tail, at)
+            tail, at = tail[written:], at + written
+
+
+def _gap(dropped: int) -> bytes:
+    return b"\n[... %d bytes left out ...]\n" % dropped
+
+
+class SignalPipe:
+    """While entered: ending signals and SIGCHLD are noted on `fd` instead of taking effect.
+
+    One poll waits for output, exits and interruptions. Nothing is raised inside a handler.
+    Signals that were ignored when we started stay ignored (`nohup`), but for SIGCHLD.
+    """
+
+    def __init__(self) -> None:
+        self.fd = -1
+        self.received: list[int] = []  # the ending signals, in order
+        self._write_fd = -1
+        self._before: list[tuple[int, object]] = []
+        self._wakeup_before = -1
+
+    def __enter__(self) -> SignalPipe:
+        self.fd, self._write_fd = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write_fd, False)
+        self._wakeup_before = _signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        for number in _WATCHED:
+            if number in ENDING and _signal.getsignal(number) == _signal.SIG_IGN:
+                continue
+            self._before.append((number, _signal.signal(number, _noted)))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before:
+            _signal.signal(number, handler)  # type: ignore[arg-type]
+        _signal.set_wakeup_fd(self._wakeup_before)
+        self.drain()
+        os.close(self.fd)
+        os.close(self._write_fd)
+
+    def drain(self) -> None:
+        """Take what has arrived off the pipe; ending signals are added to `received`."""
+        try:
+            arrived = os.read(self.fd, 512)
+        except BlockingIOError:
+            return
+        self.received += [number for number in arrived if number in ENDING]
+
+
+def _noted(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the interpreter has written the number to the pipe already."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.proc.spawn import spawn_apart
+from gitgates.proc.call import spawn_apart
 
 # `+ GROUP`, `- GROUP`, and `.` when all is well; where that does not come, what is left is ended.
 _SCRIPT = """

@@ -8,8 +8,8 @@ from __future__ import annotations
 from shlex import quote
 
 from gitgates.clean import plain_line
-from gitgates.engine.decide import describe
 from gitgates.engine.failures import Change, Failure
+from gitgates.engine.walk import describe
 from gitgates.record import Record
 from gitgates.report.advice import advice, warning_advice
 from gitgates.report.excerpt import (

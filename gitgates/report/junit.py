@@ -9,7 +9,7 @@ import os
 from xml.etree import ElementTree as ET
 
 from gitgates.clean import tame, utf8, visible
-from gitgates.engine.decide import describe
+from gitgates.engine.walk import describe
 from gitgates.types import BLOCK, Decision, Plan, Visit
 
 _ERRORS = ("timed-out", "killed", "not-started")

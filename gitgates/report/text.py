@@ -5,7 +5,7 @@ Git hooks print this, so it is written for the hot path.
 
 from __future__ import annotations
 
-from gitgates.engine.decide import count_files, describe
+from gitgates.engine.walk import count_files, describe
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import Decision, GateResult, Plan, Visit

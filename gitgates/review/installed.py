@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.engine.filters import names_agent
+from gitgates.engine.hooks import names_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

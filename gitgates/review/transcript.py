@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 
-from gitgates.engine.filters import names_agent
+from gitgates.engine.hooks import names_agent
 from gitgates.policies.tools import AGENTS, READING, WRITING
 from gitgates.record import Record
 from gitgates.store.transcript import length_of, read_tail
