@@ -10,8 +10,7 @@ from typing import Any
 from agent_support import Agent
 from conftest import Repo
 
-from gitgates.policies.evidence import fold
-from gitgates.policies.reviews import Evidence
+from gitgates.policies.evidence import Evidence, fold
 from gitgates.store.log import session_journal
 
 CONFIG = """

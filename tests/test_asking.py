@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitgates.policies.asking import Facts, Ruling, Standing, judge
-from gitgates.policies.reviews import Decision, Evidence, Marker
+from gitgates.policies.evidence import Decision, Evidence, Marker
 from gitgates.types import Point
 
 HERE = Point(tree="t", head="h")

@@ -14,10 +14,10 @@ from conftest import Repo
 from gitgates.errors import StateError, UsageError
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
+from gitgates.policies.tokens import digest_of
 from gitgates.review.called import CALLED, CALLED_EXACTLY, MENTIONED, calls, fit
 from gitgates.review.caller import Call, Caller, find_caller, find_told
 from gitgates.review.shell_commands import commands
-from gitgates.review.tokens import digest_of
 from gitgates.store.log import Journal, session_journal
 
 DONE = ("review", "done")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitgates.policies.evidence import fold
-from gitgates.policies.reviews import Evidence, Marker, Seen, Token
+from gitgates.policies.evidence import Evidence, Marker, Seen, Token, fold
 from gitgates.types import Point
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitgates.policies.review import Kind
-from gitgates.review import patterns
-from gitgates.review.kinds import kinds_of
+from gitgates.policies import patterns
+from gitgates.policies.significance import Kind, kinds_of
 from gitgates.types import Review
 
 CODE = (

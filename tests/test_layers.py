@@ -25,9 +25,9 @@ _ROOT = ("__init__", "__version__")  # the version, which everybody may know
 _WORDS = ("record", "errors", "clean", "yaml_load", "types", "environ", "lifecycle")
 _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
-_SHOWN = (*_RUN, "policies", "report")
+_SHOWN = (*_RUN, "report", "artifacts", "policies")
 _REVIEW = (*_SHOWN, "review", "weakening")
-_ALL = (*_REVIEW, "artifacts", "agent")
+_ALL = (*_REVIEW, "agent")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
     "errors": (),
@@ -43,12 +43,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "git": (*_WORDS, "store", "proc"),
     "worktree": (*_WORDS, "store", "proc", "git"),
     "engine": (*_BASE, "git", "worktree"),
-    "policies": _WORDS,
-    "report": (*_RUN, "policies"),
+    "report": _RUN,
     "artifacts": (*_WORDS, "store", "report", "engine"),
+    "policies": (*_RUN, "report", "artifacts"),
     "weakening": (*_SHOWN, "review"),
     "review": _SHOWN,
-    "agent": (*_REVIEW, "artifacts"),
+    "agent": _REVIEW,
     "install": _SHOWN,
     "discover": _SHOWN,
     "doctor": (*_SHOWN, "install", "discover"),

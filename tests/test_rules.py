@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.report.rules import LONGEST, rules_text
+from gitgates.policies.rules import LONGEST, rules_text
 from gitgates.types import Config, Gate, Hook, Review
 
 WAY_OUT = 'gitgates cannot-fix GATE --reason "why"'

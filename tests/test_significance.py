@@ -12,8 +12,7 @@ import pytest
 from conftest import Repo
 from span_support import Colleague, Watched, long_ago, right_now, text
 
-from gitgates.policies.review import Significance, weigh
-from gitgates.review.kinds import kinds_of
+from gitgates.policies.significance import Significance, kinds_of, weigh
 from gitgates.types import Review
 
 pytestmark = pytest.mark.slow

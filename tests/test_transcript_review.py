@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gitgates.review import transcript
-from gitgates.review.transcript import find_review, may_have_acted
+from gitgates.policies import transcript
+from gitgates.policies.transcript import find_review, may_have_acted
 from gitgates.types import Review
 
 REVIEW = Review()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitgates.policies.review import Kind, show, weigh
+from gitgates.policies.significance import Kind, show, weigh
 from gitgates.types import Changed, Review
 
 

@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.checks import Changes
     from gitgates.agent.place import Place
-    from gitgates.policies.reviews import Evidence
+    from gitgates.policies.change import Beginning
+    from gitgates.policies.evidence import Evidence
     from gitgates.policies.session import Fact, Session
-    from gitgates.review.beginning import Beginning
 
 
 def snapshot_now(place: Place) -> Snapshot:
@@ -58,7 +58,7 @@ def first_point(place: Place, evidence: Evidence) -> Beginning:
 
     Raises: GitError where git cannot be asked.
     """
-    from gitgates.review.beginning import beginning  # only reviews need it
+    from gitgates.policies.change import beginning  # only reviews need it
 
     return beginning(place.git, evidence, _facts_elsewhere(place))
 

@@ -99,7 +99,7 @@ def _was_there(repo: Repo, payload: Payload) -> bool:
     times it claims: nobody but the kernel sets when a file's status has changed.
     """
     # Cold: only where the session was started in no repository.
-    from gitgates.review.transcript import began_at
+    from gitgates.policies.transcript import began_at
     from gitgates.store.log import session_journal
     from gitgates.store.transcript import length_of
 

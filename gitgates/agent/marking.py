@@ -10,8 +10,8 @@ from gitgates.git.session_change import patch_id
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.policies.change import Scene
     from gitgates.policies.session import Fact
-    from gitgates.review.assess import Scene
     from gitgates.types import Point, Review
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.agent.place import note
 from gitgates.errors import StateError
 from gitgates.git.messages import find
-from gitgates.policies.reviews import COMPLETE, ISSUES, SKIP
+from gitgates.policies.evidence import COMPLETE, ISSUES, SKIP
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False

@@ -10,21 +10,19 @@ from gitgates.agent.tampering import is_another_reviewer, reviewers
 from gitgates.agent.telling import event_key
 from gitgates.engine.hooks import least_limit_s
 from gitgates.policies.asking import MOST_SENT_BACK
-from gitgates.policies.evidence import fold
+from gitgates.policies.change import still_holds
+from gitgates.policies.evidence import GATE, fold
 from gitgates.policies.needs import more_s
 from gitgates.policies.retry import BLOCKED, BREAKER
-from gitgates.policies.reviewer import refuse_tool
-from gitgates.policies.reviews import GATE
-from gitgates.report.asking import reviewer_task, sent_back, strict_began
-from gitgates.review.assess import still_holds
-from gitgates.review.installed import installed_reviewer
-from gitgates.review.tokens import MASK, new_token
+from gitgates.policies.review_text import installed_reviewer, reviewer_task, sent_back, strict_began
+from gitgates.policies.reviewer_commands import refuse_tool
+from gitgates.policies.tokens import MASK, new_token
 from gitgates.types import BLOCK, WARN, Answer, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
-    from gitgates.policies.reviews import Decision, Evidence
+    from gitgates.policies.evidence import Decision, Evidence
     from gitgates.policies.session import Fact
     from gitgates.types import Config, Point, Review
 

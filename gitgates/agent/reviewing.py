@@ -10,11 +10,17 @@ from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError
 from gitgates.policies.asking import MOST_BLOCKS
+from gitgates.policies.change import StopRequest, decide
+from gitgates.policies.evidence import GATE
 from gitgates.policies.retry import BREAKER, PASSED
-from gitgates.policies.reviews import GATE
-from gitgates.report.asking import Asked, let_go, reminder, strict
-from gitgates.review.assess import StopRequest, decide
-from gitgates.review.installed import installed, installed_reviewer
+from gitgates.policies.review_text import (
+    Asked,
+    installed,
+    installed_reviewer,
+    let_go,
+    reminder,
+    strict,
+)
 from gitgates.types import ALLOW, BLOCK, WARN, Answer, Point
 
 TYPE_CHECKING = False
@@ -23,8 +29,8 @@ if TYPE_CHECKING:
     from gitgates.agent.replay import Turns
     from gitgates.git.snapshot import Snapshot
     from gitgates.policies.asking import Facts, Ruling
+    from gitgates.policies.change import Assessment
     from gitgates.policies.session import Fact, Session
-    from gitgates.review.assess import Assessment
     from gitgates.types import Config
 
 

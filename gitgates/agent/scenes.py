@@ -5,16 +5,14 @@ from __future__ import annotations
 from gitgates.agent.changed import elsewhere, first_point, snapshot_now
 from gitgates.git.object_store import reading_git
 from gitgates.git.paths import tree_paths
-from gitgates.policies.evidence import fold
-from gitgates.policies.reviews import is_strict
-from gitgates.review.assess import Scene
-from gitgates.review.authorship import own_since, with_open_span
+from gitgates.policies.change import Scene, own_since, with_open_span
+from gitgates.policies.evidence import fold, is_strict
 from gitgates.types import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
-    from gitgates.policies.reviews import Evidence
+    from gitgates.policies.evidence import Evidence
     from gitgates.policies.session import Fact
     from gitgates.types import Payload, Review
 
@@ -80,7 +78,6 @@ def scene_of(place: Place, review: Review, evidence: Evidence, now: Point) -> tu
     began = first_point(place, evidence)
     scene = Scene(
         repo=place.repo,
-        git=place.git,
         review=review,
         base=began.point,
         now=now,

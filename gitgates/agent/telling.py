@@ -69,7 +69,7 @@ def new_facts(place: Place, key: str) -> list[Fact]:
         }
     ]
     if payload.command:
-        from gitgates.policies.reviewer import only_shows  # only shells pay for it
+        from gitgates.policies.reviewer_commands import only_shows  # only shells pay for it
 
         facts[0]["shows"] = only_shows(payload.command)
     if payload.kind == "after-tool" and payload.paths and not payload.failed:
@@ -130,7 +130,7 @@ def tell(place: Place, config: Config, session: Session) -> tuple[str, ...]:
     """Return what the agent is told by the way: the rules, or warnings that did not reach it."""
     payload = place.payload
     if payload.kind in ("session-start", "subagent-start"):
-        from gitgates.report.rules import rules_text  # only these events pay for it
+        from gitgates.policies.rules import rules_text  # only these events pay for it
 
         return (rules_text(config),)
     if payload.kind == "prompt" and session.warnings and not payload.agent_id:

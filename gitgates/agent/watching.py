@@ -89,7 +89,7 @@ def _without_tokens(command: str, facts: list[Fact]) -> str:
     """Return a command without the reviewers' tokens, which no file of ours may hold."""
     if not any(fact.get("what") == "token" for fact in facts):
         return command
-    from gitgates.review.tokens import masked
+    from gitgates.policies.tokens import masked
 
     return masked(command, facts)
 
@@ -115,7 +115,7 @@ def _ignore_prefix(payload: Payload, review: Review) -> Answer | None:
     prefix = review.prefix
     if not prefix or prefix[:1] not in payload.prompt[:_FAR]:
         return None
-    from gitgates.policies.reviewer import asked_for
+    from gitgates.policies.reviewer_commands import asked_for
 
     if not asked_for(payload.prompt, prefix):
         return None
@@ -130,7 +130,7 @@ def _heed_prompt(place: Place, config: Config, facts: list[Fact]) -> Answer | No
     prompt, prefix = place.payload.prompt, config.review.prefix
     if not prefix or prefix[:1] not in prompt[:_FAR]:
         return None
-    from gitgates.policies.reviewer import ON, asked_for, is_near
+    from gitgates.policies.reviewer_commands import ON, asked_for, is_near
 
     asked = asked_for(prompt, prefix)
     if asked:

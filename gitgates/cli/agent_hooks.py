@@ -198,7 +198,7 @@ def _write_files(
 
 def _with_rules(repo: Repo) -> tuple[str | None, str]:
     """Return the text of CLAUDE.md without and with our block."""
-    from gitgates.report.rules import rules_text
+    from gitgates.policies.rules import rules_text
 
     before = own_file.read(os.path.join(repo.root_abs, claude_md.FILE))
     return before, claude_md.put(before, rules_text(configuration(repo)))

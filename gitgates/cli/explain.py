@@ -65,7 +65,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
 
 
 def _print_rules(config: Config) -> None:
-    from gitgates.report.rules import rules_text  # seldom needed
+    from gitgates.policies.rules import rules_text  # seldom needed
 
     if text := rules_text(config):
         click.echo(text)

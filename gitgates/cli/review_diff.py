@@ -8,12 +8,12 @@ from gitgates.cli.output import dump
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import OK
 from gitgates.git.session_change import changes, diff_text
-from gitgates.report.review import left_out_text
-from gitgates.review.assess import assess
+from gitgates.policies.change import assess
+from gitgates.review.status_text import left_out_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.review.assess import Scene
+    from gitgates.policies.change import Scene
 
 
 @click.command("diff")
@@ -48,7 +48,7 @@ def _choose(scene: Scene, *, everything: bool) -> tuple[tuple[str, ...], str]:
     changed = tuple(one.path for one in changes(span))
     if everything:
         return changed, ""
-    from gitgates.policies.reviews import Evidence
+    from gitgates.policies.evidence import Evidence
 
     weighed = assess(scene, Evidence(), strict=False).change.files
     counted = {one.path for one in weighed if one.counts}

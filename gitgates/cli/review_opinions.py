@@ -12,17 +12,17 @@ from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.git.messages import Draft, post
 from gitgates.git.session_change import diff_text
-from gitgates.policies.reviews import Evidence
+from gitgates.policies.change import assess
+from gitgates.policies.evidence import Evidence
 from gitgates.review import opinions
-from gitgates.review.assess import assess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.cli.reviewing import Desk
+    from gitgates.policies.change import Survey
     from gitgates.review.opinions import Opinion
-    from gitgates.review.survey import Survey
 
 _VERSION = 1
 _NONE = (

@@ -19,11 +19,10 @@ from gitgates.cli.reviewing import (
     post_message,
 )
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
-from gitgates.policies.reviews import COMPLETE, ISSUES, Token
+from gitgates.policies.evidence import COMPLETE, ISSUES, Token, last_seen
+from gitgates.policies.tokens import digest_of
 from gitgates.record import Record
-from gitgates.review.saw import last_seen
 from gitgates.review.sessions import said_of
-from gitgates.review.tokens import digest_of
 from gitgates.store.log import EventLock, session_journal
 from gitgates.types import Point
 

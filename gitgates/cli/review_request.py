@@ -6,7 +6,7 @@ import click
 
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import OK
-from gitgates.report.review import requests_text
+from gitgates.review.status_text import requests_text
 
 
 @click.command("request")

@@ -16,8 +16,7 @@ from gitgates.cli.reviewing import (
     warn_of_nothing,
 )
 from gitgates.errors import OK, StateError, UsageError
-from gitgates.policies.evidence import fold
-from gitgates.policies.reviews import SKIP, is_strict
+from gitgates.policies.evidence import SKIP, fold, is_strict
 from gitgates.store.log import write_ledger
 
 

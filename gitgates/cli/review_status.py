@@ -11,15 +11,15 @@ from gitgates.cli.reviewing import Desk, call_of, for_session, open_desk
 from gitgates.environ import skipped_gates
 from gitgates.errors import OK, GitError
 from gitgates.policies.asking import Standing
-from gitgates.policies.reviews import GATE
+from gitgates.policies.change import StopRequest, decide, still_holds
+from gitgates.policies.evidence import GATE
 from gitgates.policies.session import fold
-from gitgates.report.review import Status, status_document, status_text
-from gitgates.review.assess import StopRequest, decide, still_holds
+from gitgates.review.status_text import Status, status_document, status_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.policies.reviews import Evidence, Marker
-    from gitgates.review.survey import Survey
+    from gitgates.policies.change import Survey
+    from gitgates.policies.evidence import Evidence, Marker
 
 _ENDINGS = ("Stop", "SubagentStop")
 _MOST_SHOWN = 3  # markers, as many as are looked at when the agent stops

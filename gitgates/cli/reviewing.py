@@ -11,12 +11,12 @@ from gitgates.cli.places import configuration, here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.messages import Draft, post
 from gitgates.git.session_change import patch_id
-from gitgates.policies.reviews import Evidence
+from gitgates.policies.change import Survey, assess, survey
+from gitgates.policies.evidence import Evidence
 from gitgates.record import Record
-from gitgates.review.assess import assess
 from gitgates.review.caller import Call, Caller, find_caller
 from gitgates.review.opinions import is_asking
-from gitgates.review.survey import Survey, survey
+from gitgates.store.log import git_dir_of
 from gitgates.types import Config
 
 TYPE_CHECKING = False
@@ -47,7 +47,16 @@ class Desk(Record):
 
     def survey(self) -> Survey:
         """Look at the change as it is now."""
-        return survey((self.repo, self.git), self.config, self.caller)
+        caller = self.caller
+        others = zip(caller.journals[1:], caller.facts[1:], strict=True)
+        return survey(
+            self.repo,
+            self.config,
+            caller.facts,
+            elsewhere={git_dir_of(one.path_abs): facts for one, facts in others},
+            evidence=caller.evidence,
+            transcript_abs=caller.whole.transcript_abs,
+        )
 
 
 def for_session(verb: _Verb) -> _Verb:

@@ -1,1 +1,1 @@
-"""The built-in gates. Pure: facts in, a verdict out. None yet."""
+"""What becomes of an event: the driver, and one file for each policy."""

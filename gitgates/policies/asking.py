@@ -6,13 +6,13 @@ the strict one wants COMPLETE of the reviewer. Neither asks for ever.
 
 from __future__ import annotations
 
+from gitgates.policies.evidence import COMPLETE, SKIP
 from gitgates.policies.retry import BLOCKED, BREAKER, PASSED
-from gitgates.policies.reviews import COMPLETE, SKIP
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.policies.reviews import Decision, Evidence, Marker
+    from gitgates.policies.evidence import Decision, Evidence, Marker
 
 # Blocks of one review, in a prompt, without anything new being said of it.
 MOST_BLOCKS = 3

@@ -1,11 +1,11 @@
-"""What a session's journal says of reviews: a fold over its facts, in the order of writing.
+"""What a session's journal says of reviews: a fold over its entries, in the order of writing.
 
 Facts (`what`), beside those of policies/session.py:
 
 - `snapshot`: tree, head, note, own, transcript, running. The first one with a tree is where the
   session began, or what stands in for it: then the note says so. `own` are the files that its tools
   wrote since the one before, where they can have written no others. The rest is for
-  review/authorship.py: how long the transcript was, and whether a shell ran in the background.
+  policies/change.py: how long the transcript was, and whether a shell ran in the background.
 - `prompt`: text, transcript. What the person asked for, word for word; the host's transcript.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
@@ -14,7 +14,7 @@ Facts (`what`), beside those of policies/session.py:
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
 - `command`: id, agent, agent_type, text. A shell command that was about to run. (`command-used`, a
   verb of ours that was found in it, is for review/caller.py alone.)
-- `wrote`: path. A tool of this session has written this file: for review/authorship.py alone.
+- `wrote`: path. A tool of this session has written this file: for policies/change.py alone.
 - `round` with the gates `review`: the gate has decided on a stop.
 - `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
   not there before, somebody else has done.
@@ -25,8 +25,8 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
-from gitgates.policies.reviews import GATE, Decision, Evidence, Marker, Quiet, Seen, Token
 from gitgates.policies.tools import READING
+from gitgates.record import Record
 from gitgates.types import Point
 
 TYPE_CHECKING = False
@@ -34,7 +34,111 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TypeAlias
 
+    from gitgates.types import Review
+
     Fact: TypeAlias = dict[str, Any]
+
+
+GATE = "review"
+COMPLETE = "COMPLETE"
+ISSUES = "ISSUES"
+SKIP = "skip"  # how a marker came about: somebody says that no review is needed
+
+
+class Marker(Record):
+    """Evidence that a review ran, and what it saw."""
+
+    how: str  # skill, command, agent, findings, done, transcript, skip, decision
+    point: Point
+    name: str = ""  # of the skill, the command, the agent
+    patch: str = ""  # `git patch-id --stable` of the change that it saw; empty: not known
+    agent: str = ""  # the sub-agent's id; empty: the main thread
+    message: str = ""  # the id of the message that says more
+    by_person: bool = False
+
+
+class Decision(Record):
+    """What was posted as a reviewer's decision."""
+
+    decision: str  # COMPLETE, ISSUES
+    point: Point
+    counts: bool  # False: not the reviewer's own, so that it is a claim and no more
+    patch: str = ""
+    agent: str = ""
+    message: str = ""
+
+
+class Token(Record):
+    """What a reviewer was handed; the journal holds only its digest."""
+
+    agent: str
+    digest: str
+    used: bool = False
+
+
+class Seen(Record):
+    """A shell command that an agent was about to run."""
+
+    id: str
+    agent: str
+    agent_type: str
+    text: str
+    stamp: float
+    over: bool = False  # the agent has ended its turn since
+
+
+class Quiet(Record):
+    """A time in which the session can have written no other files than those that are named."""
+
+    began: float
+    ended: float
+    before: str  # the tree then
+    after: str
+    own: tuple[str, ...] = ()  # files that its own tools wrote
+
+
+class Evidence(Record):
+    """What is known of a session's reviews."""
+
+    base: Point | None = None
+    base_note: str = ""  # what it stands in for, where the beginning was not heard of
+    requests: tuple[str, ...] = ()  # the person's prompts, word for word
+    strict: bool = False  # asked for by a prompt
+    strict_stamp: float = 0.0  # when it was asked for or ended; 0: never
+    markers: tuple[Marker, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    began: tuple[tuple[str, Point], ...] = ()  # agent → what it saw when it started
+    tokens: tuple[Token, ...] = ()
+    commands: tuple[Seen, ...] = ()
+    blocks: tuple[tuple[str, int], ...] = ()  # prompt → since the last marker or decision
+    undecided: int = 0  # blocks of the strict form while nothing was ever decided
+    sent_back: tuple[tuple[str, int], ...] = ()  # reviewer's id → ends without a decision
+    asked: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each look at a stop
+    quiet: tuple[Quiet, ...] = ()
+    point: Point | None = None  # the last snapshot
+    acted: bool = False  # a tool was used that may have written
+    reported: frozenset[str] = frozenset()  # messages that the person has been told of
+    transcript_abs: str = ""  # of the host, as the last prompt named it
+
+    def joined(self, other: Evidence) -> Evidence:
+        """Return this evidence with the reviews that were told of in another worktree.
+
+        Content is the same wherever it lies, so that a review of it holds everywhere.
+        """
+        markers = sorted((*self.markers, *other.markers), key=lambda one: one.point.stamp)
+        decisions = sorted((*self.decisions, *other.decisions), key=lambda one: one.point.stamp)
+        acted = self.acted or other.acted
+        return self._replace(markers=tuple(markers), decisions=tuple(decisions), acted=acted)
+
+
+def is_strict(review: Review, worktrees: Iterable[Evidence]) -> bool:
+    """Tell whether only the reviewer's COMPLETE counts: by configuration, or as prompts asked last.
+
+    A prompt asks in each worktree that the session comes to, whichever heard of it.
+    """
+    newest = max(worktrees, key=lambda one: one.strict_stamp, default=Evidence())
+    return review.mode == "require" or newest.strict
+
 
 # Events that come while the agent has nothing to do.
 _PROMPTS = ("UserPromptSubmit", "UserPromptExpansion")
@@ -260,3 +364,27 @@ _TAKE = {
     "rest": _rest,
     "reported": _reported,
 }
+
+
+def last_seen(journals: Iterable[Iterable[Fact]], agent: str) -> Point | None:
+    """Return what was there when a reviewer was started, or sent back to look again, last.
+
+    None where that is not known, and where no snapshot could be taken then.
+    """
+    points = [
+        Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
+        for facts in journals
+        for fact in facts
+        if _is_look(fact, agent)
+    ]
+    newest = max(points, key=lambda point: point.stamp, default=None)
+    return newest if newest and newest.tree else None
+
+
+def _is_look(fact: Fact, agent: str) -> bool:
+    if fact.get("agent") != agent or not isinstance(fact.get("t"), int | float):
+        return False
+    if not isinstance(fact.get("tree"), str):
+        return False
+    sent_back = fact.get("gates") == GATE and bool(fact.get("sent_back"))
+    return fact.get("what") == "review-began" or (fact.get("what") == "round" and sent_back)

@@ -13,6 +13,7 @@ import time
 from gitgates.engine.pipeline import ACTIVE
 from gitgates.errors import StateError, UsageError
 from gitgates.policies.evidence import fold
+from gitgates.policies.tokens import digest_of
 from gitgates.record import Record
 from gitgates.review.called import MENTIONED, calls, fit, without_token
 from gitgates.review.sessions import (
@@ -22,7 +23,6 @@ from gitgates.review.sessions import (
     names_session,
     said_of,
 )
-from gitgates.review.tokens import digest_of
 from gitgates.store.log import FOLDER, Journal, sessions
 
 TYPE_CHECKING = False
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.git.repo import Repo
-    from gitgates.policies.evidence import Fact
-    from gitgates.policies.reviews import Evidence, Seen
+    from gitgates.policies.evidence import Evidence, Fact, Seen
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 _AGENT = "CLAUDECODE"

@@ -8,7 +8,7 @@ import time
 from gitgates.clean import plain_line
 from gitgates.errors import UsageError
 from gitgates.policies.evidence import fold
-from gitgates.report.review import ago
+from gitgates.review.status_text import ago
 from gitgates.store.log import Journal, file_name, sessions
 
 TYPE_CHECKING = False

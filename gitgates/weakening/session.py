@@ -12,7 +12,7 @@ from gitgates.config import load
 from gitgates.errors import ConfigError
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.session_trees import trees
-from gitgates.review.kinds import kinds_of
+from gitgates.policies.significance import kinds_of
 from gitgates.store.files import open_regular
 from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Finding, Pair

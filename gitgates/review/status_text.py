@@ -6,18 +6,18 @@ import time
 
 from gitgates.clean import plain_line, utf8, visible
 from gitgates.policies import asking
+from gitgates.policies.evidence import SKIP
 from gitgates.policies.retry import BLOCKED, BREAKER
-from gitgates.policies.reviews import SKIP
+from gitgates.policies.review_text import how_it_came
 from gitgates.record import Record
-from gitgates.report.asking import how_it_came
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.policies.asking import Ruling, Standing
-    from gitgates.policies.review import Significance, Weighed
-    from gitgates.policies.reviews import Decision
+    from gitgates.policies.evidence import Decision
+    from gitgates.policies.significance import Significance, Weighed
     from gitgates.types import Point
 
 VERSION = 1
