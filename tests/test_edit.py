@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitgates.config import load
-from gitgates.config.edit import Addition, Edit, make_edit
-from gitgates.config.replace import save
+from gitgates.config import insert, load
+from gitgates.config.edit import Addition, Edit, make_edit, save
 from gitgates.errors import ConfigError
 
 LINT = {"description": "Linting", "command": 'ruff check "$@"', "pass_files": True}
@@ -130,19 +129,19 @@ line-length = 100
         ("[]", '["x", "y"]'),
         ("[ ]", '["x", "y" ]'),
         ('["a"]', '["a", "x", "y"]'),
-        ('["a",]', '["a", "x", "y",]'),
+        ('["a",]', '["a", "x", "y"]'),
         ('[ "a" ] # ["a"]', '[ "a", "x", "y" ] # ["a"]'),
         ('[\n  "a",\n]', '[\n  "a",\n  "x",\n  "y",\n]'),
         ('[\n  "a"\n]', '[\n  "a",\n  "x",\n  "y"\n]'),
         (
             '[\n\t"a" # one, "two"\n\t# tail\n]',
-            '[\n\t"a", # one, "two"\n\t"x",\n\t"y"\n\t# tail\n]',
+            '[\n\t"a", # one, "two"\n\t# tail\n\t"x",\n\t"y"\n]',
         ),
         ('[\n  "a", # one\n]', '[\n  "a", # one\n  "x",\n  "y",\n]'),
         ('[\n  "a", "b",\n]', '[\n  "a", "b", "x", "y",\n]'),
-        ('[\n  "a"]', '[\n  "a", "x", "y"]'),
+        ('[\n  "a"]', '[\n  "a",\n  "x",\n  "y"]'),
         ('[\r\n  "a"\r\n]', '[\r\n  "a",\r\n  "x",\r\n  "y"\r\n]'),
-        ("[ # none\n]", '["x", "y" # none\n]'),
+        ("[ # none\n]", '[ # none\n    "x",\n    "y"\n]'),
         ("['a']", '[\'a\', "x", "y"]'),
         ('["""a"""]', '["""a""", "x", "y"]'),
     ],
@@ -380,3 +379,17 @@ def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"gitgates.toml: cannot be written: No such file"):
         save(str(tmp_path / "gone"), make_edit((None, None, None), WANTED))
+
+
+def test_what_cannot_be_inserted_is_said_to_be_added_by_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_args: object) -> str:
+        raise insert.CannotInsert
+
+    monkeypatch.setattr(insert, "_verified", refuse)
+    with pytest.raises(ConfigError, match="so that nothing can be added without") as caught:
+        edit("[project]\n")
+    assert caught.value.hint == (
+        f"Write them with [headers] and run this again, or add by hand:\n\n{BLOCK}"
+    )

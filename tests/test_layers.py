@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 # Heavy packages, and the only places that may load them: no hook comes there.
 COLD = (
     *("cli/", "install/", "discover", "doctor"),
-    *("config/edit.py", "config/insert.py", "config/render.py"),  # write settings, with tomlkit
+    "config/insert.py",  # writes settings, with tomlkit
     "yaml_load.py",
 )
 

@@ -7,7 +7,7 @@ import difflib
 import click
 
 from gitgates.cli.output import dump
-from gitgates.config.replace import save
+from gitgates.config.edit import save
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,25 +6,21 @@ named; a hook's list gets the gates that it lacks. Cold: loads tomlkit.
 
 from __future__ import annotations
 
+import os
+import tomllib
+
 from gitgates.config import load
 from gitgates.config.document import Document
-from gitgates.config.insert import (
-    NoPlace,
-    extend_array,
-    insert_key,
-    insert_table,
-    line_end_of,
-)
+from gitgates.config.insert import CannotInsert, extend, insert, render_table
 from gitgates.config.parse import parse
-from gitgates.config.render import render_table
-from gitgates.config.sections import loads, split
 from gitgates.errors import ConfigError
 from gitgates.record import Record
+from gitgates.store.files import link_out, replace_file
 from gitgates.types import Config, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TypeAlias
 
     from gitgates.types import Problem
@@ -138,56 +134,82 @@ def _other_keys(there: Hook, wanted: Hook) -> list[str]:
 def _write(edit: Edit, addition: Addition) -> bytes:
     prefix = _PREFIXES[edit.file]
     text = (edit.before or b"").decode("utf-8")
+    comments = addition.comments
     try:
-        for section, names in (("gates", edit.gates), ("hooks", edit.hooks)):
-            for name in names:
-                text = insert_table(text, (*prefix, section, name), _table(addition, section, name))
+        for section, name, table in _new_tables(edit, addition):
+            text = insert(text, (*prefix, section, name), table, comments)
+            comments = ()
         for hook, missing in edit.extended:
-            text = _extend(text, (*prefix, "hooks", hook, "gates"), missing)
-    except NoPlace:
-        raise ConfigError(*_no_place(edit, addition)) from None
-    return _commented(text, edit, addition).encode("utf-8")
+            path = (*prefix, "hooks", hook, "gates")
+            has_list = _has(text, path)
+            text = extend(text, path, missing) if has_list else insert(text, path, list(missing))
+    except CannotInsert:
+        raise _by_hand(edit, addition) from None
+    return text.encode("utf-8")
 
 
-def _commented(text: str, edit: Edit, addition: Addition) -> str:
-    """Return a text with the comments above the first table that was added, else at the end."""
-    names = [("gates", name) for name in edit.gates] + [("hooks", name) for name in edit.hooks]
-    if not names or not addition.comments:
-        return text
-    line_end = line_end_of(text)
-    lines = "".join(f"# {comment}{line_end}" for comment in addition.comments)
-    added = {(*_PREFIXES[edit.file], *name) for name in names}
-    starts = [section.start for section in split(text) if section.path in added]
-    position = min(starts, default=len(text))
-    return text[:position] + lines + text[position:]
+def _new_tables(edit: Edit, addition: Addition) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    yield from (("gates", name, addition.gates[name]) for name in edit.gates)
+    yield from (("hooks", name, addition.hooks[name]) for name in edit.hooks)
 
 
-def _extend(text: str, path: tuple[str, ...], missing: tuple[str, ...]) -> str:
-    node: object = loads(text)
+def _has(text: str, path: tuple[str, ...]) -> bool:
+    node: object = tomllib.loads(text)
     for name in path:
         if not isinstance(node, dict) or name not in node:
-            return insert_key(text, path, list(missing))
+            return False
         node = node[name]
-    return extend_array(text, path, missing)
+    return True
 
 
-def _table(addition: Addition, section: str, name: str) -> Mapping[str, object]:
-    tables: Tables = getattr(addition, section)
-    return tables[name]
-
-
-def _no_place(edit: Edit, addition: Addition) -> tuple[str, str]:
+def _by_hand(edit: Edit, addition: Addition) -> ConfigError:
+    """Return the refusal of an edit, with what to add by hand."""
     prefix = _PREFIXES[edit.file]
-    blocks = [
-        render_table((*prefix, section, name), _table(addition, section, name))
-        for section, names in (("gates", edit.gates), ("hooks", edit.hooks))
-        for name in names
-    ]
+    tables = _new_tables(edit, addition)
+    blocks = [render_table((*prefix, section, name), table) for section, name, table in tables]
     blocks += [
         f"# add to [{'.'.join((*prefix, 'hooks', hook))}]: {', '.join(missing)}\n"
         for hook, missing in edit.extended
     ]
-    return (
+    return ConfigError(
         f"{edit.file}: its tables are written so that nothing can be added without rewriting them",
         "Write them with [headers] and run this again, or add by hand:\n\n" + "\n".join(blocks),
     )
+
+
+def save(root_abs: str, edit: Edit) -> None:
+    """Write an edit to its file. Its mode stays; a symbolic link stays and its target changes.
+
+    Raises: ConfigError where the file cannot be written, or is not what it was any more.
+    """
+    path_abs = os.path.join(root_abs, edit.file)
+    if link := link_out(path_abs, root_abs):
+        raise ConfigError(
+            f"{link}, which is no file of this repository: nothing was written",
+            "Put a file of the repository in its place, and do the same again.",
+        )
+    path_abs = os.path.realpath(path_abs)
+    try:
+        if _read_to_replace(path_abs) != edit.before:
+            raise ConfigError(
+                f"{edit.file}: was changed by somebody else meanwhile; nothing was written",
+                "Run the command again.",
+            )
+        replace_file(path_abs, edit.after, mode=None)
+    except OSError as error:
+        raise ConfigError(
+            f"{edit.file}: cannot be written: {error.strerror or error}",
+            f"Look at it with: ls -ld {path_abs}",
+        ) from error
+
+
+def _read_to_replace(path_abs: str) -> bytes | None:
+    """Return the content of a file that may be written; None where there is none.
+
+    A read-only file is meant so, and replacing it would need only the folder's permission.
+    """
+    try:
+        with open(path_abs, "rb+") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None

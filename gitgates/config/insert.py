@@ -1,10 +1,8 @@
-"""Insert tables and array items into a TOML text; never change or remove a character of it. Pure.
+"""Insert tables, keys and array items into a TOML text; change or remove nothing of it. Pure.
 
-Every insertion is tried and then judged by a parser of its own: the new text must mean the old one
-and the addition, and nothing else. So it does not matter whether tables are written with headers,
-with dotted keys or inline, in whatever order: a place that does not do is not taken. tomlkit finds
-and renders values; it does not write documents, because it loses commas behind comments and moves
-tables that are out of order.
+A new table is a block of text beside ours, or at the end; tomlkit extends arrays and writes into
+inline tables. Each way is tried and then verified by reading back: every character of the old text
+is still there, in its order, and the new text means the old one and the addition, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,211 +10,216 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from itertools import chain, pairwise
 
 import tomlkit
 import tomlkit.exceptions
-from tomlkit.items import Array, InlineTable, Item
 
-from gitgates.config.render import render_entries, render_table, render_value
-from gitgates.config.sections import Section, end_of_content, loads, split
-from gitgates.record import Record
+from gitgates.clean import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-_ARRAY_TOKEN = re.compile(r"""#[^\n]*|"(?:\\.|[^"\\])*"|'[^']*'|,""")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_HEADER = re.compile(r"^[ \t]*\[.*\n?", re.MULTILINE)
 
 
-class NoPlace(Exception):
+class CannotInsert(Exception):
     """The text is written so that the addition fits nowhere."""
 
 
-class Insertion(Record):
-    """Some text and where it goes. Several of them stand in the order of their positions."""
+def insert(text: str, path: tuple[str, ...], value: object, comments: tuple[str, ...] = ()) -> str:
+    """Return `text` with one more table, or key, which it does not have yet.
 
-    position: int
-    text: str
-
-
-def insert_table(text: str, path: tuple[str, ...], entries: Mapping[str, object]) -> str:
-    """Return `text` with one more table, which it does not have yet.
-
-    Raises: NoPlace.
+    Comments stand above the table, where it is no inline one. Raises: CannotInsert.
     """
-    tries = (_beside, _at_the_end, _dotted, _inline)
-    candidates = (found for attempt in tries for found in attempt(text, path, entries))
-    return _first_that_fits(text, candidates, (path, dict(entries)))
+    if isinstance(value, dict):
+        candidates = _with_block(text, path, value, comments)
+    else:
+        candidates = _with_line(text, path, value)
+    expected: dict[str, Any] = tomllib.loads(text)
+    node = expected
+    for name in path[:-1]:
+        node = node.setdefault(name, {})
+    node[path[-1]] = value
+    return _verified(text, chain(candidates, _with_key(text, path, value)), expected)
 
 
-def insert_key(text: str, path: tuple[str, ...], value: object) -> str:
-    """Return `text` with one more key in a table that it has.
-
-    Raises: NoPlace.
-    """
-    *table, name = path
-    tries = (_dotted, _inline)
-    candidates = (
-        found for attempt in tries for found in attempt(text, tuple(table), {name: value})
-    )
-    return _first_that_fits(text, candidates, (path, value))
-
-
-def extend_array(text: str, path: tuple[str, ...], items: tuple[str, ...]) -> str:
+def extend(text: str, path: tuple[str, ...], items: tuple[str, ...]) -> str:
     """Return `text` with more texts at the end of an array that it has.
 
-    Raises: NoPlace.
+    Raises: CannotInsert.
     """
-    value: Any = loads(text)
-    for name in path:
-        value = value[name]
-    candidates = (
-        tuple(Insertion(start + at.position, at.text) for at in _array_insertions(written, items))
-        for written, start in _find(text, path, Array)
-    )
-    return _first_that_fits(text, candidates, (path, [*value, *items]))
+    expected: dict[str, Any] = tomllib.loads(text)
+    array = _at(expected, path)
+    array += items
+    return _verified(text, _with_items(text, path, items), expected)
 
 
-def line_end_of(text: str) -> str:
-    """Return the line end that most lines of a text have."""
+def _verified(text: str, candidates: Iterator[str], expected: object) -> str:
+    for new in candidates:
+        rest = iter(new)
+        if all(char in rest for char in text) and _means(new, expected):
+            return new
+    raise CannotInsert
+
+
+def _means(text: str, expected: object) -> bool:
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    # Unlike `==`, this tells 1 from true, and finds nan equal to nan.
+    one, other = (json.dumps(one, sort_keys=True, default=repr) for one in (found, expected))
+    return one == other
+
+
+def _with_block(
+    text: str, path: tuple[str, ...], entries: Mapping[str, object], comments: tuple[str, ...]
+) -> Iterator[str]:
+    """Behind the tables of the same kind, else behind our last one, else at the end."""
+    block = "".join(f"# {one}\n" for one in comments) + render_table(path, entries)
+    sections = _sections(text)
+    for depth in (len(path) - 1, len(path) - 2):
+        kin = [end for found, end in sections if found[:depth] == path[:depth] != ()]
+        if kin:
+            yield _with_gap(text, kin[-1], block)
+    yield _with_gap(text, len(text), block)
+
+
+def _with_line(text: str, path: tuple[str, ...], value: object) -> Iterator[str]:
+    """As the last line of its table."""
+    for found, end in _sections(text):
+        if found == path[:-1]:
+            gap = "" if text[:end].endswith("\n") else "\n"
+            line = f"{gap}{_key(path[-1])} = {render_value(value)}\n"
+            yield text[:end] + line.replace("\n", _line_end(text)) + text[end:]
+
+
+def _sections(text: str) -> list[tuple[tuple[str, ...], int]]:
+    """Return the path of each header, and where what belongs to it ends.
+
+    A line of a text or array may look like a header: what is inserted there is found out by reading
+    it back.
+    """
+    starts = [match.start() for match in _HEADER.finditer(text)]
+    return [
+        (
+            _path_of(text[start:end]),
+            start + _content_length(text[start:end], is_last=end == len(text)),
+        )
+        for start, end in pairwise([*starts, len(text)])
+    ]
+
+
+def _path_of(section: str) -> tuple[str, ...]:
+    try:
+        node: Any = tomllib.loads(section.partition("\n")[0])
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while node := node[-1] if isinstance(node, list) else node:
+        name, node = next(iter(node.items()))
+        path.append(name)
+    return tuple(path)
+
+
+def _content_length(section: str, *, is_last: bool) -> int:
+    """Return how much of a section says something, with the comments right below it.
+
+    Comments that lead over to the next header do not belong to it.
+    """
+    # str.splitlines would cut at form feeds and other characters that TOML allows in comments.
+    lines = [line for line in re.split(r"(?<=\n)", section) if line]
+    last = len(lines)
+    while last and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
+        last -= 1
+    below = last
+    while below < len(lines) and lines[below].strip():
+        below += 1
+    return len("".join(lines[: below if below < len(lines) or is_last else last]))
+
+
+def _with_gap(text: str, position: int, block: str) -> str:
+    """Insert a block, set apart from what is before and behind it by one empty line."""
+    before, behind = text[:position], text[position:]
+    gap = "" if not before or before.endswith(("\n\n", "\n\r\n")) else "\n"
+    gap += "" if not before or before.endswith("\n") else "\n"
+    gap_behind = "\n" if behind and not behind.startswith(("\n", "\r\n")) else ""
+    return before + f"{gap}{block}{gap_behind}".replace("\n", _line_end(text)) + behind
+
+
+def _line_end(text: str) -> str:
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
-def _first_that_fits(
-    text: str,
-    candidates: Iterator[tuple[Insertion, ...]],
-    addition: tuple[tuple[str, ...], object],
-) -> str:
-    expected = loads(text)
-    _put(expected, *addition)
-    for insertions in candidates:
-        new = _apply(text, insertions)
-        try:
-            if _fingerprint(loads(new)) == _fingerprint(expected):
-                return new
-        except tomllib.TOMLDecodeError:
-            continue
-    raise NoPlace
-
-
-def _apply(text: str, insertions: tuple[Insertion, ...]) -> str:
-    for position, addition in reversed(insertions):
-        text = text[:position] + addition + text[position:]
-    return text
-
-
-def _put(tables: dict[str, object], path: tuple[str, ...], value: object) -> None:
-    node = tables
-    for name in path[:-1]:
-        node = node.setdefault(name, {})  # type: ignore[assignment]
-    node[path[-1]] = value
-
-
-def _fingerprint(tables: object) -> str:
-    # Unlike `==`, this tells 1 from true, and finds nan equal to nan.
-    return json.dumps(tables, sort_keys=True, default=repr)
-
-
-def _beside(
-    text: str, path: tuple[str, ...], entries: Mapping[str, object]
-) -> Iterator[tuple[Insertion, ...]]:
-    """Behind the tables of the same kind, else behind our last one."""
-    sections = split(text)
-    for depth in (len(path) - 1, len(path) - 2):
-        kin = [section for section in sections if depth and section.path[:depth] == path[:depth]]
-        if kin:
-            yield _block(text, end_of_content(text, kin[-1]), render_table(path, entries))
-
-
-def _at_the_end(
-    text: str, path: tuple[str, ...], entries: Mapping[str, object]
-) -> Iterator[tuple[Insertion, ...]]:
-    yield _block(text, len(text), render_table(path, entries))
-
-
-def _block(text: str, position: int, block: str) -> tuple[Insertion, ...]:
-    """Set a block apart from what is before and behind it by one empty line."""
-    before, behind = text[:position], text[position:]
-    gap_before = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    if before.endswith(("\n\n", "\n\r\n")):
-        gap_before = ""
-    gap_behind = "\n" if behind and not behind.startswith(("\n", "\r\n")) else ""
-    block = f"{gap_before}{block}{gap_behind}".replace("\n", line_end_of(text))
-    return (Insertion(position, block),)
-
-
-def _dotted(
-    text: str, path: tuple[str, ...], entries: Mapping[str, object]
-) -> Iterator[tuple[Insertion, ...]]:
-    """As dotted keys in the nearest table above."""
-    for section in reversed(_above(text, path)):
-        position = end_of_content(text, section)
-        lines = render_entries(path[len(section.path) :], entries)
-        gap = "\n" if text[:position] and not text[:position].endswith("\n") else ""
-        yield (Insertion(position, f"{gap}{lines}".replace("\n", line_end_of(text))),)
-
-
-def _inline(
-    text: str, path: tuple[str, ...], entries: Mapping[str, object]
-) -> Iterator[tuple[Insertion, ...]]:
-    """Into the nearest inline table above."""
-    for depth in range(len(path), 0, -1):
-        nested = dict(entries)
-        for name in reversed(path[depth:]):
+def _with_key(text: str, path: tuple[str, ...], value: object) -> Iterator[str]:
+    """As a key of the nearest table above that there is."""
+    for depth in range(len(path) - 1, 0, -1):
+        nested = value
+        for name in reversed(path[depth + 1 :]):
             nested = {name: nested}
-        addition = render_value(nested).removeprefix("{ ").removesuffix(" }")
-        for written, start in _find(text, path[:depth], InlineTable):
-            inside = written[1:-1].rstrip()
-            comma = ", " if inside.strip() else " "
-            space = "" if written[1:-1] != inside else " "
-            yield (Insertion(start + 1 + len(inside), f"{comma}{addition}{space}"),)
+        try:
+            document = tomlkit.parse(text)
+            _at(document, path[:depth]).add(path[depth], tomlkit.value(render_value(nested)))
+        except (tomlkit.exceptions.TOMLKitError, AttributeError, KeyError, TypeError):
+            continue
+        yield document.as_string()
 
 
-def _above(text: str, path: tuple[str, ...]) -> list[Section]:
-    found = [section for section in split(text) if section.path == path[: len(section.path)]]
-    return sorted(found, key=lambda section: len(section.path))
-
-
-def _find(text: str, path: tuple[str, ...], kind: type[Item]) -> Iterator[tuple[str, int]]:
-    """Yield how the value at `path` may be written, and each place where that text stands."""
-    for section in reversed(_above(text, path)):
-        body = text[section.body : section.end]
-        written = _written(body, path[len(section.path) :], kind)
-        position = body.find(written) if written else -1
-        while position >= 0:
-            yield written, section.body + position
-            position = body.find(written, position + 1)
-
-
-def _written(body: str, path: tuple[str, ...], kind: type[Item]) -> str:
+def _with_items(text: str, path: tuple[str, ...], items: tuple[str, ...]) -> Iterator[str]:
+    """As tomlkit appends them; it forgets the comma before a comment, which is put there first."""
     try:
-        node: Any = tomlkit.parse(body)
-        for name in path:
-            node = node[name]
-    except (tomlkit.exceptions.TOMLKitError, KeyError, TypeError):
-        return ""
-    return node.as_string() if isinstance(node, kind) else ""
+        array = _at(tomlkit.parse(text), path)
+        written = array.as_string()
+        last = array[-1].as_string() if array else ""
+    except (tomlkit.exceptions.TOMLKitError, AttributeError, KeyError, TypeError):
+        return
+    starts = [match.start() for match in re.finditer(re.escape(written), text)]
+    ends = [match.end() for match in re.finditer(re.escape(last), written)] if last else []
+    commas = (start + end for start in starts for end in reversed(ends))
+    for with_comma in (text, *(f"{text[:at]},{text[at:]}" for at in commas)):
+        try:
+            document = tomlkit.parse(with_comma)
+        except tomlkit.exceptions.TOMLKitError:
+            continue
+        array = _at(document, path)
+        for item in items:
+            array.append(tomlkit.value(render_value(item)))
+        yield document.as_string()
 
 
-def _array_insertions(written: str, items: tuple[str, ...]) -> tuple[Insertion, ...]:
-    """Return what makes `["a"]` into `["a", "b"]`, in the array's own manner."""
-    rendered = [render_value(item) for item in items]
-    tokens = [match for match in _ARRAY_TOKEN.finditer(written) if match[0][0] != "#"]
-    values = [match for match in tokens if match[0] != ","]
-    if not values:
-        return (Insertion(1, ", ".join(rendered)),)
-    last = values[-1]
-    has_comma = tokens[-1].start() > last.start()
-    line = written[: last.start()].rpartition("\n")
-    line_end = written.find("\n", last.end())
-    if not line[1] or line[2].strip() or line_end < 0:
-        inside = "".join(f", {item}" for item in rendered)
-        return (Insertion(last.end(), inside),)
-    if written[line_end - 1] == "\r":
-        line_end -= 1
-    end = "\r\n" if "\r\n" in written else "\n"
-    lines = [f"{end}{line[2]}{item}" for item in rendered]
-    if has_comma:
-        return (Insertion(line_end, ",".join(lines) + ","),)
-    return (Insertion(last.end(), ","), Insertion(line_end, ",".join(lines)))
+def _at(node: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - of tomllib or of tomlkit
+    for name in path:
+        node = node[name]
+    return node
+
+
+def render_table(path: tuple[str, ...], entries: Mapping[str, object]) -> str:
+    """Return a header and its keys, a line each."""
+    lines = (f"{_key(name)} = {render_value(value)}\n" for name, value in entries.items())
+    return f"[{'.'.join(map(_key, path))}]\n" + "".join(lines)
+
+
+def render_value(value: object) -> str:
+    """Return a value on one line; a table becomes an inline one."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{_key(name)} = {render_value(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(render_value, value)) + "]"
+    return _text(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _text(name)
+
+
+def _text(value: str) -> str:
+    # A command full of double quotes is easier to read between single ones.
+    literal = ('"' in value or "\\" in value) and "'" not in value and value.isprintable()
+    text = str(tomlkit.string(value, literal=literal).as_string())
+    # What nobody sees is shown to who reads the file; it says the same.
+    return "".join(char if visible(char) == char else f"\\U{ord(char):08x}" for char in text)
