@@ -6,6 +6,7 @@ Source: githooks(5) of git 2.39 to 2.54; for an agent's events, `hosts/`. Data o
 from __future__ import annotations
 
 from gitgates.record import Record
+from gitgates.types import ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ AGENT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("SessionEnd", "agent", kind="session-end"),
 )
 HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS}
+ENDING_HOOKS = tuple(HOOK_OF[kind] for kind in ENDINGS)
 
 HOOK_POINTS: dict[str, HookPoint] = {
     **{point.name: point for point in GIT_HOOKS},
@@ -91,8 +93,13 @@ HOOK_POINTS: dict[str, HookPoint] = {
     "manual": HookPoint("manual", "any", "caller", framework=True),
 }
 
+# Git runs these instead of the other; without gates of its own, such a hook runs the other's.
+STANDS_IN_FOR = {"pre-merge-commit": "pre-commit"}
 # The hook that was there before ours lies beside it, under its name with this at the end.
 KEPT_SUFFIX = ".before-gitgates"
 
-# Git runs these instead of the other; without gates of its own, such a hook runs the other's.
-STANDS_IN_FOR = {"pre-merge-commit": "pre-commit"}
+
+def kind_of(hook: str) -> EventKind:
+    """Return what an agent's event is that a hook of the configuration is about; "": none."""
+    point = HOOK_POINTS.get(hook)
+    return point.kind if point else ""

@@ -57,6 +57,7 @@ POLICY_GATES = ("review",)
 UNCHANGING: tuple[ToolKind, ...] = ("reads", "skill", "report", "harmless")
 # Ends of an agent's work.
 ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
+TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 
 class RefUpdate(Record):
@@ -99,6 +100,7 @@ class Payload(Record):
     agent_type: str = ""
     mode: str = ""  # default, plan, acceptEdits, …
     tool: str = ""  # in the host's word, which patterns of the configuration are about
+    tool_was: str = ""  # its name in other versions, which patterns may still use
     tool_kind: ToolKind = ""
     tool_use_id: str = ""
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them

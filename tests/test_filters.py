@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.engine.hooks import answers_to, fits, names_agent, names_tool
+from gitgates.hosts.claude import FORMER_NAMES
 from gitgates.types import Hook, Payload
 
 
@@ -43,7 +44,7 @@ from gitgates.types import Hook, Payload
     ],
 )
 def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert names_tool(patterns, tool) is expected
+    assert names_tool(patterns, tool, FORMER_NAMES.get(tool, "")) is expected
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from gitgates.install.claude import tools_of
+from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import Need, needs
 from gitgates.types import Config, Gate, Hook, Review
 
 CHECK = Gate(name="check", command="x")
-BEGINNINGS = (Need(event="SessionStart"), Need(event="UserPromptSubmit"))
-SUBAGENTS = Need(event="SubagentStart")
+BEGINNINGS = (Need(kind="session-start"), Need(kind="prompt"))
+SUBAGENTS = Need(kind="subagent-start")
 
 
 def needed(*hooks: Hook, gates: tuple[Gate, ...] = (CHECK,)) -> tuple[Need, ...]:
@@ -38,7 +40,7 @@ def test_nothing_is_needed(hooks: tuple[Hook, ...]) -> None:
 
 
 def test_a_stop_needs_the_beginnings() -> None:
-    assert needed(on("Stop")) == (*BEGINNINGS, SUBAGENTS, Need(event="Stop"))
+    assert needed(on("Stop")) == (*BEGINNINGS, SUBAGENTS, Need(kind="turn-end"))
 
 
 def test_filters_are_kept() -> None:
@@ -47,7 +49,7 @@ def test_filters_are_kept() -> None:
     hook = Hook(name="PreToolUse", gates=("check",), enabled_tools=tools, enabled_agents=agents)
     assert needed(hook) == (
         *BEGINNINGS,
-        Need(event="PreToolUse", tools=tools, agents=agents),
+        Need(kind="before-tool", tools=tools, agents=agents),
         SUBAGENTS,
     )
 
@@ -58,7 +60,7 @@ def test_a_beginning_that_is_gated_is_heard_of_once_and_whole() -> None:
 
 def test_each_event_once_in_the_order_of_a_session() -> None:
     names = ("SessionEnd", "Stop", "PreCompact", "PostToolUse", "StopFailure", "SubagentStart")
-    assert [need.event for need in needed(*(on(name) for name in names))] == [
+    assert [HOOK_OF[need.kind] for need in needed(*(on(name) for name in names))] == [
         *("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStart", "Stop"),
         *("StopFailure", "PreCompact", "SessionEnd"),
     ]
@@ -93,13 +95,13 @@ def test_the_main_thread_is_heard_of_where_a_sub_agent_may_be_stopped(
     stops: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
     hook = Hook(name="SubagentStop", gates=(listed,), on_exhausted=on_exhausted)
-    more = (Need(event="Stop"),) if stops else ()
-    launcher = (Need(event="PostToolUse", tools=("Agent",)),) if stops else ()
+    more = (Need(kind="turn-end"),) if stops else ()
+    launcher = (Need(kind="after-tool", tools=(), tool_kinds=("agent",)),) if stops else ()
     assert needed(hook, gates=gates) == (
         *BEGINNINGS,
         *launcher,
         SUBAGENTS,
-        Need(event="SubagentStop"),
+        Need(kind="subagent-end"),
         *more,
     )
 
@@ -117,7 +119,7 @@ def test_tools_of_two_needs_are_joined(
     tools: tuple[str, ...] | None, merged: tuple[str, ...] | None
 ) -> None:
     found = needed(on("PostToolUse", tools), on("SubagentStop"), gates=(STOPS,))
-    assert Need(event="PostToolUse", tools=merged) in found
+    assert tools_of(of(found, "after-tool")) == merged
 
 
 # The gate `review`
@@ -133,20 +135,20 @@ def reviewed(*hooks: Hook, **review: Any) -> tuple[Need, ...]:
     return needs(config._replace(review=Review()._replace(**review)))
 
 
-def of(found: tuple[Need, ...], event: str) -> Need:
-    return next(need for need in found if need.event == event)
+def of(found: tuple[Need, ...], kind: str) -> Need:
+    return next(need for need in found if need.kind == kind)
 
 
 @pytest.mark.parametrize("hook", [STOP, on("Stop", listed="review")])
 def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None:
     assert reviewed(hook) == (
         *BEGINNINGS,
-        Need(event="UserPromptExpansion", more_s=25.0),
-        Need(event="PreToolUse", tools=BUT_READING),
-        Need(event="PostToolUse", tools=REVIEW_TOOLS, more_s=15.0),
-        Need(event="SubagentStart", more_s=25.0),
-        Need(event="SubagentStop", agents=REVIEWERS, more_s=45.0),
-        Need(event="Stop", more_s=45.0),
+        Need(kind="prompt-expansion", more_s=25.0),
+        Need(kind="before-tool", tools=(), but_reads=True),
+        Need(kind="after-tool", tools=(), tool_kinds=("skill", "report", "writes"), more_s=15.0),
+        Need(kind="subagent-start", more_s=25.0),
+        Need(kind="subagent-end", agents=REVIEWERS, more_s=45.0),
+        Need(kind="turn-end", more_s=45.0),
     )
 
 
@@ -162,7 +164,7 @@ def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None
 def test_where_no_strict_form_is_possible_only_commands_are_heard(
     review: dict[str, Any], tools: tuple[str, ...] | None
 ) -> None:
-    found = [need.tools for need in reviewed(STOP, **review) if need.event == "PreToolUse"]
+    found = [tools_of(need) for need in reviewed(STOP, **review) if need.kind == "before-tool"]
     assert found == ([tools] if tools else [])
 
 
@@ -180,20 +182,20 @@ def test_a_hook_that_answers_to_no_agent_asks_for_no_review() -> None:
 
 def test_all_sub_agents_are_heard_of_where_they_have_gates() -> None:
     found = reviewed(STOP, on("SubagentStop"))
-    assert of(found, "SubagentStop") == Need(event="SubagentStop", more_s=45.0)
+    assert of(found, "subagent-end") == Need(kind="subagent-end", more_s=45.0)
     some = Hook(name="SubagentStop", gates=("review",), enabled_agents=("rust",))
-    assert of(reviewed(some), "SubagentStop").agents == ("rust", *REVIEWERS)
-    assert of(reviewed(some), "Stop") == Need(event="Stop", more_s=45.0)
+    assert of(reviewed(some), "subagent-end").agents == ("rust", *REVIEWERS)
+    assert of(reviewed(some), "turn-end") == Need(kind="turn-end", more_s=45.0)
 
 
 def test_the_reviewer_is_heard_of_whatever_counts_as_a_review() -> None:
     found = reviewed(STOP, agents=(), reviewer="kit:checker")
-    assert of(found, "SubagentStop").agents == ("kit:checker",)
+    assert of(found, "subagent-end").agents == ("kit:checker",)
 
 
 def test_the_gate_stops_no_sub_agent() -> None:
     found = reviewed(on("SubagentStop", listed="review"))
-    assert of(found, "PostToolUse").tools == REVIEW_TOOLS
+    assert tools_of(of(found, "after-tool")) == REVIEW_TOOLS
 
 
 @pytest.mark.parametrize(
@@ -208,4 +210,4 @@ def test_a_hook_of_ones_own_before_tools_is_joined(
     tools: tuple[str, ...] | None, merged: tuple[str, ...] | None
 ) -> None:
     """`!` in a hook's own filter means nothing, and must not take tools from the review."""
-    assert of(reviewed(STOP, on("PreToolUse", tools)), "PreToolUse").tools == merged
+    assert tools_of(of(reviewed(STOP, on("PreToolUse", tools)), "before-tool")) == merged

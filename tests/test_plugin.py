@@ -14,7 +14,7 @@ import pytest
 import gitgates
 from gitgates.engine.hooks import GATES_OWN_TIME, names_agent
 from gitgates.install import claude
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.types import Config, Hook, Review
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ def test_it_hears_every_event_of_the_agent() -> None:
     """A plugin cannot know what a project needs, nor how long its gates may take."""
 
     def seconds(event: str) -> int:
-        if event in GATES_OWN_TIME:
+        if kind_of(event) in GATES_OWN_TIME:
             return 600
         if event in ("SubagentStart", "UserPromptExpansion"):
             return 30  # where a review begins, what is there then is kept

@@ -86,7 +86,7 @@ def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Ch
     limit_s = gates_limit_s(config, hook)
     run_abs = new_run(place.repo.state_abs)
     # Where it is what the gates' own limits come to, those are to be met first, and named.
-    is_sum = hook.name in GATES_OWN_TIME and not hook.timeout_s
+    is_sum = place.payload.kind in GATES_OWN_TIME and not hook.timeout_s
     deadline = Deadline(time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0), limit_s)
     return Check(plan, config, hook, run_abs, f"{run_abs}/logs", deadline, time.time())
 

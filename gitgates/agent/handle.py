@@ -141,7 +141,7 @@ def _answer(place: Place) -> Answer:
     event = place.payload.event
     # No hook stands in for one of an agent's, so that the plan need not be loaded to find it.
     hook = next((hook for hook in config.hooks if hook.name == event), Hook(name=event))
-    end_within(place, least_limit_s(hook) + more_s(config, event))
+    end_within(place, least_limit_s(hook) + more_s(config, place.payload.kind))
     try:
         _heal(place)
         answer = _answer_configured(place, config, hook)

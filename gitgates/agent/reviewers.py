@@ -80,7 +80,7 @@ def begin(place: Place, config: Config) -> Answer | None:
 
 def _turn_of(place: Place, config: Config) -> Turns:
     event = place.payload.event
-    return Turns(place, least_limit_s(Hook(name=event)) + more_s(config, event))
+    return Turns(place, least_limit_s(Hook(name=event)) + more_s(config, place.payload.kind))
 
 
 def hold(place: Place, config: Config, facts: list[Fact]) -> Answer | None:

@@ -123,7 +123,7 @@ def _answer_changed(
     is_asked = _asks_for_review(place, config, hook)
     if check is None and not is_asked:
         return Answer()
-    with Turns(place, host_limit_s(config, hook) + more_s(config, hook.name)) as turns:
+    with Turns(place, host_limit_s(config, hook) + more_s(config, place.payload.kind)) as turns:
         tree = now.tree if now.provable else ""
         if (given := turns.given(before.last, tree)) is not None:
             return given

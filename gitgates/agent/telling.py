@@ -6,6 +6,7 @@ import zlib
 
 from gitgates.agent.place import edited_paths, note
 from gitgates.errors import GitgatesError
+from gitgates.lifecycle import HOOK_OF
 from gitgates.types import ENDINGS, STOP, Answer
 
 TYPE_CHECKING = False
@@ -117,7 +118,7 @@ def end_main_thread(place: Place, session: Session) -> Answer | None:
     """
     payload = place.payload
     if payload.kind == "prompt" and not payload.automatic:
-        warning = {"what": "warning", "hook": "SubagentStop", "text": session.stop}
+        warning = {"what": "warning", "hook": HOOK_OF["subagent-end"], "text": session.stop}
         place.journal.append({"what": "stopped"}, warning)
         return None
     if not payload.can.stop:

@@ -10,6 +10,7 @@ from gitgates.cli.places import configuration, here
 from gitgates.cli.reviewing import call_of
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
+from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies.session import Session, fold
 from gitgates.review.caller import find_told
 from gitgates.review.sessions import name_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 _LONGEST = 2000
-_ENDINGS = ("Stop", "SubagentStop")
 
 
 @click.command("cannot-fix")
@@ -119,7 +119,9 @@ def _rounds_of(session: Session, gate: str) -> list[Round]:
     What was checked between two stops, such as each edit, says nothing of that.
     """
     # A built-in gate has rounds of its own, beside those of the others.
-    ends = [one for one in session.rounds if one.hook in _ENDINGS and one.gates not in POLICY_GATES]
+    ends = [
+        one for one in session.rounds if one.hook in ENDING_HOOKS and one.gates not in POLICY_GATES
+    ]
     last = {(one.hook, one.agent): one for one in ends}
     return [r for r in last.values() if r.outcome == "blocked" and gate in dict(r.statuses)]
 

@@ -12,6 +12,7 @@ from gitgates.cli.edits import finish, is_empty
 from gitgates.cli.places import config_root
 from gitgates.config.load import read_files
 from gitgates.git.repo import find_repo
+from gitgates.lifecycle import HOOK_OF
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -220,5 +221,7 @@ def _short(command: str) -> str:
 
 
 def _next(edit: Edit) -> str:
-    agents = " and gitgates install-hooks --agent claude" if "Stop" in edit.hooks else ""
+    agents = (
+        " and gitgates install-hooks --agent claude" if HOOK_OF["turn-end"] in edit.hooks else ""
+    )
     return f"next: gitgates install-hooks{agents}, and to try the gates now: gitgates run"

@@ -10,6 +10,7 @@ from gitgates import environ
 from gitgates.cli.reviewing import Desk, call_of, for_session, open_desk
 from gitgates.environ import skipped_gates
 from gitgates.errors import OK, GitError
+from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies.asking import Standing
 from gitgates.policies.change import StopRequest, decide, still_holds
 from gitgates.policies.evidence import GATE
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gitgates.policies.change import Survey
     from gitgates.policies.evidence import Evidence, Marker
 
-_ENDINGS = ("Stop", "SubagentStop")
 _MOST_SHOWN = 3  # markers, as many as are looked at when the agent stops
 
 
@@ -105,7 +105,7 @@ def _request(desk: Desk, *, strict: bool) -> StopRequest:
 
 def _not_asked(desk: Desk, *, strict: bool) -> str:
     """Return why nobody asks for a review; empty where the gate does."""
-    asked = any(GATE in hook.gates for hook in desk.config.hooks if hook.name in _ENDINGS)
+    asked = any(GATE in hook.gates for hook in desk.config.hooks if hook.name in ENDING_HOOKS)
     if not asked:
         return "no hook lists the gate `review`"
     skips = skipped_gates(environ.read())

@@ -29,17 +29,17 @@ from gitgates.config.values import (
     ValueType,
     one_of,
 )
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF
 from gitgates.record import Record
-from gitgates.types import ACTIONS, PRIORITIES
+from gitgates.types import ACTIONS, PRIORITIES, TOOL_EVENTS
 
 # Names of built-in policies, of later ones too; a gate of the same name would be ambiguous.
 POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
-_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-_AGENT_EVENTS = tuple(name for name, point in HOOK_POINTS.items() if point.host == "agent")
-_RETRY_EVENTS = ("Stop", "SubagentStop", "headless")
+_AGENT_EVENTS = tuple(point.name for point in AGENT_HOOKS)
+_TOOL_EVENTS = tuple(HOOK_OF[kind] for kind in TOOL_EVENTS)
+_RETRY_EVENTS = (*ENDING_HOOKS, "headless")
 _BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
 
 

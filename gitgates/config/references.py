@@ -7,14 +7,12 @@ from gitgates.config.document import Document, Settings
 from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.overrides import reachable
 from gitgates.config.values import did_you_mean
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
 from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_ENDINGS = ("Stop", "SubagentStop")
 
 
 def check(config: Config, merged: Settings, problems: list[Problem]) -> None:
@@ -89,7 +87,7 @@ def _without_effect(merged: Settings, config: Config, problems: list[Problem]) -
     if problems or not merged.review or any("review" in hook.gates for hook in config.hooks):
         return []
     where = merged.document.where("review")
-    hint = 'Add it: [tool.gitgates.hooks.Stop] gates = [..., "review"].'
+    hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "review"].'
     message = "no hook lists the gate `review`, so that these settings have no effect"
     return [Problem(where, message, hint, deferred=True)]
 
@@ -101,7 +99,7 @@ def _listed_wrongly(where: str, hook: Hook, gates: dict[str, Gate]) -> list[Prob
         for name in hook.gates
         if name not in (*gates, *POLICY_GATES)
     ]
-    misplaced = hook.name not in _ENDINGS
+    misplaced = hook.name not in ENDING_HOOKS
     return found + [_misplaced(where, n) for n in hook.gates if n in POLICY_GATES and misplaced]
 
 
@@ -117,7 +115,7 @@ def _restaged_elsewhere(merged: Settings, hook: Hook, gate: Gate) -> list[Proble
 
 def _misplaced(where: str, name: str) -> Problem:
     message = f"the built-in gate `{name}` decides whether an agent may stop"
-    hint = f"List it in {' or '.join(_ENDINGS)} instead."
+    hint = f"List it in {' or '.join(ENDING_HOOKS)} instead."
     return Problem(where, message, hint, deferred=True)
 
 

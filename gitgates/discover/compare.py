@@ -5,7 +5,8 @@ from __future__ import annotations
 from gitgates.config.edit import Addition
 from gitgates.config.overrides import reachable
 from gitgates.discover.choose import USUAL, Proposal
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.hosts.claude import TOOL_NAMES
+from gitgates.lifecycle import HOOK_OF, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,16 +65,19 @@ def with_agent(addition: Addition, config: Config) -> Addition:
         if gate.pass_files if gate else new.get("pass_files"):
             quick.append(name)
     hooks: dict[str, dict[str, object]] = {
-        "Stop": {"gates": [*looks, "review"], "strategy": "collect"}
+        HOOK_OF["turn-end"]: {"gates": [*looks, "review"], "strategy": "collect"}
     }
     if quick:
-        hooks["PostToolUse"] = {"enabled_tools": ["Edit", "Write"], "gates": quick}
+        hooks[HOOK_OF["after-tool"]] = {
+            "enabled_tools": [*TOOL_NAMES["writes"][:2]],
+            "gates": quick,
+        }
     return addition._replace(hooks={**addition.hooks, **hooks})
 
 
 def has_agent(config: Config) -> bool:
     """Tell whether a configuration has a hook of an agent with gates in it."""
-    return any(hook.gates and HOOK_POINTS[hook.name].host == "agent" for hook in config.hooks)
+    return any(hook.gates and kind_of(hook.name) for hook in config.hooks)
 
 
 def _listed(addition: Addition) -> list[tuple[str, list[str]]]:

@@ -12,7 +12,8 @@ from gitgates.doctor.finding import Finding
 from gitgates.doctor.reviewer import check_reviewer
 from gitgates.hosts.claude.matcher import lets_through, samples
 from gitgates.install import agents
-from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries
+from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries, tools_of
+from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
 
@@ -175,7 +176,7 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
     found = []
     expected = {entry.event: entry for entry in wanted}
     names = {
-        need.event: need.tools if need.event in TOOL_EVENTS else need.agents
+        HOOK_OF[need.kind]: tools_of(need) if HOOK_OF[need.kind] in TOOL_EVENTS else need.agents
         for need in needs(config)
     }
     for one in source.heard:

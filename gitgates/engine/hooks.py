@@ -6,33 +6,35 @@ snapshot, ending a gate that does not want to end, and the answer itself take ti
 
 from __future__ import annotations
 
+from gitgates.lifecycle import kind_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Config, Hook, Payload
+    from gitgates.types import Config, EventKind, Hook, Payload
 
 # What gates take here, an agent waits for: it wants to stop, or has written a file.
-GATES_OWN_TIME = ("Stop", "SubagentStop", "PostToolUse")
+GATES_OWN_TIME: tuple[EventKind, ...] = ("turn-end", "subagent-end", "after-tool")
 _ALL_OTHERS_S = 5.0
 _SESSION_END_S = 10.0  # said explicitly: without it, the client gives all hooks 1.5 s
 _AROUND_S = 15.0  # beside the gates, where these have their own time
 _TO_END_S = 2.8  # a gate that is told to end, and the answer
 
-_OLD_NAMES = {"Task": "Agent"}  # what the client itself takes for the same
-
 
 def answers_to(hook: Hook, payload: Payload) -> bool:
     """Tell whether a hook is about this tool and this agent."""
-    return names_tool(hook.enabled_tools, payload.tool) and names_agent(
-        hook.enabled_agents, payload.agent_type
-    )
+    tool = names_tool(hook.enabled_tools, payload.tool, payload.tool_was)
+    return tool and names_agent(hook.enabled_agents, payload.agent_type)
 
 
-def names_tool(patterns: tuple[str, ...] | None, tool: str) -> bool:
-    """Tell whether one of the patterns (names, `A|B`, globs such as `mcp__*`) means a tool."""
+def names_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bool:
+    """Tell whether one of the patterns (names, `A|B`, globs such as `mcp__*`) means a tool.
+
+    `was` is another name of it, which counts where a pattern is just that.
+    """
     if patterns is None:
         return True
     parts = _parts(patterns)
-    return any(fits(part, tool) or _OLD_NAMES.get(part) == tool for part in parts)
+    return any(fits(part, tool) or (was and part == was) for part in parts)
 
 
 def names_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
@@ -72,7 +74,7 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
     """Return how long all gates of an agent's hook may take together."""
     if hook.timeout_s:
         return hook.timeout_s
-    if hook.name not in GATES_OWN_TIME:
+    if kind_of(hook.name) not in GATES_OWN_TIME:
         return host_limit_s(config, hook) - _TO_END_S
     from gitgates.engine.plan import reachable  # a hook with nothing to run need not load it
 
@@ -86,15 +88,15 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
 
 def least_limit_s(hook: Hook) -> float:
     """Return how long the host waits for this hook, whatever its gates are."""
-    if hook.name in GATES_OWN_TIME:
+    if kind_of(hook.name) in GATES_OWN_TIME:
         return _AROUND_S
     if hook.timeout_s:
         return hook.timeout_s + _AROUND_S
-    return _SESSION_END_S if hook.name == "SessionEnd" else _ALL_OTHERS_S
+    return _SESSION_END_S if kind_of(hook.name) == "session-end" else _ALL_OTHERS_S
 
 
 def host_limit_s(config: Config, hook: Hook) -> float:
     """Return the timeout that stands in an agent's settings for this hook."""
-    if hook.timeout_s or hook.name in GATES_OWN_TIME:
+    if hook.timeout_s or kind_of(hook.name) in GATES_OWN_TIME:
         return gates_limit_s(config, hook) + _AROUND_S
     return least_limit_s(hook)

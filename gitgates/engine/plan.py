@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.lifecycle import HOOK_POINTS, STANDS_IN_FOR
+from gitgates.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.types import (
     ACTIONS,
     POLICY_GATES,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     View: TypeAlias = Literal["hide", "checkout", "keep"]
 
 _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
-_ENDINGS = ("Stop", "SubagentStop")
 
 
 def find_hook(config: Config, name: str) -> Hook | None:
@@ -116,7 +115,7 @@ def _without_command(name: str, event: Event) -> Step:
     gate = Gate(name=name)
     if name not in POLICY_GATES:
         return Step(gate=gate, fault=f"gate `{name}` is named but not defined")
-    if event.name not in _ENDINGS:
+    if event.name not in ENDING_HOOKS:
         return Step(gate=gate, fault=f"the built-in gate `{name}` is none of {event.name}")
     return Step(gate=gate, skip="it is decided where an agent stops")
 

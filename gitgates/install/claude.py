@@ -13,9 +13,11 @@ from functools import partial
 
 from gitgates.engine.hooks import GATES_OWN_TIME, host_limit_s
 from gitgates.errors import ConfigError
-from gitgates.hosts.claude.matcher import agent_matcher, is_heard, tool_matcher
+from gitgates.hosts.claude import EVENTS
+from gitgates.hosts.claude.matcher import agent_matcher, is_heard, tool_matcher, tool_patterns
 from gitgates.install import json_text
 from gitgates.install.json_text import append, is_made_by_us, remove
+from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import needs
 from gitgates.record import Record
 from gitgates.types import Hook
@@ -49,7 +51,7 @@ class Entry(Record):
     def group(self, command: str) -> dict[str, Any]:
         """Return what stands in the list of the event."""
         hook: dict[str, Any] = {"type": "command", "command": command, "timeout": self.timeout_s}
-        if self.event in GATES_OWN_TIME:
+        if EVENTS[self.event][0] in GATES_OWN_TIME:
             hook["statusMessage"] = _WAITING
         if self.on_failure:
             hook["onFailure"] = self.on_failure
@@ -62,15 +64,19 @@ def entries(config: Config) -> tuple[Entry, ...]:
     hooks = {hook.name: hook for hook in config.hooks}
     return tuple(
         Entry(
-            event=need.event,
-            timeout_s=_up(
-                host_limit_s(config, hooks.get(need.event, Hook(name=need.event))) + need.more_s
-            ),
+            event=event,
+            timeout_s=_up(host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s),
             matcher=_matcher(need),
         )
         for need in needs(config)
-        if is_heard(need.tools) and is_heard(need.agents)
+        if is_heard(tools_of(need)) and is_heard(need.agents)
+        for event in (HOOK_OF[need.kind],)
     )
+
+
+def tools_of(need: Need) -> tuple[str, ...] | None:
+    """Return patterns of the tools that are to be heard of; None: all."""
+    return tool_patterns(need.tools, need.tool_kinds, but_reads=need.but_reads)
 
 
 def is_ours(command: object) -> bool:
@@ -228,9 +234,9 @@ def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
 
 
 def _matcher(need: Need) -> str | None:
-    if need.event in TOOL_EVENTS:
-        return tool_matcher(need.tools)
-    return agent_matcher(need.agents) if need.event in AGENT_EVENTS else None
+    if HOOK_OF[need.kind] in TOOL_EVENTS:
+        return tool_matcher(tools_of(need))
+    return agent_matcher(need.agents) if HOOK_OF[need.kind] in AGENT_EVENTS else None
 
 
 def _require(node: Node, kind: str, what: str, *, text: str, file: str) -> None:

@@ -5,27 +5,21 @@ Installing writes those and no others: each event that is heard of costs a proce
 
 from __future__ import annotations
 
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import AGENT_HOOKS, kind_of
 from gitgates.record import Record
-from gitgates.types import ACTIONS, POLICY_GATES
+from gitgates.types import ACTIONS, ENDINGS, POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Config, Gate, Hook
+    from gitgates.types import Config, EventKind, Gate, Hook, ToolKind
 
 # Where a session begins, where a prompt does, and whom else the rules are told.
-RETRY_NEEDS = ("SessionStart", "UserPromptSubmit", "SubagentStart")
+RETRY_NEEDS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 # A sub-agent cannot be stopped, so that the main thread is, at its next event.
-STOP_NEEDS = ("UserPromptSubmit", "Stop")
-_LAUNCHER = "Agent"  # the tool whose end is the main thread's next event
-
+STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
 REVIEW = "review"
-_ENDINGS = ("Stop", "SubagentStop")
-# What the client says `!` of is left out: all other tools are meant.
-_BUT_READING = ("!Read", "!Grep", "!Glob")
-_SHELLS = ("Bash", "PowerShell")
 # What is a review, and what tells whose a change is.
-_REVIEW_TOOLS = ("Skill", "ReportFindings", "Edit", "Write", "NotebookEdit")
+_REVIEW_TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes")
 # What the gate's own git may take in a large repository, beside what gates take.
 _ASSESSING_S = 45.0
 _SNAPSHOT_S = 25.0
@@ -35,8 +29,10 @@ _MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
 class Need(Record):
     """One event that is to be heard of."""
 
-    event: str
-    tools: tuple[str, ...] | None = None  # None: all; `!NAME`: all but that, and what else is named
+    kind: EventKind
+    tools: tuple[str, ...] | None = None  # patterns, in the host's words; None: all
+    tool_kinds: tuple[ToolKind, ...] = ()  # tools of these kinds, too
+    but_reads: bool = False  # all tools but those that read, unless `tools` names one
     agents: tuple[str, ...] | None = None
     more_s: float = 0.0  # what a built-in gate's own work may take, beside the gates
 
@@ -44,30 +40,32 @@ class Need(Record):
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     found = [
-        Need(event=hook.name, tools=_tools(hook), agents=hook.enabled_agents)
+        Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
         for hook in _agent_hooks(config)
     ]
     if found:
-        found += [Need(event=name) for name in RETRY_NEEDS]
-    if any(h.name == "SubagentStop" and _can_stop(h, config) for h in _agent_hooks(config)):
-        found += [Need(event=name) for name in STOP_NEEDS]
-        found.append(Need(event="PostToolUse", tools=(_LAUNCHER,)))
+        found += [Need(kind=kind) for kind in RETRY_NEEDS]
+    if any(
+        kind_of(h.name) == "subagent-end" and _can_stop(h, config) for h in _agent_hooks(config)
+    ):
+        found += [Need(kind=kind) for kind in STOP_NEEDS]
+        found.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
     if is_review_on(config):
         found += _review_needs(config)
     merged: dict[str, Need] = {}
     for need in found:
-        merged[need.event] = _join(merged.get(need.event, need), need)
-    return tuple(merged[name] for name in HOOK_POINTS if name in merged)
+        merged[need.kind] = _join(merged.get(need.kind, need), need)
+    return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
 
-def more_s(config: Config, event: str) -> float:
+def more_s(config: Config, kind: EventKind) -> float:
     """Return how long a built-in gate's own work may take at an event, beside the gates."""
-    return max((need.more_s for need in needs(config) if need.event == event), default=0.0)
+    return max((need.more_s for need in needs(config) if need.kind == kind), default=0.0)
 
 
 def is_review_on(config: Config) -> bool:
     """Tell whether the gate `review` may ever ask for anything."""
-    ends = [hook for hook in _agent_hooks(config) if hook.name in _ENDINGS]
+    ends = [hook for hook in _agent_hooks(config) if kind_of(hook.name) in ENDINGS]
     listed = any(REVIEW in hook.gates for hook in ends)
     return listed and (config.review.mode != "off" or is_strict_possible(config))
 
@@ -89,13 +87,16 @@ def _review_needs(config: Config) -> list[Need]:
     """
     review = config.review
     reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
+    before = Need(kind="before-tool", tools=(), tool_kinds=("shell",))
+    if is_strict_possible(config):
+        before = Need(kind="before-tool", tools=(), but_reads=True)
     return [
-        Need(event="UserPromptExpansion", more_s=_SNAPSHOT_S),
-        Need(event="PreToolUse", tools=_BUT_READING if is_strict_possible(config) else _SHELLS),
-        Need(event="PostToolUse", tools=_REVIEW_TOOLS, more_s=_MARKING_S),
-        Need(event="SubagentStart", more_s=_SNAPSHOT_S),
-        Need(event="SubagentStop", agents=reviewers, more_s=_ASSESSING_S),
-        Need(event="Stop", more_s=_ASSESSING_S),
+        Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
+        before,
+        Need(kind="after-tool", tools=(), tool_kinds=_REVIEW_TOOLS, more_s=_MARKING_S),
+        Need(kind="subagent-start", more_s=_SNAPSHOT_S),
+        Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S),
+        Need(kind="turn-end", more_s=_ASSESSING_S),
     ]
 
 
@@ -104,7 +105,7 @@ def _agent_hooks(config: Config) -> list[Hook]:
         hook
         for hook in config.hooks
         if hook.gates
-        and HOOK_POINTS[hook.name].host == "agent"
+        and kind_of(hook.name)
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
 
@@ -135,8 +136,10 @@ def _can_stop(hook: Hook, config: Config) -> bool:
 
 def _join(one: Need, other: Need) -> Need:
     return Need(
-        event=one.event,
+        kind=one.kind,
         tools=_both(one.tools, other.tools),
+        tool_kinds=tuple(dict.fromkeys((*one.tool_kinds, *other.tool_kinds))),
+        but_reads=one.but_reads or other.but_reads,
         agents=_both(one.agents, other.agents),
         more_s=max(one.more_s, other.more_s),
     )

@@ -6,6 +6,7 @@ only that some hook has blocked before. What counts is in the session's journal.
 
 from __future__ import annotations
 
+from gitgates.lifecycle import kind_of
 from gitgates.record import Record
 from gitgates.types import ALLOW, BLOCK, STOP
 
@@ -82,7 +83,9 @@ def _was_told_to_end(one: Try, before: tuple[Round, ...]) -> bool:
 
     Nothing stops it but a block, and it may do as it likes: to say so each time would never end.
     """
-    return one.hook == "SubagentStop" and any(round_.outcome in _USED_UP for round_ in before)
+    return kind_of(one.hook) == "subagent-end" and any(
+        round_.outcome in _USED_UP for round_ in before
+    )
 
 
 def _let_go(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.clean import plain_line
 from gitgates.engine.plan import reachable
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
 from gitgates.policies.needs import REVIEW, is_review_on
 from gitgates.types import POLICY_GATES, Gate
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 LONGEST = 1500
 _WHEN = {
-    "Stop": "When you want to stop, and files have changed",
-    "SubagentStop": "When a sub-agent wants to stop, and files have changed",
-    "PreToolUse": "Before you use a tool",
-    "PostToolUse": "After you have used a tool",
-    "UserPromptSubmit": "When a prompt comes",
+    HOOK_OF["turn-end"]: "When you want to stop, and files have changed",
+    HOOK_OF["subagent-end"]: "When a sub-agent wants to stop, and files have changed",
+    HOOK_OF["before-tool"]: "Before you use a tool",
+    HOOK_OF["after-tool"]: "After you have used a tool",
+    HOOK_OF["prompt"]: "When a prompt comes",
     "pre-commit": "Before a commit",
     "pre-push": "Before a push",
     "commit-msg": "On a commit message",
@@ -110,7 +110,7 @@ def _filter(hook: Hook) -> str:
 
 
 def _closing(config: Config, first: Hook, shown: str) -> str:
-    ends = [hook for hook in config.hooks if hook.name in ("Stop", "SubagentStop") and hook.gates]
+    ends = [hook for hook in config.hooks if hook.name in ENDING_HOOKS and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
     review = _review(config)

@@ -7,6 +7,7 @@ gitgates can read what a newer one wrote.
 
 from __future__ import annotations
 
+from gitgates.lifecycle import ENDING_HOOKS, kind_of
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     Fact: TypeAlias = dict[str, Any]
     Failures: TypeAlias = tuple[tuple[str, str], ...]  # (fingerprint, title)
-
-_ENDINGS = ("Stop", "SubagentStop")
 
 
 class Round(Record):
@@ -86,8 +85,11 @@ class Session(Record):
         """
         return self.elsewhere[not prompt] + sum(
             # A sub-agent that is to stop is blocked: nothing else stops it.
-            (one.outcome == "blocked" or (one.outcome, one.hook) == ("stopped", "SubagentStop"))
-            and one.hook in _ENDINGS
+            (
+                one.outcome == "blocked"
+                or (one.outcome, kind_of(one.hook)) == ("stopped", "subagent-end")
+            )
+            and one.hook in ENDING_HOOKS
             and prompt in ("", one.prompt)
             for one in self.rounds
         )
@@ -181,7 +183,7 @@ def _round(state: Fact, fact: Fact) -> None:
     if one.outcome == "passed":
         # What is right now need not be warned of any more.
         state["warnings"] = [told for told in state["warnings"] if told[0] != one.hook]
-    if one.outcome == "passed" and one.hook in _ENDINGS:
+    if one.outcome == "passed" and one.hook in ENDING_HOOKS:
         # It could be fixed after all: what fails next is to be said anew.
         could = [(one.prompt, gate) for gate in one.gates.split(", ")]
         state["cannot_fix"] = [said for said in state["cannot_fix"] if said[:2] not in could]
@@ -223,7 +225,7 @@ def _deferred(state: Fact, fact: Fact) -> None:
 
 def _warning(state: Fact, fact: Fact) -> None:
     hook, text = str(fact.get("hook", "")), str(fact["text"])
-    if hook == "Stop":  # the last word on it is enough; each sub-agent has its own
+    if kind_of(hook) == "turn-end":  # the last word on it is enough; each sub-agent has its own
         state["warnings"] = [one for one in state["warnings"] if one[0] != hook]
     state["warnings"].append((hook, text))
 

@@ -10,6 +10,7 @@ from shlex import quote
 from gitgates.clean import plain_line
 from gitgates.engine.failures import Change, Failure
 from gitgates.engine.walk import describe
+from gitgates.lifecycle import HOOK_OF
 from gitgates.record import Record
 from gitgates.report.advice import advice, warning_advice
 from gitgates.report.excerpt import (
@@ -34,7 +35,10 @@ _REPEATED = "Nothing has happened since the last attempt, so that its result sta
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
 _FAILED = ("failed", "timed-out", "killed")
 _UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
-_ENDINGS = {"Stop": "When you stopped last, ", "SubagentStop": "When a sub-agent stopped, "}
+_ENDINGS = {
+    HOOK_OF["turn-end"]: "When you stopped last, ",
+    HOOK_OF["subagent-end"]: "When a sub-agent stopped, ",
+}
 _TIGHT = 2  # the level of detail where only what is needed is left
 # titles in each list, and their length, from the most detailed text to the barest
 _DETAIL = ((10, 200), (4, 120), (0, 60))

@@ -47,11 +47,11 @@ EVENTS: dict[str, tuple[EventKind, Channels]] = {
     "PostCompact": ("after-compact", Channels()),
     "SessionEnd": ("session-end", Channels()),
 }
-_TOOLS: dict[ToolKind, tuple[str, ...]] = {
-    "writes": ("Edit", "Write", "NotebookEdit", "MultiEdit"),  # the file that they name
-    "reads": ("Read", "Grep", "Glob", "LS", "NotebookRead"),
+TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {
+    "writes": ("Edit", "Write", "NotebookEdit"),  # the file that they name
+    "reads": ("Read", "Grep", "Glob"),
     "shell": ("Bash", "PowerShell"),
-    "agent": ("Agent", "Task"),
+    "agent": ("Agent",),
     "skill": ("Skill",),
     "report": ("ReportFindings",),
     "harmless": (
@@ -61,7 +61,15 @@ _TOOLS: dict[ToolKind, tuple[str, ...]] = {
         *("ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
     ),
 }
-TOOLS: dict[str, ToolKind] = {name: kind for kind, names in _TOOLS.items() for name in names}
+# The names that tools had in other versions; patterns with one of them mean the new one, too.
+FORMER_NAMES = {"Agent": "Task"}
+TOOLS: dict[str, ToolKind] = {
+    **{name: kind for kind, names in TOOL_NAMES.items() for name in names},
+    "MultiEdit": "writes",
+    "LS": "reads",
+    "NotebookRead": "reads",
+    "Task": "agent",
+}
 
 _LONGEST = 10_000  # of one text; the client puts what is longer into a file
 _CUT = " […]"
@@ -115,6 +123,7 @@ def decode(data: bytes, _env: Mapping[str, str]) -> Payload:
         agent_type=_text(found, "agent_type"),
         mode=_text(found, "permission_mode"),
         tool=tool,
+        tool_was=FORMER_NAMES.get(tool, ""),
         tool_kind=TOOLS.get(tool, "other" if tool else ""),
         tool_use_id=_text(found, "tool_use_id"),
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
@@ -137,24 +146,24 @@ def encode(payload: Payload, answer: Answer) -> bytes:
     if answer.as_before is not None:
         return answer.as_before.encode("ascii", "replace")
     verdict, _why = express(payload, answer.verdict)
-    reason = answer.to_agent or answer.to_person or "gitgates refused this."
-    person = answer.to_person
+    to_agent, person = _cut(answer.to_agent), _cut(answer.to_person)
+    reason = to_agent or person or "gitgates refused this."
     body: dict[str, Any] = {}
     own: dict[str, Any] = {}
     if verdict == STOP:
-        body |= {"continue": False, "stopReason": _cut(answer.to_person or reason)}
+        body |= {"continue": False, "stopReason": person or reason}
     if verdict >= BLOCK and payload.can.deny:
-        own |= {"permissionDecision": "deny", "permissionDecisionReason": _cut(reason)}
+        own |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
     elif verdict == BLOCK:
-        body |= {"decision": "block", "reason": _cut(reason)}
-    elif answer.to_agent and reaches_agent(payload.can, verdict):
-        own["additionalContext"] = _cut(answer.to_agent)
-    elif answer.to_agent and verdict != STOP and answer.verdict:
-        person = person or answer.to_agent  # nobody else would hear of it
+        body |= {"decision": "block", "reason": reason}
+    elif to_agent and reaches_agent(payload.can, verdict):
+        own["additionalContext"] = to_agent
+    elif to_agent and verdict != STOP and answer.verdict:
+        person = person or to_agent  # nobody else would hear of it
     if own:
         body["hookSpecificOutput"] = {"hookEventName": payload.event, **own}
     if person:
-        body["systemMessage"] = _cut(person)
+        body["systemMessage"] = person
     return json.dumps(body).encode("ascii") if body else b""
 
 
@@ -194,6 +203,8 @@ def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, 
 
 def _cut(text: str) -> str:
     """Return a text that the client takes whole. It counts as JavaScript does."""
+    if not text:
+        return ""
     from gitgates.clean import plain  # most events are answered with nothing
 
     text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import re
 
+from gitgates.hosts.claude import FORMER_NAMES, TOOL_NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import ToolKind
+
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 _LIST = re.compile(r"[A-Za-z0-9_\- ,|]+")
 _ALL = (None, "", "*")
 _PLUGIN = "(.*:)?"  # a plugin's agent is named `plugin:agent`, and its bare name means it, too
-_OLD_NAMES = {"Task": "Agent"}  # the client itself takes the one for the other
 _BUT = "!"
 _ANY_NAMES = ("Edit", "Bash", "mcp__any__tool", "any-agent")
 
@@ -23,6 +28,17 @@ _ANY_NAMES = ("Edit", "Bash", "mcp__any__tool", "any-agent")
 def is_heard(patterns: tuple[str, ...] | None) -> bool:
     """Tell whether any name fits: no patterns mean all, and an empty list none."""
     return patterns is None or bool(_parts(patterns))
+
+
+def tool_patterns(
+    patterns: tuple[str, ...] | None, kinds: tuple[ToolKind, ...], *, but_reads: bool
+) -> tuple[str, ...] | None:
+    """Return patterns for tools that are named, of some kinds, or (`but_reads`) all but readers."""
+    if patterns is None:
+        return None
+    named = [*patterns, *(name for kind in kinds for name in TOOL_NAMES[kind])]
+    left_out = [f"{_BUT}{name}" for name in TOOL_NAMES["reads"] if but_reads]
+    return tuple(dict.fromkeys((*named, *left_out)))
 
 
 def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
@@ -53,7 +69,7 @@ def lets_through(matcher: str | None, name: str) -> bool:
     text = matcher or ""
     if _LIST.fullmatch(text):
         listed = [part.strip() for part in re.split(r"[|,]", text)]
-        return name in listed or name in [_OLD_NAMES.get(part) for part in listed]
+        return name in listed or FORMER_NAMES.get(name) in listed
     try:
         return re.search(text, name) is not None
     except re.error:
