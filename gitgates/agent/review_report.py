@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitgates.agent.place import note
 from gitgates.errors import StateError
-from gitgates.git.messages import find
 from gitgates.policies.evidence import COMPLETE, ISSUES, SKIP
 from gitgates.store.log import write_ledger
+from gitgates.store.messages import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _LONGEST = 500
 def message_of(place: Place, message_id: str) -> str:
     """Return what was said with a decision, or with a marker; empty where that is gone."""
     try:
-        message = find(place.repo, message_id) if message_id else None
+        message = find(place.repo.shared_state_abs, message_id) if message_id else None
     except StateError as error:
         note(place, str(error))
         return ""

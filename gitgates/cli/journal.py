@@ -9,20 +9,16 @@ import sys
 import click
 
 from gitgates import environ, errors
-from gitgates.cli import journal_text as text
+from gitgates.clean import tame, visible_line
+from gitgates.cli.places import here, post_message
 from gitgates.config.values import did_you_mean
-from gitgates.git import messages
-from gitgates.git.message_checks import MOST_TEXT
-from gitgates.git.message_stamps import as_meant, when
-from gitgates.git.repo import Repo, current_folder, find_repo
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.git.messages import Log, Message
+from gitgates.store import messages
+from gitgates.store.messages import MOST_TEXT, Message, MessageLog, as_meant
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 _VERSION = 1
 _SHOWN = 20
+_SHORT_COMMIT = 12
 _format = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
 _limit = click.option(
     "--limit",
@@ -41,7 +37,7 @@ def _complete_topics(
 ) -> list[str]:
     """Return the topics that begin so; a shell that completes has no place for a message."""
     try:
-        known = dict.fromkeys(one.topic for one in messages.read_all(_repo()))
+        known = dict.fromkeys(one.topic for one in messages.read_log(_state()).messages)
     except errors.GitgatesError:
         return []
     return [topic for topic in known if topic.startswith(incomplete) and topic.isprintable()]
@@ -78,15 +74,14 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
     commit and the branch that are checked out, whether there are changes beside, and the session of
     the agent that posts. Rather than repeat what a message says, name it: --ref ID.
     """
-    env = environ.read()
-    repo = _repo()
-    draft = messages.Draft(
+    draft = Message(
         topic=topic,
         text="\n\n".join(given) if given not in ((), ("-",)) else _standard_input(),
-        session=env.get(_SESSION, ""),
+        session=environ.read().get(_SESSION, ""),
         refs=refs,
     )
-    click.echo(messages.post(repo, repo.git, draft).id)
+    repo, _git = here()
+    click.echo(post_message(repo, draft))
     return errors.OK
 
 
@@ -107,7 +102,7 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
     if fmt == "json":
         _print_json({"messages": [messages.as_json(one) for one in shown], "total": len(found)})
         return errors.OK
-    text.write(text.message_text(one) for one in shown)
+    sys.stdout.writelines(_message_text(one) for one in shown)
     if not found:
         click.echo(_nothing_in(log, topic, since), err=True)
     _tell_more(len(found) - len(shown), "older", limit)
@@ -119,13 +114,13 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
 @_format
 def show(message_id: str, fmt: str) -> int:
     """Show one message, by its id."""
-    message = messages.find(_repo(), message_id)
+    message = messages.find(_state(), message_id)
     if message is None:
         raise _unknown(message_id)
     if fmt == "json":
         _print_json({"messages": [messages.as_json(message)]})
     else:
-        text.write([text.message_text(message)])
+        sys.stdout.write(_message_text(message))
     return errors.OK
 
 
@@ -146,16 +141,17 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     Words are searched in topics and texts, whatever their case and accents. `pars*` is a beginning
     of a word, `"out of memory"` words in a row; no other sign has a meaning.
     """
-    from gitgates.git.message_search import Query
-    from gitgates.git.message_search import search as find_messages
+    from gitgates.store.search import search as find_messages  # loads `re` and sqlite3
+    from gitgates.store.search import snippet
 
-    found = find_messages(_repo(), Query(" ".join(query), topic, limit))
-    parts = [(one, text.snippet(one.text, found.terms)) for one in found.messages]
+    found = find_messages(_state(), " ".join(query), topic=topic, limit=limit)
+    parts = [(one, snippet(one.text, found.terms)) for one in found.messages]
     if fmt == "json":
         listed = [{**messages.as_json(one), "snippet": part} for one, part in parts]
         _print_json({"messages": listed, "total": found.total})
         return errors.OK
-    text.write(text.found_text(one, part) for one, part in parts)
+    for one, part in parts:
+        sys.stdout.write(f"{_head(one)}    {_on_one_line(part)}\n")
     if not parts:
         click.echo("gitgates: no message has all of that", err=True)
     _tell_more(found.total - len(parts), "more", limit)
@@ -174,11 +170,11 @@ def topics(fmt: str) -> int:
 def export(output: str) -> int:
     """Write all messages as JSON lines, byte for byte as the log has them, the oldest first."""
     log = _log()
-    data = b"".join(line + b"\n" for _start, line, _message in log.entries)
+    data = b"".join(line + b"\n" for line in log.lines)
     if not output:
         sys.stdout.buffer.write(data)
         return errors.OK
-    log_abs = messages.file_abs(_repo())
+    log_abs = messages.file_abs(_state())
     if os.path.exists(log_abs) and os.path.exists(output) and os.path.samefile(log_abs, output):
         raise errors.UsageError(f"--output {output}: that is the log itself", "Name another file.")
     try:
@@ -196,34 +192,39 @@ def _topics(fmt: str) -> int:
     found: dict[str, tuple[int, Message]] = {}
     for one in log.messages:
         found[one.topic] = (found.pop(one.topic, (0, one))[0] + 1, one)
-    rows = [(topic, number, last.stamp) for topic, (number, last) in reversed(found.items())]
+    rows = [(topic, number, last.time) for topic, (number, last) in reversed(found.items())]
     if fmt == "json":
         listed = [
-            {"topic": topic, "messages": number, "last": when(stamp)}
-            for topic, number, stamp in rows
+            {"topic": topic, "messages": number, "last": time} for topic, number, time in rows
         ]
         _print_json({"topics": listed})
+    elif not rows:
+        sys.stdout.write("no message is posted here\n")
     else:
-        text.write([text.topics_text(rows)])
+        lines = [f"{'messages':>8}  {'last':<20}  topic"]
+        lines += [
+            f"{number:>8}  {_seconds(time)}  {_on_one_line(topic)}" for topic, number, time in rows
+        ]
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     return errors.OK
 
 
-def _repo() -> Repo:
-    return find_repo(current_folder(), environ.read())
+def _state() -> str:
+    repo, _git = here()
+    return repo.shared_state_abs
 
 
-def _log() -> Log:
+def _log() -> MessageLog:
     """Return the log; say what of it cannot be understood."""
-    repo = _repo()
-    log = messages.read_log(repo)
+    log = messages.read_log(_state())
     if log.left_out:
         what = "1 line is" if log.left_out == 1 else f"{log.left_out} lines are"
-        place = messages.file_abs(repo)
-        click.echo(f"gitgates: {place}: {what} torn, or not of this version: left out", err=True)
+        path_abs = messages.file_abs(_state())
+        click.echo(f"gitgates: {path_abs}: {what} torn, or not of this version: left out", err=True)
     return log
 
 
-def _after(log: Log, since: str) -> tuple[Message, ...]:
+def _after(log: MessageLog, since: str) -> tuple[Message, ...]:
     ids = [one.id for one in log.messages]
     for wanted in (since, as_meant(since)):
         if wanted in ids:
@@ -233,16 +234,16 @@ def _after(log: Log, since: str) -> tuple[Message, ...]:
 
 def _unknown(message_id: str) -> errors.UsageError:
     hint = "`gitgates journal post` prints ids, `read` and `search` show them."
-    return errors.UsageError(f"no message `{text.on_one_line(message_id)}`", hint)
+    return errors.UsageError(f"no message `{_on_one_line(message_id)}`", hint)
 
 
-def _nothing_in(log: Log, topic: str, since: str) -> str:
+def _nothing_in(log: MessageLog, topic: str, since: str) -> str:
     known = dict.fromkeys(one.topic for one in log.messages)
     there = any(messages.is_in(one, topic) for one in known)
     near = "" if there else did_you_mean(topic, tuple(known))
-    after = f" after {text.on_one_line(since)}" if since and there else ""
-    said = f"gitgates: no message in `{text.on_one_line(topic)}`{after}"
-    return f"{said}. {text.on_one_line(near)}" if near else said
+    after = f" after {_on_one_line(since)}" if since and there else ""
+    said = f"gitgates: no message in `{_on_one_line(topic)}`{after}"
+    return f"{said}. {_on_one_line(near)}" if near else said
 
 
 def _tell_more(number: int, which: str, limit: int) -> None:
@@ -269,3 +270,39 @@ def _standard_input() -> str:
 
 def _print_json(document: dict[str, object]) -> None:
     click.echo(json.dumps({"version": _VERSION, **document}, indent=2))
+
+
+def _message_text(message: Message) -> str:
+    """Return a whole message; what anybody has posted can write on a terminal, and no more."""
+    plain = tame(message.text.encode("utf-8", "replace"), colour=False).decode()
+    body = "".join(f"    {line}".rstrip() + "\n" for line in plain.split("\n"))
+    return f"{_head(message)}  {_circumstances(message)}\n\n{body}\n"
+
+
+def _head(message: Message) -> str:
+    topic = _on_one_line(message.topic)
+    return f"{_on_one_line(message.id)}  {_seconds(message.time)}  {topic}\n"
+
+
+def _circumstances(message: Message) -> str:
+    where = message.branch or ("detached" if message.commit else "no branch")
+    at = message.commit[:_SHORT_COMMIT] or "no commit"
+    parts = [f"{where} {at}, {'dirty' if message.dirty else 'clean'}"]
+    if message.session:
+        parts.append(f"session {message.session}")
+    if message.agent:
+        parts.append(f"agent {message.agent}")
+    if message.refs:
+        parts.append(f"refs {', '.join(message.refs)}")
+    if message.data:
+        parts.append(json.dumps(dict(message.data)))
+    return _on_one_line("; ".join(parts))
+
+
+def _on_one_line(text: str) -> str:
+    """Return any text as one line that commands nothing."""
+    return visible_line(" ".join(text.split()))
+
+
+def _seconds(time: str) -> str:
+    return f"{time[:19]}Z"

@@ -10,11 +10,13 @@ from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
 from gitgates.git.repo import Repo, current_folder, find_repo
+from gitgates.store.messages import post
 from gitgates.worktree.isolate import catch_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.run import Git
+    from gitgates.store.messages import Message
     from gitgates.types import Config
 
 
@@ -78,3 +80,27 @@ def configuration(repo: Repo) -> Config:
             "Start with: gitgates init",
         )
     return config
+
+
+def post_message(repo: Repo, draft: Message) -> str:
+    """Append to the message log, with what is checked out here; return the message's id.
+
+    Raises: UsageError where the draft makes no sense; GitError where git is not there; StateError
+    where the log cannot be written.
+    """
+    branch, commit = repo.git.ask_all(
+        (("symbolic-ref", "--quiet", "HEAD"), b""),
+        (("rev-parse", "--verify", "--quiet", "HEAD^{commit}"), b""),
+    )
+    try:
+        # Not each file of an untracked folder: one name is as good as a thousand.
+        status = repo.git.ask("status", "--porcelain", "-z", "--untracked-files=normal")
+        dirty = bool(status.exit_status or status.stdout)
+    except GitError:
+        dirty = True  # it did not come to an end
+    draft = draft._replace(
+        commit=commit.stdout.decode("ascii", "replace").strip(),
+        branch=os.fsdecode(branch.stdout).rstrip("\n").removeprefix("refs/heads/"),
+        dirty=dirty,
+    )
+    return post(repo.shared_state_abs, draft).id

@@ -8,13 +8,14 @@ import click
 
 from gitgates import environ
 from gitgates.clean import visible_line
+from gitgates.cli.places import post_message
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
-from gitgates.git.messages import Draft, post
 from gitgates.git.session_change import diff_text
 from gitgates.policies.change import assess
 from gitgates.policies.evidence import Evidence
 from gitgates.review import opinions
+from gitgates.store.messages import Message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,11 +145,11 @@ def _fields(one: Opinion) -> dict[str, Any]:
 
 def _post(desk: Desk, one: Opinion) -> str:
     caller = desk.caller
-    draft = Draft(
+    draft = Message(
         topic=_topic(desk),
         text=_text(one),
         session=caller.session,
         agent=caller.agent,
         data=_fields(one),
     )
-    return post(desk.repo, desk.git, draft).id
+    return post_message(desk.repo, draft)

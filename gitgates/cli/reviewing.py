@@ -6,10 +6,9 @@ import click
 
 from gitgates import environ
 from gitgates.clean import plain_line, utf8
-from gitgates.cli import ARGUMENTS
+from gitgates.cli import ARGUMENTS, places
 from gitgates.cli.places import configuration, here
 from gitgates.errors import GitError, StateError, UsageError
-from gitgates.git.messages import Draft, post
 from gitgates.git.session_change import patch_id
 from gitgates.policies.change import Survey, assess, survey
 from gitgates.policies.evidence import Evidence
@@ -17,6 +16,7 @@ from gitgates.record import Record
 from gitgates.review.caller import Call, Caller, find_caller
 from gitgates.review.opinions import is_asking
 from gitgates.store.log import git_dir_of
+from gitgates.store.messages import Message
 from gitgates.types import Config
 
 TYPE_CHECKING = False
@@ -108,14 +108,14 @@ def checked_text(option: str, text: str) -> str:
 def post_message(desk: Desk, text: str, data: Mapping[str, object]) -> str:
     """Write into the message log what is said of a review; return the message's id."""
     caller = desk.caller
-    draft = Draft(
+    draft = Message(
         topic=f"review/{caller.session}",
         text=text,
         session=caller.session,
         agent=caller.agent,
         data=data,
     )
-    return post(desk.repo, desk.git, draft).id
+    return places.post_message(desk.repo, draft)
 
 
 def note_fact(desk: Desk, fact: Fact) -> None:

@@ -1,0 +1,286 @@
+"""The message log of a repository: append-only, shared by its worktrees, one JSON object a line.
+
+An id counts hundredths of a second since the epoch, in Crockford's base 32: short, sortable, and
+with no letter that looks like a digit. Ids are given under the log's lock, each later than the one
+before: unique, and in the order of the lines.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.clean import visible_line
+from gitgates.errors import StateError, UsageError
+from gitgates.record import Record
+from gitgates.store.log import append_lines, as_line, parse_lines, read_lines, utc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.store.log import Fact
+
+FILE = "messages.jsonl"
+VERSION = 1
+MOST_TEXT = 1024 * 1024  # bytes, as UTF-8
+MOST_TOPIC = 200  # characters
+_SHOWN = 40  # of what was given, in an error
+_TAIL = 4096
+_TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
+_TOPIC_HINT = "Name it like `build` or `review/parser`."
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+_READ = str.maketrans(_DIGITS, "0123456789abcdefghijklmnopqrstuv")  # as `int` reads the same
+_MISTYPED = str.maketrans("oil", "011")
+_EACH_DIGIT = str.maketrans("123456789", "000000000")
+
+
+class Message(Record):
+    """One message. Before it is posted, it has no id and no time."""
+
+    topic: str
+    text: str
+    id: str = ""
+    time: str = ""  # as `utc` writes it
+    session: str = ""
+    agent: str = ""  # a sub-agent's id
+    commit: str = ""  # that was checked out; empty: none yet
+    branch: str = ""  # empty: none was checked out
+    dirty: bool = False  # there were changes, untracked files too; or git could not say
+    data: Mapping[str, object] = {}  # what the message is about, by name
+    refs: tuple[str, ...] = ()  # ids of other messages
+
+
+class MessageLog(Record):
+    """All that there is, the oldest first."""
+
+    messages: tuple[Message, ...]
+    lines: tuple[bytes, ...]  # of these messages, as the file has them
+    left_out: int  # lines that are torn, garbage, or of another version
+
+
+def post(shared_state_abs: str, draft: Message) -> Message:
+    """Append a message; return it with its id and time.
+
+    What is no Unicode in its texts is replaced by U+FFFD.
+
+    Raises: UsageError where topic, text or refs make no sense; StateError where the log cannot be
+    written, or read for the refs.
+    """
+    _check_topic(draft.topic)
+    _check_text(draft.text)
+    stamp_ms = int(time.time() * 1000)  # never later than it is
+    message = draft._replace(
+        time=utc(stamp_ms / 1000, milliseconds=True),
+        text=unicode_only(draft.text),
+        session=unicode_only(draft.session),
+        agent=unicode_only(draft.agent),
+        branch=unicode_only(draft.branch),
+        refs=_known(shared_state_abs, draft.refs),
+    )
+    posted: list[Message] = []
+
+    def make(fd: int, size: int) -> bytes:
+        number = max(stamp_ms // 10, _last_number(fd, size) + 1)
+        posted.append(message._replace(id=id_of(number)))
+        return as_line({"v": VERSION, **as_json(posted[-1])})
+
+    path_abs = file_abs(shared_state_abs)
+    try:
+        append_lines(path_abs, make)
+    except OSError as error:
+        raise StateError(
+            f"{path_abs}: nothing was posted: {error.strerror or error}",
+            "See to the rights of that folder and to the space on its disk, and post again.",
+        ) from error
+    return posted[-1]
+
+
+def find(shared_state_abs: str, message_id: str) -> Message | None:
+    """Return a message by its id; None where there is none.
+
+    Letters that are easily mistyped are read as the digits that they look like.
+
+    Raises: StateError where the log cannot be read.
+    """
+    raw = _raw(shared_state_abs)
+    for wanted in dict.fromkeys((message_id, as_meant(message_id))):
+        # A log of a year is not parsed for one message of it.
+        needle = f'"{wanted}"'.encode("utf-8", "replace")
+        at = raw.find(needle)
+        while at >= 0:
+            start, end = raw.rfind(b"\n", 0, at) + 1, raw.find(b"\n", at)
+            message = message_at(raw[start : end if end > 0 else None])
+            if message and message.id == wanted:
+                return message
+            at = raw.find(needle, end) if end > 0 else -1
+    return None
+
+
+def read_log(shared_state_abs: str) -> MessageLog:
+    """Return the whole log.
+
+    Raises: StateError where it cannot be read.
+    """
+    return parse_log(_raw(shared_state_abs))
+
+
+def parse_log(raw: bytes) -> MessageLog:
+    """Return the messages in a part of a log."""
+    lines = [line for line in raw.split(b"\n") if line]
+    read = zip(lines, map(_message, parse_lines(lines)), strict=True)
+    found = [(line, message) for line, message in read if message]
+    return MessageLog(
+        messages=tuple(message for _line, message in found),
+        lines=tuple(line for line, _message in found),
+        left_out=len(lines) - len(found),
+    )
+
+
+def message_at(line: bytes) -> Message | None:
+    """Return the message of one line; None where it is none that we understand."""
+    return _message(parse_lines([line])[0])
+
+
+def is_in(topic: str, wanted: str) -> bool:
+    """Tell whether a topic is the one that is meant, or below it where that ends in `/`."""
+    is_above = wanted.endswith("/") or not wanted
+    return topic.startswith(wanted) if is_above else topic == wanted
+
+
+def file_abs(shared_state_abs: str) -> str:
+    """Return the path of the log."""
+    return f"{shared_state_abs}/{FILE}"
+
+
+def as_json(message: Message) -> dict[str, object]:
+    """Return a message as JSON has it."""
+    fields: dict[str, object] = message._asdict()
+    text = fields.pop("text")
+    first = {name: fields.pop(name) for name in ("id", "time", "topic")}
+    data, refs = dict(message.data), list(message.refs)
+    return {**first, **fields, "refs": refs, "data": data, "text": text}
+
+
+def id_of(number: int) -> str:
+    """Return the id that a number makes."""
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def number_of(message_id: str) -> int:
+    """Return the number that an id was made from; 0 where it is none of ours."""
+    if not message_id or not set(message_id) <= set(_DIGITS):
+        return 0
+    return int(message_id.translate(_READ), len(_DIGITS))
+
+
+def as_meant(typed: str) -> str:
+    """Return the id that somebody has typed: `O` for `0`, `l` for `1`, in capitals."""
+    return typed.strip().lower().translate(_MISTYPED)
+
+
+def unicode_only(text: str) -> str:
+    """Return text of Unicode alone: each character that is none becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Bytes that are no UTF-8 came as lone surrogates, which no other program could read.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def shown(text: str) -> str:
+    """Return the beginning of any text as an error names it."""
+    return visible_line(text[:_SHOWN])
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise UsageError("the text is empty", "Say something: -m TEXT, or on standard input.")
+    if "\0" in text:
+        raise UsageError("the text has a NUL character in it", "Post text, and name files by path.")
+    length = len(text.encode("utf-8", "replace"))
+    if length > MOST_TEXT:
+        raise UsageError(
+            f"the text has {length} bytes, and the most is {MOST_TEXT}",
+            "Post what matters, and name the file that has the rest.",
+        )
+
+
+def _check_topic(topic: str) -> None:
+    """Refuse a topic that could not be typed, shown on one line, or told from another."""
+    if not topic.strip("/ "):
+        raise UsageError("the topic is empty", _TOPIC_HINT)
+    if len(topic) > MOST_TOPIC:
+        why = f"the topic has {len(topic)} characters; the most is {MOST_TOPIC}"
+        raise UsageError(why, _TOPIC_HINT)
+    if topic != unicode_only(topic):
+        why = "is no UTF-8"
+    elif topic.splitlines() != [topic] or any(map(_is_control, topic)):
+        why = "has a control character or a second line"
+    elif any(not part or part != part.strip() for part in topic.split("/")):
+        why = "has an empty part, or a space at an end"
+    else:
+        return
+    raise UsageError(f"the topic `{shown(topic)}` {why}", _TOPIC_HINT)
+
+
+def _is_control(char: str) -> bool:
+    return char < " " or "\x7f" <= char < "\xa0"
+
+
+def _raw(shared_state_abs: str) -> bytes:
+    path_abs = file_abs(shared_state_abs)
+    try:
+        return read_lines(path_abs)
+    except OSError as error:
+        raise StateError(
+            f"{path_abs}: cannot be read: {error.strerror or error}", "See to its rights."
+        ) from error
+
+
+def _known(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
+    found = []
+    for ref in dict.fromkeys(refs):
+        message = find(shared_state_abs, ref)
+        if message is None:
+            hint = "Ids are what `gitgates journal post` prints and `read` shows."
+            raise UsageError(f"no message `{shown(ref)}` to refer to", hint)
+        found.append(message.id)
+    return tuple(dict.fromkeys(found))
+
+
+def _last_number(fd: int, size: int) -> int:
+    """Return the number of the newest id of ours in the file; 0: there is none."""
+    length = _TAIL
+    while True:
+        start = max(size - length, 0)
+        lines = os.pread(fd, size - start, start).split(b"\n")
+        for line in reversed(lines[1:] if start else lines):
+            message = message_at(line) if line else None
+            if message and (number := number_of(message.id)):
+                return number
+        if not start:
+            return 0
+        length *= 16
+
+
+def _message(fact: Fact | None) -> Message | None:
+    if fact is None or fact.get("v") != VERSION:
+        return None
+    texts = {name: fact.get(name, "") for name in _TEXTS}
+    refs, data = fact.get("refs", []), fact.get("data", {})
+    if not isinstance(refs, list) or not isinstance(data, dict):
+        return None
+    if not all(isinstance(one, str) for one in (*texts.values(), *refs)):
+        return None
+    message = Message(**texts, dirty=fact.get("dirty") is True, data=data, refs=tuple(refs))
+    return message if message.id and message.topic and _is_time(message.time) else None
+
+
+def _is_time(text: str) -> bool:
+    return text[:19].translate(_EACH_DIGIT) == "0000-00-00T00:00:00" and text.endswith("Z")
