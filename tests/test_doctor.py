@@ -14,7 +14,8 @@ from doctor_support import CONFIG, HOOKS, Said, examine, healthy
 
 from gitgates import __version__
 from gitgates.config.load import load
-from gitgates.doctor.settings import program_of
+from gitgates.doctor.checks import find_missing, program_of
+from gitgates.install.framework import read_framework
 from gitgates.types import Gate
 
 INSTALL = "gitgates install-hooks"
@@ -322,14 +323,11 @@ def test_runner_is_missing(repo: Repo, tmp_path: Path) -> None:
     python.parent.mkdir()
     repo.config('[gates.g]\npre-commit = true\nrunner = "prek"\n')
     repo.write(".pre-commit-config.yaml", "repos: []\n")
-    from gitgates.doctor import settings
-    from gitgates.doctor.framework import read
-
-    config = load(str(repo.path))
-    assert config is not None
+    root = str(repo.path)
+    config = load(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.executable", str(python))
-        found = settings.check_gates(config, str(repo.path), read(str(repo.path)), {"PATH": "/no"})
+        found = list(find_missing(config, root, read_framework(root), {"PATH": "/no"}))
     assert [(one.what, one.mend) for one in found] == [
         ("its runner prek is not found", "pipx install prek")
     ]

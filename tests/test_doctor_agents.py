@@ -13,8 +13,8 @@ from doctor_support import Said, examine
 
 from gitgates.doctor import claude_sources
 from gitgates.doctor.agents import check_agents
+from gitgates.doctor.findings import survey
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.install.claude import PLUGIN
 
 pytestmark = pytest.mark.slow  # each asks the doctor, who starts what is installed
@@ -193,9 +193,7 @@ def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) 
 
 
 def in_process(repo: Repo) -> list[Any]:
-    env = dict(os.environ)
-    roots = find_repo(str(repo.path), env)
-    found = check_agents(None, roots, Git(cwd_abs=roots.root_abs, env=env), env)
+    found = check_agents(survey(find_repo(str(repo.path), dict(os.environ))))
     return [one for one in found if one.severity != "ok"]
 
 

@@ -9,9 +9,8 @@ import click
 from gitgates import environ, errors
 from gitgates.clean import utf8, visible, visible_line
 from gitgates.cli.output import stdout
-from gitgates.doctor.examine import examine
-from gitgates.doctor.finding import Finding
-from gitgates.doctor.settings import check_settings
+from gitgates.doctor.checks import examine
+from gitgates.doctor.findings import Finding, survey
 from gitgates.git.repo import current_folder, find_repo
 
 _VERSION = 1
@@ -37,12 +36,13 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
     env = environ.read()
     terminal = stdout()
     repo = find_repo(current_folder(), env)
-    findings = examine(repo, env)
+    subject = survey(repo)
+    findings = examine(subject)
     if is_proof_wanted:
         from gitgates.doctor.prove import prove  # many processes, and seldom wanted
 
         try:
-            findings += prove(check_settings(repo.root_abs)[0], repo, env, findings)
+            findings += prove(subject, findings)
         except (
             errors.GitError,
             OSError,

@@ -11,10 +11,8 @@ from gitgates import errors
 from gitgates.cli import agent_hooks
 from gitgates.cli.install_hooks import require_fit, show, shown
 from gitgates.cli.places import here
-from gitgates.doctor import framework as framework_file
-from gitgates.doctor.finding import in_folder
-from gitgates.doctor.hookfile import look
-from gitgates.doctor.place import places
+from gitgates.doctor.findings import list_worktrees
+from gitgates.doctor.hooks import read_hook
 from gitgates.errors import StateError
 from gitgates.install import framework, githooks, managers, own_file
 from gitgates.install.agents import SCOPES, settings_file
@@ -179,8 +177,7 @@ def _types(hooks: Sequence[str]) -> str:
 
 def _say_shared(folder: HooksFolder) -> bool:
     """Tell of shims that other repositories run, too; return whether there are any."""
-    places = [githooks.look(folder.path_abs, hook) for hook in _ALL]
-    ours = [os.path.basename(place.shim_abs) for place in places if place.holder == "us"]
+    ours = _ours_in(folder.path_abs)
     if ours:
         click.echo(
             f"gitgates: {setting(folder)}: other repositories run {', '.join(ours)} there, too\n"
@@ -191,24 +188,27 @@ def _say_shared(folder: HooksFolder) -> bool:
 
 def _say_what_runs_gates(repo: Repo, git: Git) -> None:
     """Tell of whatever still runs gates, and how to take it out."""
-    folder = hooks_folder(git, repo)
-    files = {file: hooks for file, hooks in _by_file(repo, folder).items() if hooks}
+    here_, *others = list_worktrees(repo)[0]
+    folder = here_.folder
+    files: dict[str, list[str]] = {}
+    for hook in here_.framework.our_stages:
+        files.setdefault(framework.FILE, []).append(hook)
+    for _manager, file, hook in managers.entries(repo.root_abs, folder):
+        files.setdefault(file, []).append(hook)
     for file, hooks in files.items():
-        _say_left(f"{file} still runs the gates of {', '.join(hooks)}", "Take that out by hand.")
+        names = ", ".join(dict.fromkeys(hooks))
+        _say_left(f"{file} still runs the gates of {names}", "Take that out by hand.")
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
-        if look(path_abs).kind == "custom":
-            _say_left(
-                f"{shown(path_abs, repo)} speaks of gitgates",
-                "It is a hook of your own: look at it.",
-            )
-    places_, _gone = places(repo, git.env)
+        if read_hook(path_abs).kind == "custom":
+            what = f"{shown(path_abs, repo)} speaks of gitgates"
+            _say_left(what, "It is a hook of your own: look at it.")
     seen = {folder.path_abs, default_folder(repo).path_abs}
-    for place in places_:
-        path_abs, root_abs = place.folder.path_abs, place.repo.root_abs
-        if path_abs not in seen and any(githooks.look(path_abs, h).holder == "us" for h in _ALL):
-            mend = in_folder(root_abs, "gitgates uninstall-hooks", repo.root_abs)
-            _say_left(f"our hooks stay in {path_abs}, which the worktree {root_abs} uses", mend)
+    for worktree in others:
+        path_abs = worktree.folder.path_abs
+        if path_abs not in seen and _ours_in(path_abs):
+            what = f"our hooks stay in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
+            _say_left(what, worktree.command("gitgates uninstall-hooks"))
         seen.add(path_abs)
     for scope in SCOPES:
         if agent_hooks.has_ours(scope, repo, git.env):
@@ -217,14 +217,9 @@ def _say_what_runs_gates(repo: Repo, git: Git) -> None:
             _say_left(f"Claude Code runs the gates, as {shown(path_abs, repo)} says", command_)
 
 
-def _by_file(repo: Repo, folder: HooksFolder) -> dict[str, tuple[str, ...]]:
-    """Return the files of managers that run gates, each with the hooks."""
-    found: dict[str, tuple[str, ...]] = {
-        framework.FILE: framework_file.read(repo.root_abs).our_stages
-    }
-    for _manager, file, hook in managers.entries(repo.root_abs, folder):
-        found[file] = tuple(dict.fromkeys((*found.get(file, ()), hook)))
-    return found
+def _ours_in(folder_abs: str) -> list[str]:
+    """Return the hooks of ours in a folder."""
+    return [hook for hook in _ALL if githooks.is_ours(os.path.join(folder_abs, hook))]
 
 
 def _say_left(what: str, mend: str) -> None:

@@ -8,7 +8,7 @@ from shlex import quote
 
 from gitgates import environ
 from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
-from gitgates.doctor.finding import Finding
+from gitgates.doctor.findings import Finding
 from gitgates.doctor.reviewer import check_reviewer
 from gitgates.hosts.claude.matcher import lets_through, samples
 from gitgates.install import agents
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.doctor.claude_sources import Heard
+    from gitgates.doctor.findings import Subject
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
     from gitgates.types import Config
 
 _INSTALL = "gitgates install-hooks --agent claude"
@@ -36,14 +36,13 @@ _HARMFUL = (
 )
 
 
-def check_agents(
-    config: Config | None, repo: Repo, git: Git, env: Mapping[str, str]
-) -> list[Finding]:
+def check_agents(subject: Subject) -> list[Finding]:
     """Return what there is to say of Claude Code; nothing where neither side knows of the other."""
+    config, repo, env = subject.config, subject.repo, subject.repo.env
     found = sources(repo, env)
     wanted = entries(config) if config else ()
     ours = [source for source in found if source.heard]
-    misplaced = _misplaced(repo, git, ours)
+    misplaced = _misplaced(repo, ours)
     if not wanted and not ours and not misplaced:
         return []
     said = _disabled(found) + [finding for source in found for finding in _switches(source)]
@@ -242,9 +241,9 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     return found._replace(severity="note", what=what + same)
 
 
-def _misplaced(repo: Repo, git: Git, ours: list[Source]) -> list[Finding]:
+def _misplaced(repo: Repo, ours: list[Source]) -> list[Finding]:
     """Find our hooks in settings of subfolders, where only a session begun there reads them."""
-    names = git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
+    names = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
     folders = {folder for name in names for folder in _above(name)}
     found = []
     for folder, file in product(sorted(folders), ("settings.json", "settings.local.json")):

@@ -3,156 +3,356 @@
 from __future__ import annotations
 
 import os
-from shlex import quote
+import shlex
+import sys
 
-from gitgates.doctor.alive import check_shim
-from gitgates.doctor.finding import Finding, in_folder
-from gitgates.doctor.framework import FILE
-from gitgates.doctor.hookfile import HookFile, kept_by_manager, kept_by_us, look
-from gitgates.install.managers import FRAMEWORK, VIA, next_command
+import gitgates
+from gitgates import __version__
+from gitgates.doctor.findings import Finding
+from gitgates.errors import ConfigError
+from gitgates.git.previous_hook import SUFFIX
+from gitgates.install import selection
+from gitgates.install.framework import FILE
+from gitgates.install.githooks import is_ours, render
+from gitgates.install.hookspath import setting, unset_command
+from gitgates.install.managers import FRAMEWORK, VIA, Manager, next_command, recognise
 from gitgates.install.own_file import content
+from gitgates.proc.call import call
 from gitgates.record import Record
 from gitgates.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import Literal, TypeAlias
 
-    from gitgates.doctor.framework import Framework
-    from gitgates.doctor.place import Place
+    from gitgates.doctor.findings import Subject, Worktree
+    from gitgates.git.repo import Repo
+
+    # custom: somebody's own hook that calls gitgates.
+    Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
 
 _INSTALL = "gitgates install-hooks"
 _COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said
 _NOT_EXECUTABLE = "is not executable, so that git does not run it"
+_NOT_FIRED = "manual"  # a stage that git never fires, so that there is nothing to install
+_ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
 
 
-class Look(Record):
-    """One hook in one hooks folder, and what is known around it."""
+class HookFile(Record):
+    """What stands in a hook's place."""
 
-    hook: str
-    file: HookFile
-    place: Place  # the worktree, or the first of those that share the folder
-    framework: Framework  # of that worktree
-    joined: Mapping[str, tuple[str, str]]  # hook: the manager that runs our gates, and its file
-    here_abs: str  # the root that commands are called from
-    env: Mapping[str, str]
+    path_abs: str
+    kind: Kind
+    executable: bool = False
+    manager: Manager | None = None
+    python: str = ""  # of a shim: the interpreter, and the folder that holds our package
+    home: str = ""
+    current: bool = True  # of a shim: as this version would write it, but for those two
 
     @property
-    def where(self) -> str:
-        """Name the hook by its file, as short as it can be."""
-        path = os.path.relpath(self.file.path_abs, self.here_abs)
-        return self.file.path_abs if path.startswith("..") else path
-
-    def finding(self, what: str, mend: str = "") -> Finding:
-        """Return a problem with this hook; what mends it, if nothing else, is to install it.
-
-        Where a manager runs our gates, that is done through it: a shim of ours beside it would run
-        them twice.
-        """
-        names = [manager for manager, _file in self.joined.values()]
-        names = ["pre-commit"] if self.framework.our_stages else names
-        install = f"{_INSTALL} --via {names[0]}" if names else _INSTALL
-        mend = in_folder(self.place.repo.root_abs, mend or install, self.here_abs)
-        return Finding(severity="problem", check="hook", where=self.where, what=what, mend=mend)
-
-    def note(self, what: str, mend: str = "") -> Finding:
-        """Return something to know of this hook."""
-        return self.finding(what, mend)._replace(severity="note", mend=mend)
+    def hook(self) -> str:
+        """The name of the hook."""
+        return os.path.basename(self.path_abs)
 
 
-def check_hook(look_: Look) -> list[Finding]:
-    """Return what is found of one hook: at least one finding."""
-    match look_.file.kind:
+def read_hook(path_abs: str) -> HookFile:
+    """Return what stands in a hook's place: nothing, our shim, or somebody else's."""
+    if not os.path.lexists(path_abs):
+        return HookFile(path_abs, "none")
+    text = content(path_abs)
+    executable = os.path.isfile(path_abs) and os.access(path_abs, os.X_OK)
+    if is_ours(path_abs):
+        lines = os.fsdecode(text).splitlines()
+        values = {name: _word(value) for name, _, value in (x.partition("=") for x in lines)}
+        is_current = _body(text) == _body(render(values.get("hook", "")))
+        python, home = values.get("python", ""), values.get("home", "")
+        return HookFile(path_abs, "shim", executable, None, python, home, is_current)
+    if manager := recognise(text):
+        return HookFile(path_abs, "manager", executable, manager)
+    return HookFile(path_abs, "custom" if b"gitgates" in text else "other", executable)
+
+
+def _body(text: bytes) -> list[bytes]:
+    """Return the lines of a shim that are the same wherever one version installs it."""
+    return [line for line in text.splitlines() if not line.startswith((b"python=", b"home="))]
+
+
+def _word(quoted: str) -> str:
+    try:
+        return "".join(shlex.split(quoted))
+    except ValueError:
+        return ""
+
+
+# The shim
+
+
+def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
+    """Return what there is to say of one shim of ours. A shim that falls back is not alive."""
+    mend = worktree.command(_INSTALL)
+    wrong = Finding("problem", "shim", where, "", mend)
+    if not file.executable:
+        mend = f"chmod +x {shlex.quote(file.path_abs)}"
+        return wrong._replace(what=_NOT_EXECUTABLE, mend=mend)
+    if not os.access(file.python, os.X_OK):
+        return wrong._replace(what=f"its interpreter is gone: {file.python or 'none is named'}")
+    if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
+        return wrong._replace(what=f"gitgates is gone from {file.home or 'its home'}")
+    if not may_start(file, worktree.repo):
+        what = f"names {file.python}, and a file of the repository is not believed: not looked into"
+        return Finding("note", "shim", where, what, mend)
+    version, trouble = _ask_version(file, worktree.repo.env)
+    if trouble:
+        return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
+    if version != __version__:
+        what = f"runs gitgates {version} of {file.home}; this is {__version__}"
+        return Finding("note", "shim", where, what, mend)
+    if not file.current:
+        what = "is not as this version of gitgates writes it"
+        return Finding("note", "shim", where, what, mend)
+    return Finding("ok", "shim", where, "installed, and alive")
+
+
+def may_start(file: HookFile, repo: Repo) -> bool:
+    """Tell whether a shim may be started: one that may have been cloned only as we write it."""
+    folder_abs = os.path.realpath(os.path.dirname(file.path_abs)) + os.sep
+    is_in_tree, is_in_git = (
+        folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
+        for place_abs in (repo.root_abs, repo.common_dir_abs)
+    )
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
+    is_this_one = file.current and (file.python, file.home) == (sys.executable, ours)
+    return is_this_one or is_in_git or not is_in_tree
+
+
+def _ask_version(file: HookFile, env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the version that a shim would run, or why it would not."""
+    try:
+        done = call((file.python, "-I", "-S", "-c", _ASK, file.home), env)
+    except OSError as error:
+        return "", error.strerror or str(error)
+    said = os.fsdecode(done.stderr).strip().rpartition("\n")[2]
+    if done.exit_status:
+        return "", said or f"exit status {done.exit_status}"
+    return os.fsdecode(done.stdout).strip(), ""
+
+
+# core.hooksPath
+
+
+def check_hooks_path(subject: Subject) -> Iterator[Finding]:
+    """Find traps of core.hooksPath: folders that are not there, that others share, that differ.
+
+    Whether hooks are in a folder is another check's; here it is whether git looks in a sensible
+    one.
+    """
+    shared: set[str] = set()  # is said of one worktree only
+    for worktree in subject.worktrees:
+        for finding in _hooks_path_of(worktree):
+            if finding.severity != "note" or finding.what not in shared:
+                yield finding
+            shared.add(finding.what)
+    folders = [worktree.folder for worktree in subject.worktrees]
+    usual = {folder.path_abs for folder in folders if folder.scope != "worktree"}
+    for worktree in subject.worktrees:
+        folder = worktree.folder
+        if folder.scope == "worktree" and usual - {folder.path_abs}:
+            what = f"{setting(folder)}: this worktree has hooks of its own"
+            mend = worktree.command(unset_command(folder))
+            yield Finding("note", "hooksPath", worktree.repo.root_abs, what, mend)
+
+
+def _hooks_path_of(worktree: Worktree) -> Iterator[Finding]:
+    folder, root_abs = worktree.folder, worktree.repo.root_abs
+    unset = worktree.command(unset_command(folder)) if folder.scope else ""
+    is_relative = folder.value and not os.path.isabs(os.path.expanduser(folder.value))
+    if folder.value and os.path.isdir(folder.path_abs):
+        if folder.is_shared:
+            what = f"{setting(folder)}: other repositories take their hooks from there, too"
+            yield Finding("note", "hooksPath", root_abs, what, unset)
+    elif ".husky" in folder.value.split("/"):
+        what = f"{setting(folder)}: husky's folder is missing here, so that git runs no hooks"
+        mend = f"{worktree.command('npm install')}   # or: {unset}"
+        yield Finding("problem", "hooksPath", root_abs, what, mend)
+    elif is_relative and worktree.is_linked:
+        what = (
+            f"{setting(folder)}: a relative path means another folder in each worktree, and this "
+            "one has none, so that git runs no hooks"
+        )
+        absolute = shlex.quote(os.path.join(worktree.repo.common_dir_abs, "hooks"))
+        mend = f"{unset}   # or: git config core.hooksPath {absolute}"
+        yield Finding("problem", "hooksPath", root_abs, what, mend)
+    elif folder.scope:
+        what = f"{setting(folder)}: there is no such folder, so that git runs no hooks at all"
+        yield Finding("problem", "hooksPath", root_abs, what, unset)
+
+
+# The pre-commit framework
+
+
+def check_stages(subject: Subject) -> Iterator[Finding]:
+    """Find stages of ours that the pre-commit framework is not installed for."""
+    framework = subject.here.framework
+    if framework.broken:
+        what = f"cannot be read: {framework.broken}"
+        yield Finding("problem", "stages", FILE, what, "mend its YAML")
+        return
+    stages = [stage for stage in framework.our_stages if stage != _NOT_FIRED]
+    for stage in stages:
+        file = read_hook(os.path.join(subject.here.folder.path_abs, stage))
+        is_served = file.manager is not None and file.manager.name in FRAMEWORK
+        if not is_served and file.kind != "shim":
+            what = f"has gitgates-{stage}, but pre-commit is not installed for {stage}"
+            mend = f"pre-commit install --hook-type {stage}"
+            yield Finding("problem", "stages", FILE, what, mend)
+    left_out = [stage for stage in stages if stage not in framework.install_types]
+    if left_out:
+        what = f"whoever runs `pre-commit install` does not get {', '.join(left_out)}"
+        types = ", ".join(dict.fromkeys([*framework.install_types, *left_out]))
+        mend = f"add to it: default_install_hook_types: [{types}]"
+        yield Finding("note", "stages", FILE, what, mend)
+
+
+# The hooks
+
+
+def check_hooks(subject: Subject) -> Iterator[Finding]:
+    """Check each hook, once in each hooks folder: worktrees mostly share one."""
+    hooks = _wanted_hooks(subject)
+    first = {worktree.folder.path_abs: worktree for worktree in reversed(subject.worktrees)}
+    for worktree in subject.worktrees:
+        if first[worktree.folder.path_abs] is worktree:
+            for hook in hooks:
+                yield from _check_hook(
+                    read_hook(os.path.join(worktree.folder.path_abs, hook)), worktree
+                )
+
+
+def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
+    """Return the hooks of git that should be alive: the configured ones.
+
+    Where the configuration cannot be read: those that are installed.
+    """
+    if subject.config is None:
+        folder_abs = subject.here.folder.path_abs
+        return tuple(
+            hook
+            for hook in selection.CLIENT_HOOKS
+            if read_hook(os.path.join(folder_abs, hook)).kind == "shim"
+        )
+    try:
+        return selection.configured(subject.config).hooks
+    except ConfigError:
+        return ()  # no hook of git is configured: then there is nothing to install
+
+
+def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
+    """Yield what is found of one hook: at least one finding."""
+    match file.kind:
         case "none":
-            what = f"{look_.hook} is not installed: git runs none of its gates"
-            manager, file = look_.joined.get(look_.hook, ("", ""))
+            what = f"{file.hook} is not installed: git runs none of its gates"
+            manager, name = worktree.joined.get(file.hook, ("", ""))
             wants = manager and manager not in FRAMEWORK
-            return [
-                look_.finding(what, next_command(manager, (look_.hook,), file) if wants else "")
-            ]
+            mend = next_command(manager, (file.hook,), name) if wants else ""
+            yield _wrong(file, worktree, what, mend)
         case "shim":
-            alive = check_shim(look_.file, look_.where, look_.env, look_.place.repo)
-            if alive.mend.startswith("gitgates"):
-                alive = alive._replace(mend=look_.finding("", alive.mend).mend)
-            return [alive, *_twice(look_, kept_by_us(look_.file))]
+            yield check_shim(file, worktree.shown(file.path_abs), worktree)
+            kept = read_hook(file.path_abs + SUFFIX)
+            by = kept.manager if kept.executable else None
+            if by and _runs_gates(file, worktree, by):
+                yield _double(file, worktree, by.name)
         case "manager":
-            return _manager(look_)
+            if file.manager:
+                yield from _check_managers(file, file.manager, worktree)
         case "custom":
-            said = look_.note("is a hook of your own that speaks of gitgates: not looked into")
-            wrong = look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(look_.file.path_abs)}")
-            return [said if look_.file.executable else wrong]
+            what = "is a hook of your own that speaks of gitgates: not looked into"
+            yield _note(file, worktree, what) if file.executable else _off(file, worktree)
         case "other":
-            return [look_.finding("is a hook that is not ours: git runs none of the gates")]
+            what = "is a hook that is not ours: git runs none of the gates"
+            yield _wrong(file, worktree, what)
 
 
-def _manager(look_: Look) -> list[Finding]:
-    """Look at a hook that another manager has installed."""
-    file, manager = look_.file, look_.file.manager
-    if manager is None:
-        return []
-    by, settings = look_.joined.get(look_.hook, ("", FILE))
-    served = manager.name in FRAMEWORK and look_.hook in look_.framework.our_stages
-    serves = served or manager.name == by
-    beside = kept_by_manager(file)
-    if serves and not file.executable:
-        return [look_.finding(_NOT_EXECUTABLE, f"chmod +x {quote(file.path_abs)}")]
-    if beside.kind == "shim" and manager.runs_kept:
-        alive = check_shim(beside, f"{look_.where}{manager.kept}", look_.env, look_.place.repo)
-        what = f"is {manager.name}'s, installed over ours: it runs {look_.hook}{manager.kept} first"
-        join = look_.finding("", f"{_INSTALL} --via {manager.name}").mend
-        told = look_.note(what, "" if serves else join)
-        return [told, alive, *(_double(look_, manager.name) if serves else [])]
-    if serves and by in _COPIES and b"gitgates" not in content(file.path_abs):
+def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Iterator[Finding]:
+    """Check a hook that another manager has installed."""
+    by, settings = worktree.joined.get(file.hook, ("", FILE))
+    is_served = manager.name in FRAMEWORK and file.hook in worktree.framework.our_stages
+    runs_us = is_served or manager.name == by
+    beside = read_hook(file.path_abs + manager.kept) if manager.kept else None
+    is_over_ours = beside is not None and beside.kind == "shim"
+    if runs_us and not file.executable:
+        yield _off(file, worktree)
+    elif beside and is_over_ours and manager.runs_kept:
+        what = f"is {manager.name}'s, installed over ours: it runs {beside.hook} first"
+        join = worktree.command(f"{_INSTALL} --via {manager.name}")
+        yield _note(file, worktree, what, "" if runs_us else join)
+        yield check_shim(beside, f"{worktree.shown(file.path_abs)}{manager.kept}", worktree)
+        if runs_us:
+            yield _double(file, worktree, manager.name)
+    elif runs_us and by in _COPIES and b"gitgates" not in content(file.path_abs):
         what = f"{settings} lets {by} run the gates, but this hook is older"
-        return [look_.finding(what, next_command(by, ()))]
-    if serves:
+        yield _wrong(file, worktree, what, next_command(by, ()))
+    elif runs_us:
         what = f"{manager.name} runs the gates, as {settings} says"
-        return [look_.note(what)._replace(severity="ok")]
-    if manager.name not in FRAMEWORK and _names_us(look_, manager.settings):
-        return [look_.note(f"is {manager.name}'s, whose settings speak of gitgates")]
-    was_ours = beside.kind == "shim" or kept_by_us(file).kind != "none"
-    lost = " instead of ours" if was_ours else ""
-    what = f"is {manager.name}'s{lost}: git runs none of the gates"
-    if manager.name in VIA:
-        name = "pre-commit" if look_.framework.our_stages else manager.name
-        return [look_.finding(what, f"{_INSTALL} --via {name}")]
-    return [look_.finding(f"{what} (installing ours keeps that hook, and runs it first)")]
-
-
-def _twice(look_: Look, kept: HookFile) -> list[Finding]:
-    """Find the same gates behind the hook that our shim runs first."""
-    if kept.kind != "manager" or kept.manager is None or not kept.executable:
-        return []
-    if kept.manager.name in FRAMEWORK:
-        both = look_.hook in look_.framework.our_stages
+        yield _note(file, worktree, what)._replace(severity="ok")
+    elif manager.name not in FRAMEWORK and _names_us(file, worktree, manager.settings):
+        yield _note(file, worktree, f"is {manager.name}'s, whose settings speak of gitgates")
     else:
-        both = look_.hook in look_.joined or _names_us(look_, kept.manager.settings)
-    return _double(look_, kept.manager.name) if both else []
+        was_ours = is_over_ours or os.path.lexists(file.path_abs + SUFFIX)
+        lost = " instead of ours" if was_ours else ""
+        what = f"is {manager.name}'s{lost}: git runs none of the gates"
+        name = "pre-commit" if worktree.framework.our_stages else manager.name
+        if manager.name in VIA:
+            yield _wrong(file, worktree, what, f"{_INSTALL} --via {name}")
+        else:
+            kept = " (installing ours keeps that hook, and runs it first)"
+            yield _wrong(file, worktree, what + kept)
 
 
-def _double(look_: Look, manager: str) -> list[Finding]:
-    if manager in FRAMEWORK:
-        mend = f"take gitgates-{look_.hook} out of {FILE}, or: gitgates uninstall-hooks"
-    else:
-        mend = f"take gitgates out of {manager}'s settings, or: gitgates uninstall-hooks"
-    what = f"two managers fire: our shim and {manager} both run the gates of {look_.hook}"
-    return [look_.finding(what)._replace(check="twice", mend=mend)]
+def _runs_gates(file: HookFile, worktree: Worktree, manager: Manager) -> bool:
+    """Tell whether a manager runs the gates that our shim runs, too."""
+    if manager.name in FRAMEWORK:
+        return file.hook in worktree.framework.our_stages
+    return file.hook in worktree.joined or _names_us(file, worktree, manager.settings)
 
 
-def _names_us(look_: Look, settings: tuple[str, ...]) -> bool:
+def _names_us(file: HookFile, worktree: Worktree, settings: tuple[str, ...]) -> bool:
     """Tell whether another manager's settings speak of us."""
-    root_abs = look_.place.repo.root_abs
     for name in settings:
-        path_abs = os.path.join(root_abs, name.format(hook=look_.hook))
+        path_abs = os.path.join(worktree.repo.root_abs, name.format(hook=file.hook))
         try:
             # husky 8 has its scripts, and so our shim, in the hooks folder.
-            if path_abs != look_.file.path_abs and b"gitgates" in read_regular(path_abs):
+            if path_abs != file.path_abs and b"gitgates" in read_regular(path_abs):
                 return True
         except OSError:
             continue
     return False
 
 
-def look_at(folder_abs: str, hook: str) -> HookFile:
-    """Look at a hook in a folder."""
-    return look(os.path.join(folder_abs, hook))
+def _wrong(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Finding:
+    """Return a problem with a hook; what mends it, if nothing else, is to install it.
+
+    Where a manager runs our gates, that is done through it: a shim of ours beside it would run
+    them twice.
+    """
+    names = [manager for manager, _file in worktree.joined.values()]
+    names = ["pre-commit"] if worktree.framework.our_stages else names
+    mend = mend or (f"{_INSTALL} --via {names[0]}" if names else _INSTALL)
+    where = worktree.shown(file.path_abs)
+    return Finding("problem", "hook", where, what, worktree.command(mend))
+
+
+def _off(file: HookFile, worktree: Worktree) -> Finding:
+    return _wrong(file, worktree, _NOT_EXECUTABLE, f"chmod +x {shlex.quote(file.path_abs)}")
+
+
+def _note(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Finding:
+    return Finding("note", "hook", worktree.shown(file.path_abs), what, mend)
+
+
+def _double(file: HookFile, worktree: Worktree, manager: str) -> Finding:
+    settings = f"{manager}'s settings" if manager not in FRAMEWORK else FILE
+    entry = f"gitgates-{file.hook}" if manager in FRAMEWORK else "gitgates"
+    what = f"two managers fire: our shim and {manager} both run the gates of {file.hook}"
+    mend = f"take {entry} out of {settings}, or: gitgates uninstall-hooks"
+    return Finding("problem", "twice", worktree.shown(file.path_abs), what, mend)

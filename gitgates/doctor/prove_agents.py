@@ -6,8 +6,8 @@ import json
 import os
 
 from gitgates.doctor.claude_sources import sources
-from gitgates.doctor.finding import Finding
-from gitgates.doctor.throwaway import GATE, Throwaway, Trial
+from gitgates.doctor.findings import Finding
+from gitgates.doctor.throwaway import GATE, Throwaway
 from gitgates.install import agents
 
 TYPE_CHECKING = False
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gitgates.doctor.attempt import Answered
     from gitgates.doctor.claude_sources import Source
-    from gitgates.git.repo import Repo
-    from gitgates.types import Config
+    from gitgates.doctor.findings import Subject
+    from gitgates.doctor.throwaway import Answered
 
 # What can be blocked, and what the client says of it beside the usual.
 _WRITE = {"tool_name": "Write", "tool_use_id": "toolu_doctor"}
@@ -36,16 +35,15 @@ _PROVABLE: dict[str, dict[str, Any]] = {
 }
 
 
-def prove_agents(
-    config: Config | None, repo: Repo, env: Mapping[str, str], looked: list[Finding]
-) -> list[Finding]:
+def prove_agents(subject: Subject, looked: list[Finding]) -> list[Finding]:
     """Try our program at an event of each settings file that starts it; return a finding for each.
 
     It runs in our own environment, not in the `env` of the settings, and a program that is not ours
     is not started: a repository that was cloned may have brought either. `looked`: what looking has
     found; a block proves nothing where the client does not run our hook, or does not wait for it.
     """
-    found = sources(repo, env)
+    config, env = subject.config, subject.repo.env
+    found = sources(subject.repo, env)
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try(source, gated, env) for source in found if source.heard]
     if not any(one.check == "agent" and one.severity == "problem" for one in looked):
@@ -73,8 +71,8 @@ def _try(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     program = agents.program_of(heard[event])
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
-    passed = _trial(heard[event], Trial(event, True, env))
-    failed = _trial(heard[event], Trial(event, False, env))
+    passed = _trial(heard[event], event, env, passes=True)
+    failed = _trial(heard[event], event, env, passes=False)
     if _is_block(passed):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
     why = failed.trouble or failed.last_line or _first_words(failed.stdout)
@@ -85,9 +83,9 @@ def _try(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")
 
 
-def _trial(command: str, trial: Trial) -> Answered:
+def _trial(command: str, event: str, env: Mapping[str, str], *, passes: bool) -> Answered:
     """Begin a session, change a file, and let the event happen."""
-    with Throwaway(trial) as repo:
+    with Throwaway(event, env, passes=passes) as repo:
         usual = {
             "session_id": "gitgates-doctor",
             "transcript_path": os.path.join(os.path.dirname(repo.root_abs), "none.jsonl"),
@@ -100,8 +98,8 @@ def _trial(command: str, trial: Trial) -> Answered:
             **usual,
             "prompt_id": "gitgates-doctor-prompt",
             "permission_mode": "default",
-            "hook_event_name": trial.hook,
-            **_PROVABLE[trial.hook],
+            "hook_event_name": event,
+            **_PROVABLE[event],
         }
         if "tool_name" in payload:
             file_abs = os.path.join(repo.root_abs, "work")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates.doctor.claude_sources import enabled_plugins
-from gitgates.doctor.finding import Finding
+from gitgates.doctor.findings import Finding
 from gitgates.engine.hooks import names_agent
 from gitgates.errors import GitgatesError
 from gitgates.install import agents, review_files

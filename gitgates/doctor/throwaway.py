@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 
-from gitgates.doctor.attempt import Answered, Attempt, attempt
 from gitgates.errors import GitError
+from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.record import Record
+from gitgates.types import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 GATE = "gitgates-doctor-proof"
+LONGEST_S = 20.0
+_MOST_BYTES = 1 << 20
 _SETTINGS = f"""\
 [gates.{GATE}]
 command = "@COMMAND@"
@@ -29,31 +32,45 @@ git config commit.gpgSign false && git config push.gpgSign false &&
 git config user.name doctor && git config user.email doctor@example.invalid &&
 git commit -q --allow-empty -m start && git add -A && git commit -q -m settings
 """
+# What names another repository, or another run of ours.
+_ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
 
 
-class Trial(Record):
-    """One try: for which hook, how its gate ends, and around whose settings."""
+class Answered(Record):
+    """What came of a command."""
 
-    hook: str
-    passes: bool
-    env: Mapping[str, str]
+    exit_status: int | None  # None: it was ended, or could not be started
+    stdout: bytes
+    stderr: str
+    trouble: str = ""  # why there is no exit status
+
+    @property
+    def last_line(self) -> str:
+        """Return the last thing that it said to a person."""
+        return self.stderr.strip().rpartition("\n")[2]
 
 
 class Throwaway:
-    """A repository that is gone after its `with`."""
+    """A repository that is gone after its `with`; its gate is one of `hook`, and passes or not."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, hook: str, env: Mapping[str, str], *, passes: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="gitgates-doctor-")
-        self._trial = trial
         # Links on the way would make two names of one folder.
         self._scratch_abs = os.path.realpath(self._folder.name)
         self.root_abs = os.path.join(self._scratch_abs, "work")
+        self._settings = _SETTINGS.replace("@HOOK@", hook).replace(
+            "@COMMAND@", "true" if passes else "false"
+        )
+        clean = {
+            name: value
+            for name, value in env.items()
+            if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
+        }
+        self._env = clean | {"CLAUDE_PROJECT_DIR": self.root_abs}
 
     def __enter__(self) -> Self:
         os.mkdir(self.root_abs)
-        command = "true" if self._trial.passes else "false"
-        text = _SETTINGS.replace("@HOOK@", self._trial.hook).replace("@COMMAND@", command)
-        self.write("gitgates.toml", text)
+        self.write("gitgates.toml", self._settings)
         done = self.run(_SETUP)
         if done.exit_status != 0:
             self._folder.cleanup()
@@ -72,15 +89,28 @@ class Throwaway:
             file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(path_abs, mode)
 
-    def run(
-        self, command: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
-    ) -> Answered:
-        """Run a command here, with nothing in its environment that names another repository."""
-        told = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
-        clean = {
-            name: value
-            for name, value in self._trial.env.items()
-            if not name.startswith(told) or name.startswith("GIT_CONFIG_")
-        }
-        clean |= {"CLAUDE_PROJECT_DIR": self.root_abs, **(env or {})}
-        return attempt(Attempt(command, self.root_abs, clean, self._scratch_abs, stdin))
+    def run(self, script: str, stdin: bytes = b"") -> Answered:
+        """Run a script here, as a host would, with a deadline; all that it started is gone then."""
+        said_abs = os.path.join(self._scratch_abs, "stderr")
+        given_abs = os.path.join(self._scratch_abs, "stdin")
+        with open(given_abs, "wb") as file:
+            file.write(stdin)
+        command = Command(
+            argv=("sh", "-c", 'exec sh -c "$1" 2>"$2"', "sh", script, said_abs),
+            cwd_abs=self.root_abs,
+            env=tuple(self._env.items()),
+            stdin_abs=given_abs,
+        )
+        capture = Capture(_MOST_BYTES)
+        with SignalPipe() as signals, Group(signals) as group:
+            child = group.start(command, LONGEST_S, capture)
+            if isinstance(child, str):
+                return Answered(None, b"", "", child)
+            group.wait()
+            ending = child.ending()
+        trouble = f"no answer after {LONGEST_S:.0f} s" if ending.timed_out else ""
+        if ending.signal and not trouble:
+            trouble = f"ended by signal {ending.signal}"
+        with open(said_abs, "rb") as file:
+            stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        return Answered(None if trouble else ending.exit_status, capture.kept()[0], stderr, trouble)
