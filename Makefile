@@ -14,7 +14,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format bench compare-safety docs lock clean
+.PHONY: help demo test thorough e2e fast lint format size bench compare-safety docs lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -53,6 +53,9 @@ lint: $(DEV)/ready ## Check formatting, lint, types and layers
 format: $(DEV)/ready ## Format the code, and mend what ruff can mend
 	@$(DEV)/bin/ruff check --fix-only --quiet .
 	@$(DEV)/bin/ruff format .
+
+size: $(DEV)/ready ## Count modules, lines, records, and what three trips load and call
+	@$(DEV)/bin/python tests/size.py
 
 bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook managers
 	@$(DEV)/bin/python tests/bench/hooks.py
