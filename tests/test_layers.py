@@ -7,13 +7,16 @@ the house together as any other does.
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import size
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
@@ -98,6 +101,62 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multiprocessing")
 
 
+# A number of things of different kinds, as one parameter: each is to be a parameter of its own.
+PACKED = {
+    "__init__(place)",
+    "__init__(shown)",
+    "_answer_changed(settings)",
+    "_answer_gates(around)",
+    "_answer_gates(known)",
+    "_can_update(wanted)",
+    "_compare(failed)",
+    "_doubts(found)",
+    "_fill(wanted)",
+    "_first_that_fits(addition)",
+    "_handle_in_checkout(place)",
+    "_is_of_now(compared)",
+    "_last_review(known)",
+    "_recounted(known)",
+    "_spawn(call)",
+    "_were_there(known)",
+    "_with_others(known)",
+    "answer_review(known)",
+    "end(state)",
+    "excuses(change)",
+    "merge(texts)",
+    "survey(place)",
+}
+SAME_NAME = {
+    *(
+        "Attempt",
+        "Call",
+        "Change",
+        "Decision",
+        "Entry",
+        "Finding",
+        "Found",
+        "Journal",
+        "Look",
+        "Place",
+        "Ruling",
+        "Selection",
+        "Source",
+        "Step",
+        "Task",
+        "Word",
+        "_Reader",
+    ),
+}
+IN_A_CIRCLE = {"agent.reviewers", "agent.watching"}
+# declared dependency → why nothing imports it
+NOT_IMPORTED = {
+    "pre-commit": "it is run, as a program",
+    "dulwich": "kept for what reads and writes many objects at once",
+    "rich": "kept for the tables of runs and of reviews",
+}
+IMPORTED_AS = {"pyyaml": "yaml"}
+
+
 class Import(NamedTuple):
     """One module that a file imports."""
 
@@ -107,43 +166,90 @@ class Import(NamedTuple):
     for_types: bool  # in `if TYPE_CHECKING:`, so that it never happens
 
 
-@functools.cache
-def _trees() -> dict[str, ast.Module]:
-    files = sorted(PACKAGE.rglob("*.py"))
-    return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_bytes()) for path in files}
+class Facts(NamedTuple):
+    """What is asked of one file, found in one walk through its tree."""
 
-
-def _for_types_only(tree: ast.Module) -> set[ast.AST]:
-    """Return every node below an `if TYPE_CHECKING:`, but not below its `else`."""
-    return {
-        below
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for statement in node.body
-        for below in ast.walk(statement)
-    }
-
-
-def _imports(file: str, tree: ast.Module) -> list[Import]:
-    found: list[Import] = []
-    typed = _for_types_only(tree)
-    for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}:{node.lineno}: a relative import hides its layer"
-            # `from gitgates import errors` imports a module, `from gitgates.errors import …` too.
-            names = [node.module or ""]
-            if node.module == "gitgates":
-                names = [f"gitgates.{alias.name}" for alias in node.names]
-        found += [Import(file, node.lineno, name, node in typed) for name in names]  # type: ignore[attr-defined]
-    return found
+    imports: list[Import]
+    used: list[tuple[int, str]]  # every name that is read, dotted where it is `module.name`
+    classes: list[str]
+    packed: list[str]  # parameters that are tuples of unlike things
+    texts: set[str]
 
 
 @functools.cache
+def _facts() -> dict[str, Facts]:
+    return {module.path.removeprefix("gitgates/"): _read(module) for module in _modules()}
+
+
+@functools.cache
+def _modules() -> list[size.Module]:
+    return size.read_modules(ROOT)
+
+
+@functools.cache
+def _importers() -> dict[str, set[str]]:
+    return size.importers(_modules())
+
+
+def _read(module: size.Module) -> Facts:
+    file = module.path.removeprefix("gitgates/")
+    facts = Facts([], [], [], [], set())
+    left: list[tuple[ast.AST, bool]] = [(module.tree, False)]
+    while left:
+        node, typed = left.pop()
+        in_body: list[ast.stmt] = []
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=in_body):
+                pass
+            case ast.Import() | ast.ImportFrom():
+                facts.imports.extend(Import(file, node.lineno, n, typed) for n in _imported(node))
+                facts.used.extend(_imported_names(node))
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                facts.used.append((node.lineno, f"{owner}.{name}"))
+            case ast.Name(id=name, ctx=ast.Load()):
+                facts.used.append((node.lineno, name))
+            case ast.Constant(value=str(text)):
+                facts.texts.add(text)
+            case ast.ClassDef(name=name):
+                facts.classes.append(name)
+            case ast.FunctionDef(name=name, args=args):
+                every = (*args.posonlyargs, *args.args, *args.kwonlyargs)
+                facts.packed.extend(f"{name}({a.arg})" for a in every if _is_packed(a.annotation))
+            case _:
+                pass
+        left += [(below, typed or below in in_body) for below in ast.iter_child_nodes(node)]
+    return facts
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert node.level == 0, f"line {node.lineno}: a relative import hides its layer"
+    # `from gitgates import errors` imports a module, `from gitgates.errors import …` too.
+    if node.module == "gitgates":
+        return [f"gitgates.{alias.name}" for alias in node.names]
+    return [node.module or ""]
+
+
+def _imported_names(node: ast.Import | ast.ImportFrom) -> list[tuple[int, str]]:
+    owner = node.module if isinstance(node, ast.ImportFrom) else None
+    return [(node.lineno, f"{owner}.{alias.name}") for alias in node.names] if owner else []
+
+
+def _is_packed(annotation: ast.expr | None) -> bool:
+    """Tell whether a parameter is a tuple of unlike things, such as `tuple[Session, str]`."""
+    match annotation:
+        case ast.BinOp(left=left, right=right):
+            return _is_packed(left) or _is_packed(right)
+        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=parts)):
+            kinds = {ast.unparse(part) for part in parts}
+            return "..." not in kinds and len(kinds) > 1
+        case _:
+            return False
+
+
 def _all_imports() -> list[Import]:
-    return [found for file, tree in _trees().items() for found in _imports(file, tree)]
+    return [found for facts in _facts().values() for found in facts.imports]
 
 
 def _part(file: str) -> str:
@@ -160,7 +266,7 @@ def _is_in(file: str, places: tuple[str, ...]) -> bool:
 
 
 def test_every_part_of_the_house_has_its_row() -> None:
-    parts = {_part(file) for file in _trees()}
+    parts = {_part(file) for file in _facts()}
     assert sorted(parts - MAY_IMPORT.keys()) == []
 
 
@@ -202,32 +308,12 @@ def test_heavy_modules_of_the_standard_library_are_imported_nowhere() -> None:
     assert wrong == []
 
 
-def _used_names(tree: ast.Module) -> list[tuple[int, str]]:
-    """Return every name that is read, dotted where it is `module.name`, with its line."""
-    found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(value=ast.Name(id=owner), attr=name):
-                found.append((node.lineno, f"{owner}.{name}"))
-            case ast.Name(id=name, ctx=ast.Load()):
-                found.append((node.lineno, name))
-            case ast.ImportFrom(module=str(owner)):
-                found += [(node.lineno, f"{owner}.{alias.name}") for alias in node.names]
-            case _:
-                pass
-    return found
-
-
-@functools.cache
-def _all_used_names() -> list[tuple[str, int, str]]:
-    return [(file, *used) for file, tree in _trees().items() for used in _used_names(tree)]
-
-
 @pytest.mark.parametrize("name", ONLY_IN)
 def test_is_used_only_where_it_belongs(name: str) -> None:
     wrong = [
         f"gitgates/{file}:{line}: {used}"
-        for file, line, used in _all_used_names()
+        for file, facts in _facts().items()
+        for line, used in facts.used
         if used == name and not (ONLY_IN[name] and _is_in(file, ONLY_IN[name]))
     ]
     assert wrong == []
@@ -245,13 +331,82 @@ def test_no_file_is_too_long() -> None:
 
 def test_no_function_is_too_long() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {length} lines"
+        f"{path.relative_to(ROOT)}:{line}: {name} has {length} lines"
         for path in _own_files()
-        for node in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+        for line, name, length in _functions(path.read_text().splitlines())
+        if length > LONGEST_FUNCTION
     ]
     assert wrong == []
+
+
+def _functions(lines: list[str]) -> list[tuple[int, str, int]]:
+    """Return the line, name and length of each function, told by indentation alone."""
+    found: list[tuple[int, str, int]] = []
+    is_open: list[tuple[int, int, str]] = []  # indentation, line, name
+    last = 0  # the last line that is not blank
+    for number, line in enumerate([*lines, "end"], 1):
+        body = line.lstrip()
+        if not body or body[0] in ")]}":  # a signature of several lines ends where it began
+            continue
+        indent = len(line) - len(body)
+        while is_open and is_open[-1][0] >= indent:
+            _indent, begun, name = is_open.pop()
+            found.append((begun, name, last - begun + 1))
+        if body.startswith(("def ", "async def ")):
+            is_open.append((indent, number, body.partition("def ")[2].partition("(")[0]))
+        last = number
+    return found
+
+
+def test_no_two_classes_have_one_name() -> None:
+    counts = collections.Counter(name for facts in _facts().values() for name in facts.classes)
+    assert {name for name, count in counts.items() if count > 1} == SAME_NAME
+
+
+def test_no_parameter_is_a_tuple_of_unlike_things() -> None:
+    assert {packed for facts in _facts().values() for packed in facts.packed} == PACKED
+
+
+def test_every_module_is_imported() -> None:
+    """By another one, or by its name: verbs, and the modules of coding agents."""
+    by_name = {text for facts in _facts().values() for text in facts.texts}
+    unused = [
+        module.name
+        for module in _modules()
+        if not _importers()[module.name]
+        and not module.path.endswith(("__init__.py", "__main__.py"))
+        and module.name not in by_name
+        and not (module.path.startswith("gitgates/cli/") and _has_command(module))
+    ]
+    assert unused == []
+
+
+def _has_command(module: size.Module) -> bool:
+    return any(
+        isinstance(node, ast.FunctionDef) and node.name == "command" for node in module.tree.body
+    )
+
+
+def test_modules_do_not_import_one_another_in_a_circle() -> None:
+    by = _importers()
+    left = dict(by)
+    while ends := [
+        name
+        for name in left
+        if not any(other in left for other in by[name])
+        or not any(name in by[other] for other in left)
+    ]:
+        for name in ends:
+            del left[name]
+    assert {name.removeprefix("gitgates.") for name in left} == IN_A_CIRCLE
+
+
+def test_every_declared_dependency_is_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[^\w-]", line)[0] for line in project["dependencies"]}
+    imported = {found.name.partition(".")[0] for found in _all_imports()}
+    unused = {name for name in declared if IMPORTED_AS.get(name, name) not in imported}
+    assert unused == NOT_IMPORTED.keys()
 
 
 def test_every_rule_that_is_broken_has_its_reason_beside_it() -> None:
