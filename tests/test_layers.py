@@ -12,6 +12,7 @@ import functools
 import re
 import sys
 import tomllib
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,7 +113,6 @@ PACKED = {
     "_compare(failed)",
     "_doubts(found)",
     "_fill(wanted)",
-    "_first_that_fits(addition)",
     "_handle_in_checkout(place)",
     "_is_of_now(compared)",
     "_last_review(known)",
@@ -124,7 +124,6 @@ PACKED = {
     "end(state)",
     "excuses(change)",
     "merge(texts)",
-    "survey(place)",
 }
 SAME_NAME = {
     *(
@@ -358,13 +357,18 @@ def _functions(lines: list[str]) -> list[tuple[int, str, int]]:
     return found
 
 
+def _hold(found: AbstractSet[str], known: AbstractSet[str]) -> None:
+    assert sorted(found - known) == []
+    assert sorted(known - found) == [], "no exception any more: take it out of the list above"
+
+
 def test_no_two_classes_have_one_name() -> None:
     counts = collections.Counter(name for facts in _facts().values() for name in facts.classes)
-    assert {name for name, count in counts.items() if count > 1} == SAME_NAME
+    _hold({name for name, count in counts.items() if count > 1}, SAME_NAME)
 
 
 def test_no_parameter_is_a_tuple_of_unlike_things() -> None:
-    assert {packed for facts in _facts().values() for packed in facts.packed} == PACKED
+    _hold({packed for facts in _facts().values() for packed in facts.packed}, PACKED)
 
 
 def test_every_module_is_imported() -> None:
@@ -398,7 +402,7 @@ def test_modules_do_not_import_one_another_in_a_circle() -> None:
     ]:
         for name in ends:
             del left[name]
-    assert {name.removeprefix("gitgates.") for name in left} == IN_A_CIRCLE
+    _hold({name.removeprefix("gitgates.") for name in left}, IN_A_CIRCLE)
 
 
 def test_every_declared_dependency_is_imported() -> None:
@@ -406,7 +410,7 @@ def test_every_declared_dependency_is_imported() -> None:
     declared = {re.split(r"[^\w-]", line)[0] for line in project["dependencies"]}
     imported = {found.name.partition(".")[0] for found in _all_imports()}
     unused = {name for name in declared if IMPORTED_AS.get(name, name) not in imported}
-    assert unused == NOT_IMPORTED.keys()
+    _hold(unused, NOT_IMPORTED.keys())
 
 
 def test_every_rule_that_is_broken_has_its_reason_beside_it() -> None:
