@@ -11,11 +11,11 @@ import pytest
 from conftest import Repo
 from doctor_support import Said, examine
 
-from gitgates.doctor import claude_sources
 from gitgates.doctor.agents import check_agents
 from gitgates.doctor.findings import survey
 from gitgates.git.repo import find_repo
-from gitgates.install.claude import PLUGIN
+from gitgates.hosts.claude import settings as client
+from gitgates.hosts.claude.settings import PLUGIN
 
 pytestmark = pytest.mark.slow  # each asks the doctor, who starts what is installed
 
@@ -295,7 +295,7 @@ def test_settings_of_the_machine(
     install(ready)
     managed = tmp_path / "managed.json"
     managed.write_text('{"allowManagedHooksOnly": true, "disableAllHooks": true}')
-    monkeypatch.setattr(claude_sources, "MANAGED", (str(managed),))
+    monkeypatch.setattr(client, "MANAGED", (str(managed),))
     assert [one.what.split(":")[0] for one in in_process(ready)] == [
         "`disableAllHooks` is true",
         "`allowManagedHooksOnly` is true",

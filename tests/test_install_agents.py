@@ -12,6 +12,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.errors import ConfigError, StateError
+from gitgates.hosts.claude.settings import settings_file
 from gitgates.install import agents, own_file
 
 PROJECT = ".claude/settings.json"
@@ -163,7 +164,7 @@ def test_the_scope_says_which_file(ready: Repo, tmp_path: Path) -> None:
 
 def test_no_home_no_settings_of_ones_own() -> None:
     with pytest.raises(StateError, match="neither HOME nor CLAUDE_CONFIG_DIR is set"):
-        agents.settings_file("user", "/r", {})
+        settings_file("user", "/r", {})
 
 
 # The command

@@ -12,15 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.errors import ConfigError
-from gitgates.hosts.claude.matcher import (
+from gitgates.hosts.claude import settings
+from gitgates.hosts.claude.settings import (
+    BARE,
+    Entry,
     agent_matcher,
     is_heard,
     lets_through,
     samples,
     tool_matcher,
 )
-from gitgates.install import claude, claude_md
-from gitgates.install.claude import BARE, Entry
+from gitgates.install import agents, claude_md
 from gitgates.install.json_text import parse
 from gitgates.types import Config, Gate, Hook
 
@@ -36,7 +38,7 @@ GATE = Gate(name="g", command="true", timeout_s=60)
 
 
 def put(text: str | None, wanted: tuple[Entry, ...] = WANTED, command: str = BARE) -> str:
-    after = claude.put(text, wanted, command, FILE)
+    after = agents.put(text, wanted, command, FILE)
     assert after is not None
     return after
 
@@ -46,7 +48,7 @@ def value(text: str) -> Any:
 
 
 def ours(text: str) -> dict[str, Any]:
-    return {event: group for event, group, _ in claude.ours_in(claude.parse_settings(text, FILE))}
+    return {event: group for event, group, _ in agents.ours_in(agents.parse_settings(text, FILE))}
 
 
 # What is written
@@ -119,7 +121,7 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
             Hook(name="pre-commit", gates=("g",)),
         ),
     )
-    assert claude.entries(config) == (
+    assert agents.entries(config) == (
         Entry("SessionStart", 5),
         Entry("UserPromptSubmit", 5),
         Entry("PostToolUse", 75, "^(Edit|mcp__serena__.*)$"),
@@ -136,16 +138,16 @@ def test_the_page_shows_what_is_written() -> None:
     assert settings["hooks"] == {"Stop": {"gates": ["test"]}}
     gate = GATE._replace(name="test", timeout_s=120)
     config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
-    wanted = claude.entries(config)
+    wanted = agents.entries(config)
     beside = {one.event for one in wanted} - {"Stop"}
     assert beside == {"SessionStart", "UserPromptSubmit", "SubagentStart"}
     shown = page.split("```json\n")[1].split("```")[0]
-    assert shown == claude.show(wanted[-1:], BARE)
+    assert shown == agents.show(wanted[-1:], BARE)
 
 
 def test_hooks_of_git_alone_need_nothing() -> None:
     assert (
-        claude.entries(Config(gates=(GATE,), hooks=(Hook(name="pre-commit", gates=("g",)),))) == ()
+        agents.entries(Config(gates=(GATE,), hooks=(Hook(name="pre-commit", gates=("g",)),))) == ()
     )
 
 
@@ -238,7 +240,7 @@ def test_matchers_are_read_as_the_client_does(matcher: str, name: str, *, throug
     ],
 )
 def test_a_hook_is_ours_by_its_whole_command(command: object, *, is_ours: bool) -> None:
-    assert claude.is_ours(command) is is_ours
+    assert settings.is_ours(command) is is_ours
 
 
 def test_what_merely_mentions_us_stays() -> None:
@@ -254,7 +256,7 @@ def test_what_merely_mentions_us_stays() -> None:
         }
     }
     text = json.dumps(foreign, indent=4)
-    assert claude.without(put(text), FILE) == text
+    assert agents.without(put(text), FILE) == text
     assert len(ours(put(text))) == len(WANTED)
 
 
@@ -266,7 +268,7 @@ def test_what_others_add_beside_ours_stays() -> None:
     changed["hooks"]["PreToolUse"].insert(0, {"hooks": [theirs]})
     changed["hooks"]["Notification"] = [{"hooks": [theirs]}]
     changed["hooks"]["SessionStart"][0]["note"] = "mine"
-    left = claude.without(json.dumps(changed, indent=2), FILE)
+    left = agents.without(json.dumps(changed, indent=2), FILE)
     assert left is not None
     assert value(left) == {
         "a": 1,
@@ -287,7 +289,7 @@ def test_a_changed_timeout_matcher_or_command_is_brought_up_to_date() -> None:
     text = put(before, (STOP._replace(timeout_s=9), WRITE._replace(matcher=None)))
     again = put(text, WANTED, "/v/bin/gitgates agent-hook claude")
     assert again == put(before, WANTED, "/v/bin/gitgates agent-hook claude")
-    assert claude.without(again, FILE) == before
+    assert agents.without(again, FILE) == before
 
 
 def test_an_event_that_is_not_needed_any_more_goes() -> None:
@@ -331,15 +333,15 @@ def test_it_goes_in_once_and_out_without_a_trace(text: str) -> None:
     after = put(text)
     assert set(ours(after)) == {one.event for one in WANTED}
     assert put(after) == after
-    assert claude.without(after, FILE) == text
+    assert agents.without(after, FILE) == text
     # Whatever was installed before, the result is the same.
     assert put(put(text, (STOP,), "/v/gitgates agent-hook claude")) == after
 
 
 def test_a_file_of_our_own_goes_again() -> None:
-    assert claude.without(put(None), FILE) is None
+    assert agents.without(put(None), FILE) is None
     # The client itself writes it anew, without a new line at its end.
-    assert claude.without(json.dumps(value(put(None)), indent=2), FILE) is None
+    assert agents.without(json.dumps(value(put(None)), indent=2), FILE) is None
 
 
 SPACES = st.text(alphabet=" \t\r\n", max_size=3)
@@ -402,8 +404,8 @@ def _wild(item: Any, draw: st.DrawFn) -> str:
 def test_any_settings_come_back_byte_for_byte(text: str) -> None:
     after = put(text)
     assert put(after) == after
-    assert claude.without(after, FILE) == text
-    assert claude.without(text, FILE) == text
+    assert agents.without(after, FILE) == text
+    assert agents.without(text, FILE) == text
     wanted = value(text)
     found = value(after)
     for one in WANTED:
@@ -446,7 +448,7 @@ def _events(settings: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_what_is_no_settings_is_refused(text: str, said: str) -> None:
-    attempts: list[Callable[[], object]] = [lambda: put(text), lambda: claude.without(text, FILE)]
+    attempts: list[Callable[[], object]] = [lambda: put(text), lambda: agents.without(text, FILE)]
     for attempt in attempts:
         with pytest.raises(ConfigError) as caught:
             attempt()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitgates.install.claude import tools_of
+from gitgates.install.agents import tools_of
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import Need, needs
 from gitgates.types import Config, Gate, Hook, Review

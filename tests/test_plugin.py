@@ -13,7 +13,8 @@ import pytest
 
 import gitgates
 from gitgates.engine.hooks import GATES_OWN_TIME, names_agent
-from gitgates.install import claude
+from gitgates.hosts.claude import settings
+from gitgates.install import agents
 from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.types import Config, Hook, Review
 
@@ -29,7 +30,7 @@ def read(path: Path) -> Any:
 
 def run(path: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["/bin/sh", "-c", claude.PLUGIN],
+        ["/bin/sh", "-c", settings.PLUGIN],
         env={"PATH": path},
         input=stdin,
         capture_output=True,
@@ -59,7 +60,7 @@ def test_it_hears_every_event_of_the_agent() -> None:
         return 10 if event == "SessionEnd" else 5
 
     assert read(HOOKS)["hooks"] == {
-        point.name: [claude.Entry(point.name, seconds(point.name)).group(claude.PLUGIN)]
+        point.name: [settings.Entry(point.name, seconds(point.name)).group(settings.PLUGIN)]
         for point in HOOK_POINTS.values()
         if point.host == "agent"
     }
@@ -91,7 +92,7 @@ def test_it_waits_as_long_as_a_review_may_take() -> None:
     waits = {
         event: group[0]["hooks"][0]["timeout"] for event, group in read(HOOKS)["hooks"].items()
     }
-    wanted = {one.event: one.timeout_s for one in claude.entries(config)}
+    wanted = {one.event: one.timeout_s for one in agents.entries(config)}
     assert {event for event in wanted if waits[event] < wanted[event]} == set()
 
 

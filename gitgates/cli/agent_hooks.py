@@ -12,7 +12,8 @@ from gitgates.cli import edits, init
 from gitgates.cli.places import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
-from gitgates.install import agents, claude, claude_md, own_file, review_files
+from gitgates.hosts.claude import settings
+from gitgates.install import agents, claude_md, own_file, review_files
 from gitgates.policies.needs import is_review_on
 from gitgates.types import Config
 
@@ -39,18 +40,18 @@ def install(
 ) -> None:
     """Write our hooks into the settings of a scope, and a review's files; say what was done."""
     config = load(repo.root_abs) or Config()
-    wanted = claude.entries(config)
+    wanted = agents.entries(config)
     start = agents.start(scope, environ.read())
     if not wanted:
         _add_hooks(repo, may_ask=not (without_asking or print_only), yes=without_asking)
         config = configuration(repo)
-        wanted = claude.entries(config)
-    path_abs = agents.settings_file(scope, repo.root_abs, environ.read())
+        wanted = agents.entries(config)
+    path_abs = settings.settings_file(scope, repo.root_abs, environ.read())
     folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
     files, remark = _select_files(config, folder_abs, repo)
     found = review_files.look(folder_abs, files)
     if print_only:
-        click.echo(claude.show(wanted, start.command), nl=False)
+        click.echo(agents.show(wanted, start.command), nl=False)
         for file in files:
             path = _shown(os.path.join(folder_abs, file.path), repo)
             click.echo(f"\n{path}:\n\n{file.text}", nl=False)
@@ -58,12 +59,12 @@ def install(
     _require_inside(repo, scope, path_abs, found, with_rules=with_rules)
     before = own_file.read(path_abs)
     rules = _with_rules(repo) if with_rules else None
-    after = claude.put(before, wanted, start.command, shown)
+    after = agents.put(before, wanted, start.command, shown)
     if after == before:
         click.echo(f"{shown}: our hooks are there already")
     else:
         own_file.replace(path_abs, before, after)
-        was_there = before is not None and claude.ours_in(claude.parse_settings(before, shown))
+        was_there = before is not None and agents.ours_in(agents.parse_settings(before, shown))
         how = "brought up to date" if was_there else "added"
         click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
     _write_files(folder_abs, files, found, repo)
@@ -103,20 +104,20 @@ def _add_hooks(repo: Repo, *, may_ask: bool, yes: bool) -> None:
 def uninstall(repo: Repo, scope: str) -> None:
     """Take our hooks out of the settings of a scope, our files, and our block in CLAUDE.md."""
     env = environ.read()
-    path_abs = agents.settings_file(scope, repo.root_abs, env)
+    path_abs = settings.settings_file(scope, repo.root_abs, env)
     folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
     found = review_files.look(folder_abs, ())
     _require_inside(repo, scope, path_abs, found, with_rules=False)
     before = own_file.read(path_abs)
-    after = None if before is None else claude.without(before, shown)
+    after = None if before is None else agents.without(before, shown)
     if after == before:
         click.echo(f"{shown}: no hooks of ours")
     else:
         own_file.replace(path_abs, before, after)
         removed = "removed; only our hooks were in it"
         click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
-    left = [one for one in agents.SCOPES if one != scope and has_ours(one, repo, env)]
-    others = {one: agents.settings_file(one, repo.root_abs, env) for one in left}
+    left = [one for one in settings.SCOPES if one != scope and has_ours(one, repo, env)]
+    others = {one: settings.settings_file(one, repo.root_abs, env) for one in left}
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
         _write_files(folder_abs, (), found, repo)
     for one, other_abs in others.items():
@@ -131,9 +132,9 @@ def uninstall(repo: Repo, scope: str) -> None:
 def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
     """Tell whether the settings of a scope hold hooks of ours."""
     try:
-        path_abs = agents.settings_file(scope, repo.root_abs, env)
+        path_abs = settings.settings_file(scope, repo.root_abs, env)
         text = own_file.read(path_abs)
-        return bool(text and claude.ours_in(claude.parse_settings(text, path_abs)))
+        return bool(text and agents.ours_in(agents.parse_settings(text, path_abs)))
     except GitgatesError:
         return False  # not what was asked for
 

@@ -9,8 +9,8 @@ import click
 from gitgates import errors
 from gitgates.cli.places import configuration, here
 from gitgates.errors import GitError, UsageError
+from gitgates.hosts.claude.settings import SCOPES
 from gitgates.install import framework, githooks, managers, own_file, selection
-from gitgates.install.agents import SCOPES
 from gitgates.install.hookspath import (
     hooks_folder,
     remarks,

@@ -14,8 +14,8 @@ from gitgates.cli.places import here
 from gitgates.doctor.findings import list_worktrees
 from gitgates.doctor.hooks import read_hook
 from gitgates.errors import StateError
+from gitgates.hosts.claude.settings import SCOPES, settings_file
 from gitgates.install import framework, githooks, managers, own_file
-from gitgates.install.agents import SCOPES, settings_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.store.rescue import Rescue

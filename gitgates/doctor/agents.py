@@ -10,25 +10,36 @@ from gitgates import environ
 from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
 from gitgates.doctor.findings import Finding
 from gitgates.doctor.reviewer import check_reviewer
-from gitgates.hosts.claude.matcher import lets_through, samples
+from gitgates.hosts.claude.settings import (
+    BARE,
+    FILES,
+    FOLDER,
+    MANAGED_ONLY,
+    NO_HOOKS,
+    Entry,
+    lets_through,
+    samples,
+)
 from gitgates.install import agents
-from gitgates.install.claude import AGENT_EVENTS, BARE, TOOL_EVENTS, Entry, entries, tools_of
-from gitgates.lifecycle import HOOK_OF
+from gitgates.install.agents import entries, tools_of
+from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
+from gitgates.types import TOOL_EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.doctor.claude_sources import Heard
     from gitgates.doctor.findings import Subject
     from gitgates.git.repo import Repo
+    from gitgates.hosts.claude.settings import Heard
     from gitgates.types import Config
 
 _INSTALL = "gitgates install-hooks --agent claude"
-_ENABLE = "take `disableAllHooks` out of it"
-_MATCHED = (*TOOL_EVENTS, *AGENT_EVENTS)
+_ENABLE = f"take `{NO_HOOKS}` out of it"
+_OF_AGENTS = ("subagent-start", "subagent-end")
+_MATCHED = (*TOOL_EVENTS, *_OF_AGENTS)
 # The beginnings of names by which other code is loaded, or another program or repository is found.
 _HARMFUL = (
     *("BASH_ENV", "DYLD_", "LD_", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONWARNINGS"),
@@ -72,20 +83,20 @@ def _switches(source: Source) -> list[Finding]:
     found = []
     if source.broken:
         found.append(_finding(source, f"cannot be read: {source.broken}", "mend the file"))
-    if not isinstance(source.settings.get("disableAllHooks", False), bool):
-        what = "`disableAllHooks` is no boolean: Claude Code runs no hook of this file"
+    if not isinstance(source.settings.get(NO_HOOKS, False), bool):
+        what = f"`{NO_HOOKS}` is no boolean: Claude Code runs no hook of this file"
         found.append(_finding(source, what, _ENABLE))
-    if source.scope == "managed" and source.settings.get("allowManagedHooksOnly") is True:
-        what = "`allowManagedHooksOnly` is true: Claude Code runs no hooks but those of this file"
+    if source.scope == "managed" and source.settings.get(MANAGED_ONLY) is True:
+        what = f"`{MANAGED_ONLY}` is true: Claude Code runs no hooks but those of this file"
         found.append(_finding(source, what, "ask whoever manages this machine"))
     return found
 
 
 def _disabled(found: list[Source]) -> list[Finding]:
-    source = loudest(found, "disableAllHooks")
-    if source is None or source.settings["disableAllHooks"] is not True:
+    source = loudest(found, NO_HOOKS)
+    if source is None or source.settings[NO_HOOKS] is not True:
         return []
-    what = "`disableAllHooks` is true: Claude Code runs no hook at all"
+    what = f"`{NO_HOOKS}` is true: Claude Code runs no hook at all"
     return [_finding(source, what, _ENABLE)]
 
 
@@ -126,7 +137,7 @@ def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> list[Finding]:
         )
     if not writable:
         what = f"Claude Code runs none of the gates: it does not call us at {', '.join(missing)}"
-        where = os.path.join(agents.FOLDER, "settings.json")
+        where = os.path.join(FOLDER, FILES["project"])
         return [*said, Finding("problem", "agent", where, what, _INSTALL)]
     what = f"does not call us at {', '.join(missing)}"
     return [*said, _finding(writable[0], what, writable[0].install)]
@@ -175,7 +186,7 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
     found = []
     expected = {entry.event: entry for entry in wanted}
     names = {
-        HOOK_OF[need.kind]: tools_of(need) if HOOK_OF[need.kind] in TOOL_EVENTS else need.agents
+        HOOK_OF[need.kind]: tools_of(need) if need.kind in TOOL_EVENTS else need.agents
         for need in needs(config)
     }
     for one in source.heard:
@@ -183,7 +194,7 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
         if entry is None:
             continue
         slips = [name for name in samples(names[one.event]) if not lets_through(one.matcher, name)]
-        if one.event in _MATCHED and slips:
+        if kind_of(one.event) in _MATCHED and slips:
             what = f"its matcher `{one.matcher}` at {one.event} lets {', '.join(slips)} slip by"
             found.append(_finding(source, what, source.install))
         if one.loose:
@@ -246,8 +257,8 @@ def _misplaced(repo: Repo, ours: list[Source]) -> list[Finding]:
     names = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
     folders = {folder for name in names for folder in _above(name)}
     found = []
-    for folder, file in product(sorted(folders), ("settings.json", "settings.local.json")):
-        name = os.path.join(folder, agents.FOLDER, file)
+    for folder, file in product(sorted(folders), (FILES["project"], FILES["local"])):
+        name = os.path.join(folder, FOLDER, file)
         if not os.path.isfile(os.path.join(repo.root_abs, name)):
             continue
         source = read_source("project", os.path.join(repo.root_abs, name), repo.root_abs)
@@ -264,7 +275,7 @@ def _above(name: str) -> list[str]:
     found = []
     while name := os.path.dirname(name):
         found.append(name)
-    return [folder for folder in found if os.path.basename(folder) != agents.FOLDER]
+    return [folder for folder in found if os.path.basename(folder) != FOLDER]
 
 
 def _program(source: Source, env: Mapping[str, str]) -> list[Finding]:

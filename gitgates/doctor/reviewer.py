@@ -8,7 +8,8 @@ from gitgates.doctor.claude_sources import enabled_plugins
 from gitgates.doctor.findings import Finding
 from gitgates.engine.hooks import names_agent
 from gitgates.errors import GitgatesError
-from gitgates.install import agents, review_files
+from gitgates.hosts.claude.settings import FOLDER, settings_file
+from gitgates.install import review_files
 from gitgates.policies.needs import is_review_on, is_strict_possible
 
 TYPE_CHECKING = False
@@ -42,9 +43,9 @@ def check_reviewer(
 
 def _folders(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
     """Return the folders that agents are defined in: that of the project, and the person's own."""
-    folders = {"project": os.path.join(repo.root_abs, agents.FOLDER)}
+    folders = {"project": os.path.join(repo.root_abs, FOLDER)}
     try:
-        folders["user"] = os.path.dirname(agents.settings_file("user", repo.root_abs, env))
+        folders["user"] = os.path.dirname(settings_file("user", repo.root_abs, env))
     except GitgatesError:
         return folders  # without a home, nobody has any there
     return folders
@@ -84,7 +85,7 @@ def _missing(config: Config, source: Source) -> Finding:
     )
     mend = source.install
     if source.scope in ("plugin", "managed") or not review_files.may_define(reviewer):
-        mend = f"define it in {os.path.join(agents.FOLDER, review_files.AGENTS)}, or name another"
+        mend = f"define it in {os.path.join(FOLDER, review_files.AGENTS)}, or name another"
         mend += " in [tool.gitgates.review] reviewer"
     missing = Finding("note", "agent", source.where, what, mend)
     return missing._replace(severity="problem") if config.review.mode == "require" else missing

@@ -1,23 +1,46 @@
-"""Where Claude Code's settings are, and the command that starts us from there."""
+"""Our hooks in the settings of a coding agent: where they are, what starts us from there, the text.
+
+The editing is pure: hooks are put into a text, brought up to date, and taken out again.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
+from functools import partial
 
-from gitgates.errors import StateError
-from gitgates.install.claude import ARGUMENTS, BARE, PLUGIN
+from gitgates.engine.hooks import host_limit_s
+from gitgates.errors import ConfigError
+from gitgates.hosts.claude.settings import (
+    ARGUMENTS,
+    BARE,
+    PLUGIN,
+    Entry,
+    event_matcher,
+    is_heard,
+    is_ours,
+    tool_patterns,
+)
+from gitgates.install import json_text
+from gitgates.install.json_text import append, is_made_by_us, remove
+from gitgates.lifecycle import HOOK_OF
+from gitgates.policies.needs import needs
 from gitgates.proc.call import which
 from gitgates.record import Record
+from gitgates.types import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-SCOPES = ("project", "local", "user")
-FOLDER = ".claude"
-_FILES = {"project": "settings.json", "local": "settings.local.json"}
+    from gitgates.install.json_text import Node
+    from gitgates.policies.needs import Need
+    from gitgates.types import Config
+
+_SPACE = f"\ufeff{json_text.SPACE}"
 
 
 class Start(Record):
@@ -27,21 +50,24 @@ class Start(Record):
     remark: str = ""  # what is missing for it to work
 
 
-def settings_file(scope: str, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return the settings file of a scope. The folder of a person's own may be moved.
-
-    Raises: StateError where there is no home.
-    """
-    if scope in _FILES:
-        return os.path.join(root_abs, FOLDER, _FILES[scope])
-    moved, home = env.get("CLAUDE_CONFIG_DIR"), env.get("HOME")
-    if not moved and not home:
-        raise StateError(
-            "neither HOME nor CLAUDE_CONFIG_DIR is set, so that there are no settings of yours",
-            "Set one, or take another scope: --scope local",
+def entries(config: Config) -> tuple[Entry, ...]:
+    """Return what a configuration, and its policies, need to hear of."""
+    hooks = {hook.name: hook for hook in config.hooks}
+    return tuple(
+        Entry(
+            event=event,
+            timeout_s=_up(host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s),
+            matcher=event_matcher(event, tools_of(need), need.agents),
         )
-    folder = moved or os.path.join(home or "", FOLDER)
-    return os.path.join(os.path.abspath(folder), "settings.json")
+        for need in needs(config)
+        if is_heard(tools_of(need)) and is_heard(need.agents)
+        for event in (HOOK_OF[need.kind],)
+    )
+
+
+def tools_of(need: Need) -> tuple[str, ...] | None:
+    """Return patterns of the tools that are to be heard of; None: all."""
+    return tool_patterns(need.tools, need.tool_kinds, but_reads=need.but_reads)
 
 
 def start(scope: str, env: Mapping[str, str]) -> Start:
@@ -73,6 +99,165 @@ def is_known(program: str, env: Mapping[str, str]) -> bool:
 def is_in_path(env: Mapping[str, str]) -> bool:
     """Tell whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
     return bool(_which(env))
+
+
+def show(wanted: tuple[Entry, ...], command: str) -> str:
+    """Return the settings that hold our hooks and nothing else."""
+    return json.dumps({"hooks": _table(wanted, command)}, indent=2, ensure_ascii=False) + "\n"
+
+
+def put(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str | None:
+    """Return the text with exactly these hooks of ours. None: no file.
+
+    Raises: ConfigError where the text is no JSON, or has another shape than settings have.
+    """
+    if _is_current(text, wanted, command, file):
+        return text
+    before = None if text is None else without(text, file)
+    after = before
+    for entry in wanted:
+        after = _put_one(after, entry, command, file)
+    if after is not None and without(after, file) != before:
+        raise ConfigError(
+            f"{file}: our hooks could not be added so that they can be taken out again",
+            f"Add them by hand; nothing was changed:\n{show(wanted, command)}",
+        )
+    return after
+
+
+def without(text: str, file: str) -> str | None:
+    """Return the text without our hooks; None where the file was made for them.
+
+    Raises: ConfigError as `put`.
+    """
+    while True:
+        after = _without_one(text, file)
+        if after is None or after == text:
+            return after
+        text = after
+
+
+def ours_in(root: Node | None) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return each hook of ours in settings: its event, its group and itself, as plain values."""
+    return [
+        (event.key, group.value, handler.value)
+        for event in (_events(root) if root else ())
+        for group in event.items
+        for handler in (group.get("hooks") or group).items
+        if _is_our_handler(handler)
+    ]
+
+
+def parse_settings(text: str, file: str) -> Node | None:
+    """Return the settings; None where the file is empty.
+
+    Raises: ConfigError where they are no JSON, or their `hooks` is nothing that holds hooks.
+    """
+    if not text.strip(_SPACE):
+        return None
+    root = json_text.parse(text, file)
+    require = partial(_require, text=text, file=file)
+    require(root, "object", "the file")
+    if (hooks := root.get("hooks")) is not None:
+        require(hooks, "object", "`hooks`")
+        for event in hooks.members:
+            key = event.key.encode("utf-8", "replace").decode()
+            require(event, "array", f"`hooks.{key}`")
+    return root
+
+
+def _put_one(text: str | None, entry: Entry, command: str, file: str) -> str:
+    group = entry.group(command)
+    if text is None:
+        return show((entry,), command)
+    root = parse_settings(text, file)
+    if root is None:
+        return json_text.append_to_nothing(text, {"hooks": {entry.event: [group]}})
+    hooks = root.get("hooks")
+    if hooks is None:
+        return append(text, root, root, {entry.event: [group]}, key="hooks")
+    event = hooks.get(entry.event)
+    if event is None:
+        return append(text, root, hooks, [group], key=entry.event)
+    return append(text, root, event, group)
+
+
+def _without_one(text: str, file: str) -> str | None:
+    """Take out one hook of ours, and what holds nothing else and is ours, too."""
+    root = parse_settings(text, file)
+    hooks = root.get("hooks") if root else None
+    if root is None or hooks is None:
+        return text
+    for at, event in enumerate(hooks.members):
+        for nth, group in enumerate(event.items):
+            handlers = group.get("hooks")
+            for index, handler in enumerate(handlers.items if handlers else ()):
+                if handlers and _is_our_handler(handler):
+                    alone = len(handlers.items) == 1 and _is_plain_group(group)
+                    if not alone:
+                        return remove(text, handlers, index)
+                    if len(event.items) > 1 or not is_made_by_us(text, event):
+                        return remove(text, event, nth)
+                    return _without_event(text, root, hooks, at)
+    return text
+
+
+def _without_event(text: str, root: Node, hooks: Node, at: int) -> str | None:
+    if len(hooks.members) > 1 or not is_made_by_us(text, hooks):
+        return remove(text, hooks, at)
+    if len(root.members) > 1 or not is_made_by_us(text, root):
+        return remove(text, root, [member.key for member in root.members].index("hooks"))
+    head, tail = text[: root.start], text[root.end :]
+    if not head:
+        return None
+    newline = next((sign for sign in ("\r\n", "\r", "\n") if head.endswith(sign)), "")
+    return head.removesuffix(newline) + tail
+
+
+def _is_current(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> bool:
+    root = parse_settings(text, file) if text else None
+    found = sorted((event, json.dumps(group)) for event, group, _handler in ours_in(root))
+    needed = sorted((one.event, json.dumps(one.group(command))) for one in wanted)
+    return text is not None and found == needed
+
+
+def _is_our_handler(handler: Node) -> bool:
+    kind, command = handler.get("type"), handler.get("command")
+    named = kind is not None and kind.value == "command" and handler.get("args") is None
+    return named and command is not None and is_ours(command.value)
+
+
+def _is_plain_group(group: Node) -> bool:
+    """Tell whether nobody has written more into a group than we do."""
+    return {member.key for member in group.members} <= {"matcher", "hooks"}
+
+
+def _events(root: Node) -> tuple[Node, ...]:
+    hooks = root.get("hooks")
+    return hooks.members if hooks else ()
+
+
+def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
+    return {entry.event: [entry.group(command)] for entry in wanted}
+
+
+def _require(node: Node, kind: str, what: str, *, text: str, file: str) -> None:
+    if node.kind != kind:
+        got = node.kind or text[node.start : node.end]
+        raise ConfigError(
+            f"{file}:{json_text.place(text, node.start)}: {what} is {_a(got)}, expected {_a(kind)}",
+            "Mend it first; nothing was changed.",
+        )
+
+
+def _a(kind: str) -> str:
+    if kind in ("null", "true", "false"):
+        return kind
+    return f"an {kind}" if kind[0] in "ao" else f"a {kind}"
+
+
+def _up(seconds: float) -> int:
+    return -int(-seconds // 1)
 
 
 def _which(env: Mapping[str, str]) -> str:

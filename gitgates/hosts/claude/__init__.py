@@ -91,6 +91,12 @@ _PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
 _SCHEDULERS = ("ScheduleWakeup", "CronCreate")
 
 
+def home(env: Mapping[str, str]) -> str:
+    """Return the folder of a person's own settings and agents; empty where there is none."""
+    own = env.get("HOME")
+    return env.get("CLAUDE_CONFIG_DIR") or (f"{own}/.claude" if own else "")
+
+
 def decode(data: bytes, _env: Mapping[str, str]) -> Payload:
     """Return what a payload says.
 
