@@ -15,7 +15,7 @@ from gitgates.config import keys
 from gitgates.config.load import FILES
 from gitgates.hosts.claude import EVENTS
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
-from gitgates.report import artifact_fields
+from gitgates.report import result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,16 +225,16 @@ def _help(command: click.Command, name: str) -> str:
 
 def _result_json() -> str:
     objects = (
-        ("## A run", artifact_fields.RUN),
-        ("## `quality_gates`", artifact_fields.CYCLE),
-        ("## Each of `attempts`", artifact_fields.ATTEMPT),
-        ("## Each of `results`", artifact_fields.RESULT),
+        ("## A run", result.RUN),
+        ("## `quality_gates`", result.CYCLE),
+        ("## Each of `attempts`", result.ATTEMPT),
+        ("## Each of `results`", result.RESULT),
     )
     tables = (part for head, fields in objects for part in (head, _fields(fields)))
-    outcomes = ((f"`{o}`", f"`{s}`", m) for o, (s, m) in artifact_fields.OUTCOMES.items())
+    outcomes = ((f"`{o}`", f"`{s}`", m) for o, (s, m) in result.OUTCOMES.items())
     return _page(
         "result.json",
-        "`gitgates/report/artifact_fields.py`",
+        "`gitgates/report/result.py`",
         "What came of a run, in `<git-dir>/gitgates/runs/<execution_id>/`, beside the same as "
         "Markdown (`summary.md`) and the outputs (`logs/`). `gitgates runs show latest --format "
         "json` prints the newest. New fields may come; when one goes or gets another meaning, "
@@ -247,7 +247,7 @@ def _result_json() -> str:
     )
 
 
-def _fields(fields: tuple[artifact_fields.Field, ...]) -> str:
+def _fields(fields: tuple[result.Field, ...]) -> str:
     rows = ((f"`{f.name}`{'' if f.always else '*'}", f.kind, f.meaning) for f in fields)
     return _table(("field", "value", "meaning"), rows)
 

@@ -1,4 +1,12 @@
-"""Leave what came of a run where people and programs find it: results, summary, logs. Cold."""
+"""Write what came of a run, and read it back: result.json, summary.md, copies of both and of logs.
+
+    runs/<run-id>/result.json   all attempts of one cycle: report/result.py
+    runs/<run-id>/summary.md    the same for people
+    runs/<run-id>/open          failures went back to an agent: another attempt may come
+
+Each file is replaced at once, so that a reader finds the old one or the new one, and whole. Cold:
+where all gates passed in a hook of git, nothing is saved.
+"""
 
 from __future__ import annotations
 
@@ -6,131 +14,201 @@ import json
 import os
 import time
 
-from gitgates.record import Record
-from gitgates.report.artifact import Attempt, add_attempt, is_sound, outcome_of, summary
+from gitgates.report.result import Attempt, add_attempt, is_sound, outcome_of
+from gitgates.report.summary import summary
 from gitgates.report.text import as_bytes, shown
-from gitgates.store import run_files, runs
+from gitgates.store import runs
+from gitgates.store.files import (
+    lock_file,
+    open_state,
+    read_state,
+    remove_file,
+    replace_file,
+    sync_folder,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.engine.pipeline import Handled
-    from gitgates.types import Config, Decision, Event
 
+RESULT = "result.json"
+SUMMARY = "summary.md"
 _WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts that hand failures to nobody
+_LOCK_WAIT_S = 5.0
 
 
-class Place(Record):
-    """Where the artifacts of a run go, and how many of them are kept."""
+def save(
+    attempt: Attempt,
+    run_abs: str,
+    *,
+    max_retries: int = 0,
+    artifacts_dir: str = "",
+    keep_runs: int = 50,
+) -> tuple[str, ...]:
+    """Add an attempt to its run, copy the run where that is wanted, and prune old runs.
 
-    state_abs: str
-    run_abs: str  # of the first attempt, for those that follow it
-    root_abs: str
-    artifacts_dir: str = ""  # relative to the root; empty: no copy
-    keep_runs: int = 50
-    max_retries: int = 0
-
-
-class Ran(Record):
-    """A run that has just ended."""
-
-    event: Event
-    config: Config
-    decision: Decision
-    state_abs: str
-    began_s: float  # since the epoch
-
-
-class Saved(Record):
-    """What was left behind."""
-
-    run_abs: str = ""  # empty: nothing could be written
-    notes: tuple[str, ...] = ()  # what did not go as it should
-
-
-def save(place: Place, attempt: Attempt) -> Saved:
-    """Add an attempt to its run, copy the run where that is wished, and prune old runs.
-
-    A run that cannot be written down is no failure of its gates: then a note says so.
+    `run_abs` is the folder of the cycle's first attempt; `artifacts_dir` is relative to the root,
+    and empty means no copy. Return what did not go as it should: a run that cannot be written down
+    is no failure of its gates.
     """
-    run_id = os.path.basename(place.run_abs)
+    state_abs = os.path.dirname(os.path.dirname(run_abs))
     notes: list[str] = []
-    folder = runs.hold(place.run_abs)
+    folder = runs.hold(run_abs)
     try:
-        with run_files.ResultsLock(place.state_abs):
-            document = add_attempt(_known(place, notes), run_id, attempt, place.max_retries)
-            data = json.dumps(document, indent=2).encode() + b"\n"
-            run_files.write_artifacts(place.run_abs, data, summary(document).encode())
+        lock = _lock(state_abs)
+        try:
+            document = add_attempt(
+                _known(run_abs, notes), os.path.basename(run_abs), attempt, max_retries
+            )
+            _write(run_abs, document)
             is_open = attempt.verdict == "blocked" and attempt.host not in _WITHOUT_RETRIES
-            run_files.mark_open(place.run_abs, is_open=is_open)
-            notes += _copied(place, run_id)
+            _mark_open(run_abs, is_open=is_open)
+            if artifacts_dir:
+                notes += _copy(run_abs, attempt.root, artifacts_dir)
+        finally:
+            os.close(lock)
     except OSError as error:
-        return Saved(notes=(*notes, f"{place.run_abs}: no results written: {_why(error)}"))
+        return (*notes, f"{run_abs}: no results written: {_why(error)}")
     finally:
         folder.release()
     # With none to be kept, this one goes as well: it was for the copy alone.
-    runs.prune(place.state_abs, place.keep_runs, place.run_abs if place.keep_runs else "")
-    return Saved(run_abs=place.run_abs, notes=tuple(notes))
+    runs.prune(state_abs, keep_runs, run_abs if keep_runs else "")
+    return tuple(notes)
 
 
-def save_run(ran: Ran) -> Saved:
-    """Save a run of a host that has one attempt, and hands failures to nobody."""
-    place = Place(
-        state_abs=ran.state_abs,
-        run_abs=ran.decision.run_abs,
-        root_abs=ran.event.root_abs,
-        artifacts_dir=ran.config.artifacts_dir,
-        keep_runs=ran.config.keep_runs,
-    )
-    attempt = Attempt(
-        hook=ran.event.name,
-        host=ran.event.host,
-        root=ran.event.root_abs,
-        timestamp_s=ran.began_s,
-        duration_s=max(time.time() - ran.began_s, 0.0),
-        decision=ran.decision,
-        verdict=outcome_of(ran.decision),
-    )
-    return save(place, attempt)
-
-
-def save_handled(handled: Handled, state_abs: str, began_s: float) -> bytes:
-    """Save the run of a hook; return what a person should know, as lines."""
-    if handled.plan is None or handled.decision is None or handled.config is None:
+def save_handled(handled: Handled, began_s: float) -> bytes:
+    """Save the run of a hook that has one attempt; return what a person should know, as lines."""
+    plan, decision, config = handled.plan, handled.decision, handled.config
+    if plan is None or decision is None or config is None:
         return b""
-    ran = Ran(handled.plan.event, handled.config, handled.decision, state_abs, began_s)
-    return b"".join(as_bytes(f"gitgates: {shown(note)}\n") for note in save_run(ran).notes)
+    attempt = Attempt(
+        hook=plan.event.name,
+        host=plan.event.host,
+        root=plan.event.root_abs,
+        timestamp_s=began_s,
+        duration_s=max(time.time() - began_s, 0.0),
+        decision=decision,
+        verdict=outcome_of(decision),
+    )
+    notes = save(
+        attempt, decision.run_abs, artifacts_dir=config.artifacts_dir, keep_runs=config.keep_runs
+    )
+    return b"".join(as_bytes(f"gitgates: {shown(note)}\n") for note in notes)
 
 
-def _known(place: Place, notes: list[str]) -> dict[str, Any] | None:
-    """Return what earlier attempts left; what cannot be understood is kept aside, and said."""
-    raw = run_files.read_result(place.run_abs)
-    if raw is None:
-        if run_files.read_summary(place.run_abs) is not None:
-            notes.append(f"{place.run_abs}: result.json was gone; it begins anew")
-        return None
+def read_result(run_abs: str) -> bytes | None:
+    """Return the bytes of `result.json`; None where there is none. Raises: OSError."""
+    return read_state(f"{run_abs}/{RESULT}")
+
+
+def read_summary(run_abs: str) -> bytes | None:
+    """Return the bytes of `summary.md`; None where there is none. Raises: OSError."""
+    return read_state(f"{run_abs}/{SUMMARY}")
+
+
+def parse_result(raw: bytes | None) -> dict[str, Any] | None:
+    """Return the document of a `result.json`; None where it cannot be understood."""
     try:
-        document = json.loads(raw)
+        document: dict[str, Any] = json.loads(raw or b"")
     except (ValueError, RecursionError):
-        document = None
-    if is_sound(document):
-        found: dict[str, Any] = document
-        return found
-    kept = run_files.put_damaged_aside(place.run_abs)
-    notes.append(f"{place.run_abs}: result.json was damaged; it begins anew, {kept} is the old one")
-    return None
+        return None
+    return document if is_sound(document) else None
 
 
-def _copied(place: Place, run_id: str) -> list[str]:
-    if not place.artifacts_dir:
-        return []
-    target_abs = os.path.normpath(os.path.join(place.root_abs, place.artifacts_dir, run_id))
+def _lock(state_abs: str) -> int:
+    """Keep others from changing results here: an event can be delivered twice at once."""
+    os.makedirs(state_abs, mode=0o700, exist_ok=True)
+    lock = lock_file(f"{state_abs}/results.lock", wait_s=_LOCK_WAIT_S)
+    if lock < 0:
+        raise TimeoutError(0, "another run is writing its results")
+    return lock
+
+
+def _known(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
+    """Return what earlier attempts left; what cannot be understood is kept aside, and said."""
+    raw = read_result(run_abs)
+    if raw is None:
+        if read_summary(run_abs) is not None:
+            notes.append(f"{run_abs}: result.json was gone; it begins anew")
+        return None
+    document = parse_result(raw)
+    if document is None:
+        kept = f"{RESULT}.damaged-{os.getpid()}-{time.time_ns()}"
+        os.rename(f"{run_abs}/{RESULT}", f"{run_abs}/{kept}")
+        notes.append(f"{run_abs}: result.json was damaged; it begins anew, {kept} is the old one")
+    return document
+
+
+def _write(run_abs: str, document: dict[str, Any]) -> None:
+    os.makedirs(run_abs, mode=0o700, exist_ok=True)
+    replace_file(f"{run_abs}/{RESULT}", json.dumps(document, indent=2).encode() + b"\n")
+    replace_file(f"{run_abs}/{SUMMARY}", summary(document).encode())
+    sync_folder(run_abs)
+
+
+def _mark_open(run_abs: str, *, is_open: bool) -> None:
+    """Tell `runs.prune` whether another attempt may come."""
+    if is_open:
+        os.close(open_state(f"{run_abs}/{runs.OPEN}", os.O_WRONLY | os.O_CREAT))
+        os.utime(f"{run_abs}/{runs.OPEN}")
+    else:
+        remove_file(f"{run_abs}/{runs.OPEN}")
+
+
+def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
+    """Copy results and logs to a folder of this run; return what there is to say.
+
+    Nothing there is removed. The result comes last: where it is, all is.
+    """
+    parent_abs = os.path.normpath(os.path.join(root_abs, artifacts_dir))
+    target_abs = f"{parent_abs}/{os.path.basename(run_abs)}"
     try:
-        run_files.copy_artifacts(place.run_abs, target_abs, place.root_abs)
+        _require_inside(target_abs, root_abs)
+        if not os.path.lexists(parent_abs):
+            os.makedirs(parent_abs)
+            # What git sees, gates and snapshots see as well: a run would change what it looks at.
+            _copy_bytes(b"*\n", f"{parent_abs}/.gitignore")
+        os.makedirs(target_abs, exist_ok=True)
+        _copy_logs(f"{run_abs}/logs", f"{target_abs}/logs")
+        for name in (SUMMARY, RESULT):
+            if (data := read_state(f"{run_abs}/{name}")) is not None:
+                _copy_bytes(data, f"{target_abs}/{name}")
     except OSError as error:
         return [f"{target_abs}: artifacts_dir: no results copied: {_why(error)}"]
     return []
+
+
+def _require_inside(path_abs: str, root_abs: str) -> None:
+    root_real = os.path.realpath(root_abs)
+    if os.path.commonpath((os.path.realpath(path_abs), root_real)) != root_real:
+        raise OSError(0, "a link leads out of the repository")
+
+
+def _copy_logs(from_abs: str, to_abs: str) -> None:
+    """Copy logs, but not again for each attempt that follows."""
+    if not os.path.isdir(from_abs):
+        return
+    os.makedirs(to_abs, exist_ok=True)
+    for entry in list(os.scandir(from_abs)):
+        copy_abs = f"{to_abs}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            _copy_logs(entry.path, copy_abs)
+        elif entry.is_file(follow_symlinks=False) and not _is_copied(entry, copy_abs):
+            _copy_bytes(read_state(entry.path) or b"", copy_abs)
+
+
+def _is_copied(log: os.DirEntry[str], copy_abs: str) -> bool:
+    try:
+        return os.lstat(copy_abs).st_size == log.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        return False
+
+
+def _copy_bytes(data: bytes, to_abs: str) -> None:
+    # With the mode that the umask leaves: copies are there to be collected.
+    replace_file(to_abs, data, mode=None, sync=False)
 
 
 def _why(error: OSError) -> str:

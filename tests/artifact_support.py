@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from gitgates.report.artifact import Attempt, outcome_of
+from gitgates import artifacts
+from gitgates.report.result import Attempt, outcome_of
 from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
@@ -48,3 +49,25 @@ def attempt(*visits: Visit, **more: Any) -> Attempt:
 
 FAILED = attempt(visit("a", "failed", output=b"no\n"))
 PASSED = attempt(visit("a", "passed"))
+
+
+class Place(NamedTuple):
+    """Where the artifacts of a run go."""
+
+    state_abs: str
+    run_abs: str
+    root_abs: str
+    artifacts_dir: str = ""
+    keep_runs: int = 50
+    max_retries: int = 0
+
+
+def save(place: Place, attempt: Attempt) -> tuple[str, ...]:
+    """Save an attempt; return the notes."""
+    return artifacts.save(
+        attempt._replace(root=place.root_abs),
+        place.run_abs,
+        max_retries=place.max_retries,
+        artifacts_dir=place.artifacts_dir,
+        keep_runs=place.keep_runs,
+    )

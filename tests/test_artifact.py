@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from artifact_support import START_S, attempt, visit
 
-from gitgates.report.artifact import LONGEST_FIXES, WITH_OUTPUT, add_attempt, is_sound, summary
-from gitgates.report.artifact_fields import ATTEMPT, CYCLE, OUTCOMES, RESULT, RUN
+from gitgates.report.result import (
+    ATTEMPT,
+    CYCLE,
+    LONGEST_FIXES,
+    OUTCOMES,
+    RESULT,
+    RUN,
+    WITH_OUTPUT,
+    add_attempt,
+    is_sound,
+)
+from gitgates.report.summary import summary
 from gitgates.types import STOP, WARN, Visit
 
 TESTS = "FAIL: TestUserCreation (0.00s)\n    Expected user.ID to be set\n"

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artifact_support import FAILED, PASSED, START_S
+from artifact_support import FAILED, PASSED, START_S, Place, save
 from conftest import SRC, Repo
 
-from gitgates.artifacts import Place, save
 from gitgates.store import runs
 
 
@@ -37,8 +36,7 @@ def test_names_of_runs_sort_by_time_and_are_unique() -> None:
 
 def test_attempts_of_one_cycle_are_one_folder(place: Place) -> None:
     for one in (FAILED, FAILED, PASSED):
-        saved = save(place, one)
-        assert saved == (place.run_abs, ())
+        assert save(place, one) == ()
     assert [a["verdict"] for a in read(place.run_abs)["quality_gates"]["attempts"]] == [
         "blocked",
         "blocked",
@@ -61,10 +59,10 @@ def test_a_torn_result_is_kept_aside_and_said(place: Place, torn: bytes) -> None
     save(place, FAILED)
     path = Path(place.run_abs, "result.json")
     path.write_bytes(torn)
-    saved = save(place, PASSED)
+    notes = save(place, PASSED)
     kept = next(p for p in path.parent.iterdir() if p.name.startswith("result.json.damaged"))
     assert kept.read_bytes() == torn
-    assert saved.notes == (
+    assert notes == (
         f"{place.run_abs}: result.json was damaged; it begins anew, {kept.name} is the old one",
     )
     assert read(place.run_abs)["quality_gates"]["retry_attempts"] == 0
@@ -73,18 +71,17 @@ def test_a_torn_result_is_kept_aside_and_said(place: Place, torn: bytes) -> None
 def test_a_result_that_is_gone_is_said(place: Place) -> None:
     save(place, FAILED)
     Path(place.run_abs, "result.json").unlink()
-    assert save(place, PASSED).notes == (f"{place.run_abs}: result.json was gone; it begins anew",)
+    assert save(place, PASSED) == (f"{place.run_abs}: result.json was gone; it begins anew",)
 
 
 WRITER = """
 import sys
 sys.path.insert(0, {tests!r})
-from artifact_support import FAILED
-from gitgates.artifacts import Place, save
+from artifact_support import FAILED, Place, save
 place = Place(state_abs={state!r}, run_abs={run!r}, root_abs={root!r}, artifacts_dir="out")
 for _ in range(10):
-    saved = save(place, FAILED)
-    assert not saved.notes, saved
+    notes = save(place, FAILED)
+    assert not notes, notes
 """
 
 
@@ -106,9 +103,8 @@ def test_a_file_in_the_way_is_a_note_and_no_failure(place: Place, where: str) ->
     path = Path(place.run_abs if where == "run" else f"{place.state_abs}/runs")
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    saved = save(place, FAILED)
-    assert saved.run_abs == ""
-    assert saved.notes[0].startswith(f"{place.run_abs}: no results written: ")
+    notes = save(place, FAILED)
+    assert notes[0].startswith(f"{place.run_abs}: no results written: ")
     assert path.read_text() == "mine"
 
 
@@ -116,17 +112,16 @@ def test_a_file_in_the_way_is_a_note_and_no_failure(place: Place, where: str) ->
 def test_a_folder_that_cannot_be_written_is_a_note(place: Place) -> None:
     Path(place.state_abs).mkdir()
     Path(place.state_abs).chmod(0o500)
-    assert save(place, FAILED).notes == (f"{place.run_abs}: no results written: Permission denied",)
+    assert save(place, FAILED) == (f"{place.run_abs}: no results written: Permission denied",)
 
 
 FULL = """
 import errno, os, sys
 sys.path.insert(0, {tests!r})
-from artifact_support import FAILED
-from gitgates.artifacts import Place, save
+from artifact_support import FAILED, Place, save
 def full(fd): raise OSError(errno.ENOSPC, "No space left on device")
 os.fsync = full
-print(save(Place(state_abs={state!r}, run_abs={run!r}, root_abs={root!r}), FAILED).notes)
+print(save(Place(state_abs={state!r}, run_abs={run!r}, root_abs={root!r}), FAILED))
 """
 
 
@@ -159,7 +154,7 @@ def test_copies_are_ignored_by_git_and_follow_the_cycle(place: Place) -> None:
     assert sorted(os.listdir(out)) == [".gitignore", copy.name]
     assert sorted(os.listdir(copy)) == ["logs", "mine.txt", "result.json", "summary.md"]
     assert (copy / "logs/a.log").read_text() == "all"
-    assert not list(Path(place.root_abs).rglob(".new-*"))
+    assert not list(Path(place.root_abs).rglob(".*.gitgates-*"))
     assert read(copy) == read(place.run_abs)
     assert read(copy)["quality_gates"]["retry_attempts"] == 1
 
@@ -174,16 +169,15 @@ def test_a_link_that_leads_out_is_not_followed(place: Place, tmp_path: Path) -> 
     (tmp_path / "elsewhere").mkdir()
     Path(place.root_abs, "out").symlink_to(tmp_path / "elsewhere")
     for folder in ("out", "out/deeper"):
-        saved = save(place._replace(artifacts_dir=folder), PASSED)
-        assert saved.run_abs == place.run_abs
-        assert saved.notes[0].endswith("no results copied: a link leads out of the repository")
+        notes = save(place._replace(artifacts_dir=folder), PASSED)
+        assert notes[0].endswith("no results copied: a link leads out of the repository")
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
 def test_a_link_inside_is_followed(place: Place) -> None:
     Path(place.root_abs, "real").mkdir()
     Path(place.root_abs, "out").symlink_to("real")
-    assert save(place._replace(artifacts_dir="out"), PASSED).notes == ()
+    assert save(place._replace(artifacts_dir="out"), PASSED) == ()
     assert os.listdir(f"{place.root_abs}/real") == [os.path.basename(place.run_abs)]
 
 
@@ -193,8 +187,8 @@ def test_a_file_in_place_of_a_copy_stays(place: Place, what: str) -> None:
     path = Path(place.root_abs, name)
     path.parent.mkdir(exist_ok=True)
     path.write_text("mine")
-    saved = save(place._replace(artifacts_dir="out"), PASSED)
-    assert "artifacts_dir: no results copied: " in saved.notes[0]
+    notes = save(place._replace(artifacts_dir="out"), PASSED)
+    assert "artifacts_dir: no results copied: " in notes[0]
     assert path.read_text() == "mine"
 
 

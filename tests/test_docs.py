@@ -21,7 +21,7 @@ from gitgates.cli import VERBS
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.report import artifact_fields as fields
+from gitgates.report import result as fields
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"

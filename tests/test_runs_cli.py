@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artifact_support import FAILED, PASSED, attempt, visit
+from artifact_support import FAILED, PASSED, Place, attempt, save, visit
 from conftest import Repo
 
-from gitgates.artifacts import Place, save
-from gitgates.report.artifact import Attempt, add_attempt
-from gitgates.report.artifact_stats import COLUMNS, GateStats, gate_stats
+from gitgates.report.result import Attempt, add_attempt
+from gitgates.report.statistics import COLUMNS, GateStats, gate_stats
 from gitgates.store import runs
 from gitgates.store.log import write_ledger
 from gitgates.types import STOP
@@ -30,7 +29,7 @@ def cycle(repo: Repo, *attempts: Attempt, max_retries: int = 3) -> str:
         state_abs=state(repo), run_abs=run_abs, root_abs=str(repo.path), max_retries=max_retries
     )
     for one in attempts:
-        assert save(place, one).notes == ()
+        assert save(place, one) == ()
     return os.path.basename(run_abs)
 
 

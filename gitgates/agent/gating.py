@@ -9,8 +9,8 @@ from gitgates.config.load import FILES
 from gitgates.engine.hooks import host_limit_s
 from gitgates.hosts.capabilities import express
 from gitgates.policies.retry import BLOCKED, NO_RESULT, PASSED, STOPPED
-from gitgates.report.artifact import outcome_of
 from gitgates.report.feedback import feedback, stop_text
+from gitgates.report.result import outcome_of
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer
 
 TYPE_CHECKING = False

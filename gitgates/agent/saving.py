@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 
 from gitgates.agent.place import note
-from gitgates.artifacts import Place as Target
 from gitgates.artifacts import save
 from gitgates.record import Record
-from gitgates.report.artifact import Attempt
+from gitgates.report.result import Attempt
 from gitgates.worktree.gc import collect_if_due
 
 TYPE_CHECKING = False
@@ -22,7 +21,7 @@ class Came(Record):
     """What came of an attempt."""
 
     decision: Decision
-    outcome: str  # the word for it: report/artifact_fields.py has them
+    outcome: str  # the word for it: report/result.py has them
     tree: str = ""  # the snapshot that the gates saw
     retries: int = 0  # that the hook allows
     cannot_fix: tuple[tuple[str, str], ...] = ()
@@ -32,16 +31,7 @@ class Came(Record):
 def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None:
     """Write down what came of an attempt."""
     payload = place.payload
-    target = Target(
-        state_abs=place.repo.state_abs,
-        run_abs=check.run_abs,
-        root_abs=place.repo.root_abs,
-        artifacts_dir=check.config.artifacts_dir,
-        keep_runs=check.config.keep_runs,
-        max_retries=came.retries,
-    )
-    saved = save(
-        target,
+    notes = save(
         Attempt(
             hook=payload.event,
             host=payload.host,
@@ -58,7 +48,11 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
             notes=came.notes,
             cannot_fix=came.cannot_fix,
         ),
+        check.run_abs,
+        max_retries=came.retries,
+        artifacts_dir=check.config.artifacts_dir,
+        keep_runs=check.config.keep_runs,
     )
-    for text in saved.notes:
+    for text in notes:
         note(place, text)
     collect_if_due(place.repo, check.config)

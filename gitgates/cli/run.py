@@ -112,7 +112,7 @@ def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Termina
     if handled.plan is None or handled.decision is None:
         click.echo(f"gitgates: {handled.note}", err=True)
         return errors.OK
-    for note in save_handled(handled, repo.state_abs, began_s).splitlines():
+    for note in save_handled(handled, began_s).splitlines():
         click.echo(note, err=True)
     _tell(handled.decision, handled.plan, listener, terminal)
     if wish.junit:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 
 import click
 
-from gitgates import environ, errors
-from gitgates.cli import runs_tables as tables
+from gitgates import artifacts, errors
+from gitgates.clean import plain_line
 from gitgates.cli.output import dump
+from gitgates.cli.places import here
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
-from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.report.artifact_fields import is_sound
-from gitgates.report.artifact_stats import COLUMNS, gate_stats
-from gitgates.store import run_files, runs
+from gitgates.git.repo import Repo
+from gitgates.report.statistics import COLUMNS, GateStats, gate_stats
+from gitgates.store import runs
 from gitgates.store.log import read_ledger
 from gitgates.types import Config
 
@@ -26,7 +27,20 @@ if TYPE_CHECKING:
 _VERSION = 1
 _SHOWN = 20
 _NAMED = 5  # runs, in an error
+_FAILED_SHOWN = 3
+_HELP_WIDTH = 60
 _format = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+
+
+def _help_of_stats() -> str:
+    """Return the help of `runs stats`: what each column counts."""
+    lines = []
+    for head, meaning in COLUMNS.values():
+        first, *more = textwrap.wrap(" ".join(meaning.split()), _HELP_WIDTH)
+        lines += [f"{head:<11} {first}", *(f"{'':<11} {rest}" for rest in more)]
+    columns = "\b\n" + "\n".join(lines)
+    first = "Tell what the kept runs say of each gate."
+    return f"{first}\n\n{columns}\n\n`-`: there was nothing to count."
 
 
 @click.group("runs", invoke_without_command=True)
@@ -66,7 +80,7 @@ def show(run_id: str, fmt: str) -> int:
     repo = _repo()
     run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
     try:
-        data = run_files.read_result(run_abs) if fmt == "json" else run_files.read_summary(run_abs)
+        data = artifacts.read_result(run_abs) if fmt == "json" else artifacts.read_summary(run_abs)
     except OSError as error:
         raise errors.StateError(
             f"the results in {run_abs} cannot be read: {error.strerror}", "Look at its files."
@@ -92,13 +106,11 @@ def prune(keep: int | None) -> int:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
     gone, left = runs.prune(repo.state_abs, keep), len(runs.run_ids(repo.state_abs))
-    click.echo(f"removed {tables.count(gone, 'run')}, {left} left")
+    click.echo(f"removed {_count(gone)}, {left} left")
     return errors.OK
 
 
-@command.command(
-    "stats", help=tables.help_of_stats("Tell what the kept runs say of each gate.", COLUMNS)
-)
+@command.command("stats", help=_help_of_stats())
 @_format
 def stats(fmt: str) -> int:
     """Tell what the kept runs say of each gate."""
@@ -109,7 +121,7 @@ def stats(fmt: str) -> int:
         gates = [gate._asdict() for gate in found]
         _print_json({"version": _VERSION, "runs": len(known), "gates": gates})
     else:
-        click.echo(tables.stats_text(found, len(known)), nl=False)
+        click.echo(_stats_text(found, len(known)), nl=False)
     return errors.OK
 
 
@@ -117,15 +129,16 @@ def _list(fmt: str, limit: int) -> int:
     found = _documents(_repo())
     found = found[::-1][:limit]
     if fmt == "json":
-        listed = [tables.listed(run_id, document) for run_id, document in found]
+        listed = [_listed(run_id, document) for run_id, document in found]
         _print_json({"version": _VERSION, "runs": listed})
     else:
-        click.echo(tables.list_text(found), nl=False)
+        click.echo(_list_text(found), nl=False)
     return errors.OK
 
 
 def _repo() -> Repo:
-    return find_repo(current_folder(), environ.read())
+    repo, _git = here()
+    return repo
 
 
 def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
@@ -133,14 +146,14 @@ def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
     found: list[tuple[str, dict[str, Any] | None]] = []
     for run_id in runs.run_ids(repo.state_abs):
         try:
-            document = json.loads(run_files.read_result(f"{repo.state_abs}/runs/{run_id}") or b"")
-        except (OSError, ValueError, RecursionError):
-            document = None
-        found.append((run_id, document if is_sound(document) else None))
+            raw = artifacts.read_result(f"{repo.state_abs}/runs/{run_id}")
+        except OSError:
+            raw = None
+        found.append((run_id, artifacts.parse_result(raw)))
     return found
 
 
-def _find(repo: Repo, wish: str) -> str:
+def _find(repo: Repo, said: str) -> str:
     """Return the run that a person means.
 
     Raises: UsageError where there is none, or more than one.
@@ -148,25 +161,25 @@ def _find(repo: Repo, wish: str) -> str:
     known = runs.run_ids(repo.state_abs)
     if not known:
         raise errors.UsageError("no run is kept here", "Make one with: gitgates run")
-    if wish == "latest":
+    if said == "latest":
         results = (run_id for run_id in known[::-1] if _has_result(repo, run_id))
         return next(results, known[-1])
-    matching = [run_id for run_id in known if run_id.startswith(wish)]
-    if wish in matching:
-        return wish
+    matching = [run_id for run_id in known if run_id.startswith(said)]
+    if said in matching:
+        return said
     if len(matching) > 1:
         raise errors.UsageError(
-            f"`{wish}` is the beginning of {len(matching)} runs", f"Newest: {_newest(matching)}."
+            f"`{said}` is the beginning of {len(matching)} runs", f"Newest: {_newest(matching)}."
         )
     if not matching:
-        nearest = did_you_mean(wish, tuple(known))
+        nearest = did_you_mean(said, tuple(known))
         hint = f"{nearest} Newest: {_newest(known)}.".strip()
-        raise errors.UsageError(f"no run `{wish}`", hint)
+        raise errors.UsageError(f"no run `{said}`", hint)
     return matching[0]
 
 
 def _has_result(repo: Repo, run_id: str) -> bool:
-    return os.path.exists(f"{repo.state_abs}/runs/{run_id}/{run_files.RESULT}")
+    return os.path.exists(f"{repo.state_abs}/runs/{run_id}/{artifacts.RESULT}")
 
 
 def _newest(run_ids: list[str]) -> str:
@@ -190,3 +203,106 @@ def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
 
 def _print_json(document: dict[str, Any]) -> None:
     click.echo(json.dumps(document, indent=2))
+
+
+def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what the list says of a run."""
+    if document is None:
+        return {"execution_id": run_id, "outcome": None}
+    cycle = document["quality_gates"]
+    last = cycle["attempts"][-1]
+    return {
+        "execution_id": run_id,
+        "outcome": document["outcome"],
+        "host": document["host"],
+        "hook": last["hook"],
+        "timestamp": cycle["attempts"][0]["timestamp"],
+        "attempts": len(cycle["attempts"]),
+        "total_duration_seconds": cycle["total_duration_seconds"],
+        "failed": [
+            result["name"]
+            for result in last["results"]
+            if not result["passed"] and result["status"] != "skipped"
+        ],
+    }
+
+
+def _list_text(found: list[tuple[str, dict[str, Any] | None]]) -> str:
+    """Return the list of runs as lines."""
+    if not found:
+        return "no run is kept here\n"
+    rows: list[tuple[str, ...]] = [("run", "host", "hook", "attempts", "time", "what came of it")]
+    rows += [_row(_listed(run_id, document)) for run_id, document in found]
+    return _table(rows, right=(3, 4))
+
+
+def _stats_text(found: list[GateStats], number: int) -> str:
+    """Return what the runs say of each gate as lines."""
+    if not found:
+        return "no run with results is kept here\n"
+    all_bytes = sum(gate.fed_back_bytes for gate in found)
+    heads = ("gate", "runs", "total", "median", "changed", "overridden", "fed back", "fixed")
+    rows: list[tuple[str, ...]] = [(*heads, "attempts", "flaps")]
+    rows += [
+        (
+            plain_line(gate.name),
+            str(gate.runs),
+            _seconds(gate.total_seconds),
+            _seconds(gate.median_seconds),
+            str(gate.changed),
+            str(gate.overrides),
+            _share(gate.fed_back_bytes, all_bytes),
+            "-" if gate.fix_rate is None else f"{gate.fix_rate:.0%}",
+            "-" if gate.attempts_to_pass is None else f"{gate.attempts_to_pass:.1f}",
+            str(len(gate.flaps)),
+        )
+        for gate in found
+    ]
+    flaps = [
+        f"flaps: {plain_line(gate.name)} on {plain_line(tree)}\n"
+        for gate in found
+        for tree in gate.flaps
+    ]
+    closing = f"of {_count(number)} with results\n"
+    return _table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
+
+
+def _count(number: int) -> str:
+    return f"{number} run{'' if number == 1 else 's'}"
+
+
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    if run["outcome"] is None:
+        return (plain_line(run["execution_id"]), "", "", "", "", "logs only")
+    failed = run["failed"][:_FAILED_SHOWN]
+    names = ", ".join(plain_line(name) for name in failed) + (
+        ", …" if len(run["failed"]) > len(failed) else ""
+    )
+    return (
+        run["execution_id"],
+        plain_line(run["host"]),
+        plain_line(run["hook"]),
+        str(run["attempts"]),
+        _seconds(run["total_duration_seconds"]),
+        f"{run['outcome']}: {names}" if names else run["outcome"],
+    )
+
+
+def _table(rows: list[tuple[str, ...]], right: tuple[int, ...]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            f"{cell:>{width}}" if number in right else f"{cell:<{width}}"
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} s"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} B ({part / whole:.0%})" if whole else f"{part} B"

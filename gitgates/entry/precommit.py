@@ -49,7 +49,7 @@ def run(args: list[str]) -> int:
     if handled.has_results:
         from gitgates.artifacts import save_handled  # cold: where all passed, nothing is saved
 
-        terminal.write(save_handled(handled, repo.state_abs, began_s))
+        terminal.write(save_handled(handled, began_s))
     return outcome.exit_status
 
 

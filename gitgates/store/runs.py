@@ -1,6 +1,6 @@
 """One folder a run, for its logs and results; the oldest go when there are many.
 
-    runs/<run-id>/result.json, summary.md   what came of it: see store/run_files.py
+    runs/<run-id>/result.json, summary.md   what came of it: see artifacts.py
     runs/<run-id>/logs/<gate>.log           of the first attempt
     runs/<run-id>/logs/attempt-2/…          of the next one of the same cycle
     runs/<run-id>/open                      failures went back to an agent: another attempt may come
@@ -11,18 +11,17 @@ pruned by a run that ends meanwhile.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
 from gitgates.errors import StateError
-from gitgates.store.files import open_state
+from gitgates.store.files import FOLDER, lock_file, open_state, remove_tree
 
+OPEN = "open"
 _LONGEST_NAME = 200  # bytes; most file systems take 255
 _CUT = 60  # characters, of up to three bytes each
 _DAY_S = 24 * 3600.0
-_TRIES = 20
-_TRY_AGAIN_S = 0.01
+_HOLD_S = 0.2
 _LAST = [0]  # the time of this process's newest run, in microseconds
 
 
@@ -73,12 +72,10 @@ def hold(run_abs: str) -> Folder:
     fd = -1
     try:
         os.makedirs(os.path.dirname(run_abs), mode=0o700, exist_ok=True)
-        for _ in range(_TRIES):
+        until = time.monotonic() + _HOLD_S
+        while fd < 0 and time.monotonic() < until:  # it may just be pruned: it is made anew then
             _make(run_abs)
-            fd = _lock(run_abs, fcntl.LOCK_SH)
-            if fd >= 0:
-                break
-            time.sleep(_TRY_AGAIN_S)  # it is just being pruned: then we make it anew
+            fd = lock_file(run_abs, shared=True, wait_s=0.01, flags=FOLDER)
     except OSError:
         pass
     return Folder(run_abs, fd)
@@ -142,49 +139,30 @@ def _make(run_abs: str) -> None:
         return
 
 
-def _lock(run_abs: str, mode: int) -> int:
-    """Return the locked folder; -1 where somebody else holds it, or has just removed it.
-
-    Raises: OSError where there are no locks on folders, as on some network file systems.
-    """
-    try:
-        fd = os.open(run_abs, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return -1
-    try:
-        fcntl.flock(fd, mode | fcntl.LOCK_NB)
-        # Pruned between the two calls: a lock on a folder without a name protects nothing.
-        if os.path.samestat(os.fstat(fd), os.stat(run_abs)):
-            return fd
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError:
-        os.close(fd)
-        raise
-    os.close(fd)
-    return -1
-
-
 def _escape(char: str) -> str:
     # Of one length for each byte: "%2713" could be one sign, or another one before "13".
     return "".join(f"%{byte:02X}" for byte in os.fsencode(char))
 
 
 def _prune_run(run_abs: str) -> bool:
+    fd = -1
     try:
-        if _is_young(f"{run_abs}/open"):
+        if _is_young(f"{run_abs}/{OPEN}"):
             return False
-        fd = _lock(run_abs, fcntl.LOCK_EX)
+        fd = lock_file(run_abs, flags=FOLDER)
         if fd < 0:
             return False
     except OSError:
         if _is_young(run_abs):
-            return False  # no locks here: somebody may be writing
-        fd = -1
-    _remove_tree(run_abs)
-    if fd >= 0:
-        os.close(fd)
-    return not os.path.lexists(run_abs)
+            return False  # no locks on folders here, as on some network file systems
+    try:
+        remove_tree(run_abs)
+    except OSError:
+        return False  # what cannot be removed stays
+    finally:
+        if fd >= 0:
+            os.close(fd)
+    return True
 
 
 def _is_young(path_abs: str) -> bool:
@@ -192,16 +170,3 @@ def _is_young(path_abs: str) -> bool:
         return time.time() - os.lstat(path_abs).st_mtime < _DAY_S
     except OSError:
         return False
-
-
-def _remove_tree(folder_abs: str) -> None:
-    # shutil would load a dozen modules into a hook for this.
-    try:
-        for entry in list(os.scandir(folder_abs)):
-            if entry.is_dir(follow_symlinks=False):
-                _remove_tree(entry.path)
-            else:
-                os.unlink(entry.path)
-        os.rmdir(folder_abs)
-    except OSError:
-        return

@@ -1,0 +1,316 @@
+"""A run and its attempts as the data of `result.json`: fields, writer, check. Pure and cold.
+
+One cycle of failing, fixing and trying again is one run: each attempt, a process of its own, is
+added to what the ones before it left. The tables of fields check what is read back, and make a page
+of the docs; the names without `ours` are those of the decision that the format comes from.
+"""
+
+from __future__ import annotations
+
+from gitgates.clean import utf8
+from gitgates.record import Record
+from gitgates.store.log import utc
+from gitgates.types import BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = 1
+_MOST = 1e12  # seconds, bytes
+LONGEST_FIXES = 2000  # characters
+WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
+
+
+class Field(Record):
+    """One field: its name, what its value is, and what that means."""
+
+    name: str
+    kind: str  # a word of _FITS
+    meaning: str
+    always: bool = True  # False: left out where there is nothing to tell
+    ours: bool = True
+
+
+# The verdict of an attempt → what that is in two words, and its meaning.
+OUTCOMES: dict[str, tuple[str, str]] = {
+    "passed": ("passed", "nothing was wrong"),
+    "warned": ("passed", "something was wrong, and the host went on all the same"),
+    "blocked": ("failed", "a gate blocked; an agent was told, and may try again"),
+    "stopped": ("failed", "a gate stopped everything, the agent included"),
+    "exhausted": ("failed", "a gate still blocked when no retry was left"),
+    "not-converging": ("failed", "the agent was let go: its attempts led nowhere"),
+    "breaker": ("failed", "the agent was let go: too many blocks in this prompt or session"),
+    "cannot-fix": ("failed", "the agent said that it cannot fix what is wrong"),
+    "could-not-run": ("failed", "no gate that blocked could be started: nothing is known"),
+}
+
+RUN = (
+    Field("version", "whole number", f"{VERSION}; another one when a field goes or changes"),
+    Field("execution_id", "text", "the run, and the name of its folder", ours=False),
+    Field("hook", "text", "the hook of the first attempt"),
+    Field("host", "text", "who fired it: `git`, `pre-commit`, `manual`, `claude`"),
+    Field("root", "text", "the top of the working tree"),
+    Field("session", "text", "the agent's session", always=False),
+    Field("agent", "text", "the sub-agent's type", always=False),
+    Field("outcome", "text", "the verdict of the last attempt"),
+    Field("quality_gates", "object", "all attempts, and what they come to", ours=False),
+)
+
+CYCLE = (
+    Field("retry_attempts", "whole number", "how many attempts followed the first", ours=False),
+    Field(
+        "max_retries",
+        "whole number",
+        "how many may follow; 0 where failures go back to nobody",
+        ours=False,
+    ),
+    Field("final_status", "text", "`passed` or `failed`: see Outcomes", ours=False),
+    Field(
+        "total_duration_seconds",
+        "number",
+        "all attempts together, without the time in which the agent worked",
+        ours=False,
+    ),
+    Field("attempts", "list of objects", "oldest first", ours=False),
+)
+
+ATTEMPT = (
+    Field("attempt", "whole number", "its number, from 1", ours=False),
+    Field("timestamp", "text", "when it began, in UTC", ours=False),
+    Field(
+        "agent_fixes",
+        "text",
+        "what the agent said last before this attempt, at most 2,000 characters",
+        always=False,
+        ours=False,
+    ),
+    Field("hook", "text", "the hook that fired"),
+    Field("duration_seconds", "number", "from its beginning to its decision"),
+    Field("verdict", "text", "what came of it: see Outcomes"),
+    Field("asked", "text", "the gate that decided; empty where none did"),
+    Field("reason", "text", "why, in one line"),
+    Field("tree", "text", "the snapshot (a git tree) that the gates saw", always=False),
+    Field("fed_back_bytes", "whole number", "how long the text was that the agent got"),
+    Field("not_run", "list of texts", "gates that did not get their turn", always=False),
+    Field("cannot_fix", "list of pairs", "gate and reason, as the agent said", always=False),
+    Field("notes", "list of texts", "what a person should know", always=False),
+    Field("results", "list of objects", "every gate, in the order of the walk", ours=False),
+)
+
+RESULT = (
+    Field("name", "text", "the gate", ours=False),
+    Field("passed", "true or false", "whether its status is `passed`", ours=False),
+    Field("duration_seconds", "number", "0 where it did not run", ours=False),
+    Field("exit_code", "whole number", "where there is one", always=False, ours=False),
+    Field(
+        "output",
+        "text",
+        "head and tail of standard output and error; empty in all but the newest 20 attempts",
+        ours=False,
+    ),
+    Field("status", "text", "how it ended: `passed`, `failed`, `timed-out`, `not-started`, …"),
+    Field("signal", "whole number", "that ended it", always=False),
+    Field("verdict", "text", "what that led to: `allow`, `warn`, `block`, `stop`"),
+    Field("action", "text", "the action that led there, `CONTINUE` or a gate's name for example"),
+    Field("reason", "text", "why, where the status does not say it", always=False),
+    Field("log", "text", "the file with all of the output, from this folder", always=False),
+    Field("dropped_bytes", "whole number", "of the output, left out here", always=False),
+    Field("changed_paths", "list of texts", "that it changed", always=False),
+    Field("observed", "true or false", "its failure was only watched", always=False),
+    Field("excused", "true or false", "its failures were there before", always=False),
+)
+
+
+class Attempt(Record):
+    """One firing of a hook: what its gates did, and what was made of that."""
+
+    hook: str
+    host: str
+    root: str
+    timestamp_s: float  # since the epoch
+    duration_s: float
+    decision: Decision
+    verdict: str  # a word of OUTCOMES
+    tree: str = ""  # the snapshot that the gates saw; empty: not known
+    session: str = ""
+    agent: str = ""
+    agent_fixes: str = ""  # what the agent said last: what it did before this attempt
+    fed_back_bytes: int = 0
+    notes: tuple[str, ...] = ()  # besides those of the decision
+    cannot_fix: tuple[tuple[str, str], ...] = ()  # gate and reason
+    excused: tuple[str, ...] = ()  # gates whose failures were there before
+    observed: tuple[str, ...] = ()  # gates whose failures are only watched
+
+
+def outcome_of(decision: Decision) -> str:
+    """Return the verdict of an attempt that no policy has a say in."""
+    if decision.verdict < BLOCK:
+        return "warned" if decision.verdict == WARN else "passed"
+    deciding = {v.result.status for v in decision.visits if v.verdict == decision.verdict}
+    if deciding == {"not-started"}:
+        return "could-not-run"
+    return "stopped" if decision.verdict == STOP else "blocked"
+
+
+def add_attempt(
+    document: dict[str, Any] | None, execution_id: str, attempt: Attempt, max_retries: int
+) -> dict[str, Any]:
+    """Return the document with one attempt more. None, or one that is not ours: a new one."""
+    known = document if document and is_sound(document) else {}
+    before = known.get("quality_gates", {}).get("attempts", [])
+    attempts = [*before, _attempt(attempt, len(before) + 1, execution_id)]
+    old, new = attempts[:-WITH_OUTPUT], attempts[-WITH_OUTPUT:]
+    first = {
+        "version": VERSION,
+        "execution_id": execution_id,
+        "hook": attempt.hook,
+        "host": attempt.host,
+        "root": attempt.root,
+        **_present({"session": attempt.session, "agent": attempt.agent}),
+    }
+    plain: dict[str, Any] = _utf8(
+        {
+            **first,
+            **known,
+            "outcome": attempt.verdict,
+            "quality_gates": {
+                "retry_attempts": len(attempts) - 1,
+                "max_retries": max_retries,
+                "final_status": OUTCOMES[attempt.verdict][0],
+                "total_duration_seconds": round(sum(a["duration_seconds"] for a in attempts), 3),
+                "attempts": [*map(_without_output, old), *new],
+            },
+        }
+    )
+    return plain
+
+
+def _attempt(attempt: Attempt, number: int, execution_id: str) -> dict[str, Any]:
+    decision = attempt.decision
+    said = attempt.agent_fixes[:LONGEST_FIXES] if number > 1 else ""
+    return {
+        "attempt": number,
+        "timestamp": utc(attempt.timestamp_s),
+        **_present({"agent_fixes": said}),
+        "hook": attempt.hook,
+        "duration_seconds": round(attempt.duration_s, 3),
+        "verdict": attempt.verdict,
+        "asked": decision.asked,
+        "reason": decision.reason,
+        "fed_back_bytes": attempt.fed_back_bytes,
+        **_present(
+            {
+                "tree": attempt.tree,
+                "not_run": list(decision.not_run),
+                "cannot_fix": [list(pair) for pair in attempt.cannot_fix],
+                "notes": list(dict.fromkeys((*decision.notes, *attempt.notes))),
+            }
+        ),
+        "results": [_result(visit, attempt, execution_id) for visit in decision.visits],
+    }
+
+
+def _result(visit: Visit, attempt: Attempt, execution_id: str) -> dict[str, Any]:
+    result = visit.result
+    fields = {
+        "name": result.gate,
+        "passed": result.status == "passed",
+        "duration_seconds": round(result.duration_s, 3),
+    }
+    if result.exit_status is not None:
+        fields["exit_code"] = result.exit_status
+    return {
+        **fields,
+        "output": result.output.decode("utf-8", "replace"),
+        "status": result.status,
+        "verdict": VERDICTS[visit.verdict],
+        "action": visit.action,
+        **_present(
+            {
+                "signal": result.signal,
+                "reason": result.reason,
+                "log": _log(result, execution_id),
+                "dropped_bytes": result.dropped_bytes,
+                "changed_paths": list(result.changed_paths),
+                "observed": bool(visit.would) or result.gate in attempt.observed,
+                "excused": bool(result.excused) or result.gate in attempt.excused,
+            }
+        ),
+    }
+
+
+def _log(result: GateResult, execution_id: str) -> str:
+    """Return the log's path from the folder of the run. A push may have gates of several runs."""
+    _, found, path = result.log_abs.rpartition("/runs/")
+    if not found:
+        return ""
+    run, _, inside = path.partition("/")
+    return inside if run == execution_id else f"../{path}"
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def _without_output(attempt: dict[str, Any]) -> dict[str, Any]:
+    return {**attempt, "results": [{**result, "output": ""} for result in attempt["results"]]}
+
+
+def _utf8(value: Any) -> Any:  # noqa: ANN401 - plain data of any depth
+    # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
+    match value:
+        case str():
+            return utf8(value)
+        case dict():
+            return {key: _utf8(item) for key, item in value.items()}
+        case list():
+            return [_utf8(item) for item in value]
+        case _:
+            return value
+
+
+def is_sound(document: object) -> bool:
+    """Tell whether something that was read back has the shape that we write."""
+    if not _has(document, RUN) or not isinstance(document, dict):
+        return False
+    cycle = document["quality_gates"]
+    return (
+        document["version"] == VERSION
+        and document["outcome"] in OUTCOMES
+        and _has(cycle, CYCLE)
+        and bool(cycle["attempts"])
+        and all(
+            _has(attempt, ATTEMPT)
+            and attempt["verdict"] in OUTCOMES
+            and all(_has(result, RESULT) for result in attempt["results"])
+            for attempt in cycle["attempts"]
+        )
+    )
+
+
+def _has(value: object, fields: tuple[Field, ...]) -> bool:
+    return isinstance(value, dict) and all(
+        _fits(value[field.name], field.kind) if field.name in value else not field.always
+        for field in fields
+    )
+
+
+def _fits(value: object, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "true or false"
+    if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one
+        if kind == "whole number":
+            return isinstance(value, int) and abs(value) < _MOST
+        return kind == "number" and 0 <= value < _MOST
+    if not isinstance(value, list):
+        return isinstance(value, str if kind == "text" else dict) and kind in ("text", "object")
+    match kind:
+        case "list of texts":
+            return all(isinstance(item, str) for item in value)
+        case "list of pairs":
+            return all(
+                isinstance(item, list) and [*map(type, item)] == [str, str] for item in value
+            )
+        case _:
+            return kind == "list of objects"
