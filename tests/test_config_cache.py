@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.config import cache
 from gitgates.config import load as load_module
 from gitgates.config.load import load, read_files
 from gitgates.errors import ConfigError
@@ -134,9 +133,9 @@ def test_torn_file_at_every_length(place: Place) -> None:
     raw = read_files(str(place.root))
     for length in range(len(whole)):
         place.cache.write_bytes(whole[:length])
-        assert cache.read(str(place.cache), raw) is None, length
+        assert load_module.read_cache(str(place.cache), raw) is None, length
     place.cache.write_bytes(whole)
-    assert cache.read(str(place.cache), raw) == first
+    assert load_module.read_cache(str(place.cache), raw) == first
 
 
 def test_random_garbage_is_never_an_error(place: Place) -> None:
@@ -148,21 +147,21 @@ def test_random_garbage_is_never_an_error(place: Place) -> None:
     for _time in range(500):
         content = bytes(chance.choice(kinds) for _byte in range(chance.randrange(40)))
         place.cache.write_bytes(content)
-        assert cache.read(str(place.cache), raw) is None
+        assert load_module.read_cache(str(place.cache), raw) is None
 
 
 @pytest.mark.parametrize("frozen", [None, 7])
 def test_right_key_and_wrong_content(place: Place, frozen: int | None) -> None:
     raw = read_files(str(place.root))
     place.cache.parent.mkdir()
-    key = cache._KEY  # noqa: SLF001 - what makes a file one of ours
+    key = load_module._KEY  # noqa: SLF001 - what makes a file one of ours
     place.cache.write_bytes(marshal.dumps((key, raw, frozen)))
-    assert cache.read(str(place.cache), raw) is None
+    assert load_module.read_cache(str(place.cache), raw) is None
 
 
 def test_another_version_parses_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.load()
-    monkeypatch.setattr(cache, "_KEY", ("another version",))
+    monkeypatch.setattr(load_module, "_KEY", ("another version",))
     place.load()
     place.load()
     assert place.parsed == 2

@@ -205,7 +205,7 @@ AGENT_PARTS = {
         "git",
     ),
     *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
-    *("config.load", "config.cache", "engine.hooks", "hosts.claude", "hosts.capabilities"),
+    *("config.load", "engine.hooks", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types"),
     *("proc.call", "proc.alarm", "git.run", "store.log", "git.repo"),

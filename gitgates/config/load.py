@@ -1,26 +1,44 @@
 """Find the settings files of a root and give back one `Config`. The only reader of pyproject.toml.
 
 A hook reads the files' bytes and compares them with those that the cached configuration was made
-from; only where they differ does it parse TOML.
+from; only where they differ does it parse TOML. All bytes are compared, so that no coarse time
+stamp can make a stale copy look fresh. `marshal` is what the interpreter itself reads its compiled
+modules with; the cache lies in the state folder, where whoever could write it could as well write
+git's hooks.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
+import sys
 
-from gitgates.config import cache
+from gitgates import __version__
 from gitgates.errors import ConfigError
-from gitgates.store.files import open_regular
+from gitgates.store.files import open_regular, open_state, replace_file
+from gitgates.types import Config, Gate, Hook, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.config.document import Document
-    from gitgates.types import Config, Problem
+    from typing import Any
+
+    from gitgates.config.settings import Document
+    from gitgates.types import Problem
 
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "gitgates.toml"
 LOCAL_FILE = "gitgates.local.toml"
 FILES = (PYPROJECT, OWN_FILE, LOCAL_FILE)
+
+# Another version, interpreter or shape of the records makes another key.
+_KEY = (
+    __version__,
+    sys.implementation.cache_tag,
+    Gate._fields,
+    Hook._fields,
+    Review._fields,
+    Config._fields,
+)
 
 
 def load(root_abs: str, cache_abs: str = "") -> Config | None:
@@ -33,11 +51,11 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
     raw = read_files(root_abs)
     if not _mentions_us(raw):
         return None
-    if cache_abs and (cached := cache.read(cache_abs, raw)):
+    if cache_abs and (cached := read_cache(cache_abs, raw)):
         return cached
     config = checked(raw)
     if config and cache_abs:
-        cache.write(cache_abs, raw, config)
+        _write_cache(cache_abs, raw, config)
     return config
 
 
@@ -109,7 +127,7 @@ def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Pro
 
 
 def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
-    from gitgates.config.document import Document
+    from gitgates.config.settings import Document
     from gitgates.config.values import show
 
     tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]
@@ -155,3 +173,37 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
     except (ValueError, RecursionError) as error:  # ValueError: a number of 5,000 digits, too
         hint = "Mend the TOML at that place; gitgates reads nothing of a file it cannot parse."
         raise ConfigError(f"{name}: is no valid TOML: {error}", hint) from error
+
+
+def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
+    """Return the configuration made from exactly these bytes, if it is there and whole."""
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
+            key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
+        return _thaw(frozen) if key == _KEY and known == raw else None
+    except (OSError, EOFError, ValueError, TypeError, MemoryError):
+        return None  # not there, torn, or not ours: what marshal says of garbage
+
+
+def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
+    """Replace the cached configuration; where that is not possible, the next hook parses again."""
+    try:
+        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        replace_file(path_abs, marshal.dumps((_KEY, raw, _freeze(config))))
+    except OSError:
+        return
+
+
+def _freeze(config: Config) -> tuple[Any, ...]:
+    # Plain tuples, all the way down: what marshal takes.
+    gates = tuple(tuple(gate) for gate in config.gates)
+    hooks = tuple(tuple(hook) for hook in config.hooks)
+    plain = {"gates": gates, "hooks": hooks, "review": tuple(config.review)}
+    return tuple((config._asdict() | plain).values())
+
+
+def _thaw(frozen: tuple[Any, ...]) -> Config:
+    config = Config(*frozen)
+    gates = tuple(Gate(*gate) for gate in config.gates)
+    hooks = tuple(Hook(*hook) for hook in config.hooks)
+    return config._replace(gates=gates, hooks=hooks, review=Review(*config.review))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.config.edit import Addition
-from gitgates.config.overrides import reachable
+from gitgates.config.parse import reachable
 from gitgates.discover.choose import USUAL, Proposal
 from gitgates.hosts.claude import TOOL_NAMES
 from gitgates.lifecycle import HOOK_OF, kind_of

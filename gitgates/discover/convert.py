@@ -7,9 +7,9 @@ import os
 from collections import Counter
 
 from gitgates.clean import visible_line
-from gitgates.config.document import Document
 from gitgates.config.load import describe
 from gitgates.config.parse import parse
+from gitgates.config.settings import Document
 from gitgates.discover import gates_json, quality_gates
 from gitgates.discover.converted import Converted
 from gitgates.errors import UsageError
