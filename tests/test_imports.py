@@ -212,11 +212,8 @@ AGENT_PARTS = {
 }
 TO_LOOK = {
     *("agent.stopping", "agent.changed", "agent.tampering"),
-    *(
-        f"git.{name}"
-        for name in ("snapshot", "snapshot_index", "object_store", "settings", "index_copy")
-    ),
-    *("git.hidden", "store.moves", "store.rescue", "store.slots"),
+    *(f"git.{name}" for name in ("snapshot", "snapshot_index", "object_store", "index", "hidden")),
+    *("store.rescue", "store.slots"),
 }
 
 

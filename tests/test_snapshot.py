@@ -13,14 +13,15 @@ from worktree_state import where, whole
 
 from gitgates.git import object_store as own_objects
 from gitgates.git import snapshot
-from gitgates.git.changes import find_unstaged
 from gitgates.git.checkout import lay_out
+from gitgates.git.index import find_unstaged
+from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
 from gitgates.git.snapshot import Snapshot, SnapshotError, take
 from gitgates.store.rescue import Rescue
-from gitgates.worktree.hide import Around, hide
-from gitgates.worktree.kept import Keeper
-from gitgates.worktree.restore import Place, restore
+from gitgates.worktree.locks import GitLocks
+from gitgates.worktree.restore import Restorer
+from gitgates.worktree.stash import stash
 
 pytestmark = pytest.mark.slow
 
@@ -451,6 +452,12 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
     assert held(untouched, taken.tree) == NOW
 
 
+def hide(roots: Repository, rescue: Rescue) -> None:
+    git = roots.git
+    unstaged = find_unstaged(git)
+    stash(git, rescue, unstaged, git_locks=GitLocks(), step=lambda _step: None, token="")
+
+
 def hide_in_another_process(repo: Repo) -> None:
     """Hide what is unstaged, and be killed."""
     pid = os.fork()
@@ -459,9 +466,7 @@ def hide_in_another_process(repo: Repo) -> None:
         try:
             roots = where(repo)
             rescue = Rescue(f"{roots.state_abs}/rescue")
-            hide(
-                roots.git, rescue, find_unstaged(roots.git), Around(((), 0), lambda _step: None, "")
-            )
+            hide(roots, rescue)
             status = 0
         finally:
             os._exit(status)
@@ -471,8 +476,7 @@ def hide_in_another_process(repo: Repo) -> None:
 def put_back(repo: Repo) -> None:
     roots = where(repo)
     rescue = Rescue(f"{roots.state_abs}/rescue")
-    place = Place(rescue, Keeper(roots), lambda _step: None)
-    restore(roots.git, rescue.read(), place)
+    Restorer(roots, rescue, lambda _step: None).restore(rescue.read())
 
 
 def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> None:
@@ -512,7 +516,7 @@ def test_the_run_that_hides_takes_what_its_gates_see(filled: Repo) -> None:
     filled.write("a", "a unstaged")
     roots = where(filled)
     rescue = Rescue(f"{roots.state_abs}/rescue")
-    hide(roots.git, rescue, find_unstaged(roots.git), Around(((), 0), lambda _step: None, ""))
+    hide(roots, rescue)
     taken = take(roots)
     assert (held(filled, taken.tree)["a"], taken.provable) == ("a staged", True)
     put_back(filled)

@@ -11,7 +11,7 @@ from gitgates.cli.output import dump
 from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.store.files import open_regular
 from gitgates.store.rescue import Rescue
-from gitgates.worktree.isolate import describe, recover
+from gitgates.worktree.isolate import recover
 
 
 @click.command("recover")
@@ -29,8 +29,8 @@ def command(wish: str, path: str | None) -> int:
         return _show(repo, path)
     if wish == "list":
         return _list(repo)
-    restored = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
-    for line in describe(restored) if restored else ("nothing to recover",):
+    lines = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
+    for line in ("nothing to recover",) if lines is None else lines:
         click.echo(line)
     return errors.OK
 

@@ -19,7 +19,7 @@ from gitgates.install import framework, githooks, managers, own_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.store.rescue import Rescue
-from gitgates.worktree.locks import Lock, Wait
+from gitgates.worktree.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _purge(repo: Repo) -> None:
     """Remove the state of all worktrees. Raises: LockError where a run is using it."""
     for state_abs in _states(repo):
         lock = Lock(state_abs)
-        if not lock.acquire(Wait(0.0, click.echo), alone=True):
+        if not lock.acquire(alone=True):
             raise lock.busy_error()
         try:
             shutil.rmtree(state_abs)

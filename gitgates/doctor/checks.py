@@ -16,7 +16,7 @@ from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.install.framework import FILE
 from gitgates.proc.call import find_runner, which
 from gitgates.store.rescue import Rescue
-from gitgates.worktree.locks import Lock, Wait
+from gitgates.worktree.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _is_running(repo: Repo) -> bool:
     """Tell whether a run of ours holds the worktree now: then nothing is left over."""
     lock = Lock(repo.state_abs)
     try:
-        return not lock.acquire(Wait(0.0, lambda _text: None), alone=True)
+        return not lock.acquire(alone=True)
     except OSError:
         return False
     finally:

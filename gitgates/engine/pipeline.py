@@ -27,6 +27,7 @@ from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
 from gitgates.worktree.isolate import catch_up
+from gitgates.worktree.locks import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") ->
     pids = active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
     if not pids:
         return False
-    from gitgates.git.locks import is_alive  # usually there is no run further up
-
     return any(map(is_alive, pids))
 
 
@@ -142,7 +141,7 @@ def _cache(world: World) -> str:
 
 def _handle_push(config: Config, hook: Hook, event: Event, world: World) -> Handled:
     """Check each commit that is pushed: where the working tree is just that, there; else apart."""
-    from gitgates.git.scope import is_as_committed  # not needed before a commit
+    from gitgates.git.paths import is_as_committed  # not needed before a commit
 
     handled: list[Handled] = []
     for tip, part in by_tip(event):
@@ -188,14 +187,14 @@ def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     # Where unstaged work is hidden, git tells what is staged as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
     if event.paths is None and is_needed:
-        from gitgates.git.scope import with_paths  # only where a gate is about paths
+        from gitgates.git.paths import with_paths  # only where a gate is about paths
 
         event = with_paths(event, world.repo)
     plan = make_plan(config, hook, event, skipped_gates(world.env))
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
-        from gitgates.git.scope import with_paths
+        from gitgates.git.paths import with_paths
 
         gone = with_paths(event, world.repo).gone
         plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))

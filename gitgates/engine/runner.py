@@ -19,8 +19,7 @@ from gitgates.engine.walk import (
     undeclared_staging,
 )
 from gitgates.errors import GitgatesError, Interrupted, LockError
-from gitgates.git.changes import Contents, Files, changed, contents, restage, unstaged_names
-from gitgates.git.index import CommittedIndex, named_index
+from gitgates.git.index import CommittedIndex, Contents, EventFiles, named_index, restage
 from gitgates.proc.call import argument_limit, find_runner
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
 from gitgates.store import runs
@@ -36,7 +35,7 @@ from gitgates.types import (
     GateResult,
     Plan,
 )
-from gitgates.worktree.isolate import Shelter
+from gitgates.worktree.isolate import Isolation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +57,7 @@ class _Job:
         self.capture = capture
         self.endings: list[Ending] = []
         self.started = time.monotonic()
-        self.unstaged: frozenset[str] = frozenset()
-        self.before: Contents = {}
+        self.before: Contents | None = None  # of a gate that writes
         self.changed: set[str] = set()  # while it ran, though it does not say that it writes
         self.beside: set[str] = set()  # gates that ran at the same time, and may have done that
         self.child: Child | None = None
@@ -97,13 +95,13 @@ def run_plan(
             if world.deadline and not world.deadline.left_s():
                 raise LockError("the working tree was in use by another run for too long")
 
-        shelter = Shelter(world.repo, world.say, look, hides=hides and locks, locks=locks)
+        isolation = Isolation(world.repo, world.say, look, hides=hides and locks, locks=locks)
         try:
-            with shelter:
-                if as_committed and shelter.hidden_paths() & set(FILES):
+            with isolation:
+                if as_committed and isolation.hidden_paths() & set(FILES):
                     plan, config = as_committed()
                 world.listener.planned(plan)
-                run = _Run(plan, config, (world, shelter))
+                run = _Run(plan, config, (world, isolation))
                 try:
                     with Group(
                         signals, world.listener.tick if world.wants_ticks else None
@@ -112,16 +110,16 @@ def run_plan(
                 finally:
                     run.close()
         except GitgatesError as error:
-            raise error.with_notes(shelter.notes) from error
-    return decision._replace(notes=(*decision.notes, *shelter.notes), run_abs=run.run_abs)
+            raise error.with_notes(isolation.notes) from error
+    return decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)
 
 
 class _Run:
     """The state of one run."""
 
-    def __init__(self, plan: Plan, config: Config, place: tuple[World, Shelter]) -> None:
+    def __init__(self, plan: Plan, config: Config, place: tuple[World, Isolation]) -> None:
         self.plan = plan
-        self.world, self.shelter = place
+        self.world, self.isolation = place
         self.max_output, self.max_log = config.max_output_bytes, config.max_log_bytes
         self.keep_runs = config.keep_runs
         self.slots = config.jobs or os.cpu_count() or 1
@@ -143,7 +141,7 @@ class _Run:
         # What somebody else changed before any gate ran: they would check something else.
         self.strays: frozenset[str] = frozenset()
         if not self.world.in_checkout:
-            since = self.files.written_since(self.world.began_ns, self.shelter.shown)
+            since = self.files.written_since(self.world.began_ns, self.isolation.shown)
             self.strays = frozenset(since)
         self.index = self._committed_index()
         self.stdin_abs = self._keep_stdin()
@@ -196,8 +194,7 @@ class _Run:
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
         job = _Job(due, commands, Capture(self.max_output, log_abs, self.max_log))
         if gate.writes:
-            job.unstaged = unstaged_names(self.world.git)
-            job.before = contents(self.world.git, self._watched(due.step.paths), job.unstaged)
+            job.before = Contents(self.world.git, self._watched(due.step.paths))
         self.world.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -217,8 +214,8 @@ class _Run:
             child = group.start(job.commands.pop(0), left_s, job.capture)
             if not isinstance(child, str):
                 job.child = child
-                if self.shelter.rescue:
-                    self.shelter.rescue.note_group(child.pid)
+                if self.isolation.rescue:
+                    self.isolation.rescue.note_group(child.pid)
                 if self.watch:
                     self.watch.add(child.pid)
                 return
@@ -251,13 +248,13 @@ class _Run:
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))
         staged = self._staged_by(job.gate)
-        if job.gate.writes:
-            result = self._look_at_files(job, result)
+        if job.before:
+            result = self._look_at_files(job, result, job.before)
             self.files.accept()
         result = self._judge_staging(job.gate, self._judge_changes(job, result), staged)
         if result.status in ("passed", "failed"):  # it ended by itself
             for path in result.changed_paths:
-                self.shelter.changed_by[path] = job.gate.name, job.gate.writes
+                self.isolation.changed_by[path] = job.gate.name, job.gate.writes
         self.results[job.gate.name, job.due.generation] = result
         self.world.listener.ended(result, self.plan)
 
@@ -303,27 +300,26 @@ class _Run:
         notes = (f"if somebody else did that: {said}",) if self.altered else ()
         return decision._replace(notes=(*decision.notes, *notes))
 
-    def _event_files(self) -> Files:
+    def _event_files(self) -> EventFiles:
         """Return the files that the event is about, where gates are to leave them as they are."""
-        plan, shelter = self.plan, self.shelter
+        plan, isolation = self.plan, self.isolation
         is_watched = self.again or plan.event.payload
-        paths = (shelter.staged or plan.event.paths or ()) if is_watched else ()
-        in_index = shelter.hides or choose_view(plan.event, plan.hook) == "checkout"
-        return Files(self.world.git, paths, in_index=in_index)
+        paths = (isolation.staged or plan.event.paths or ()) if is_watched else ()
+        in_index = isolation.hides or choose_view(plan.event, plan.hook) == "checkout"
+        return EventFiles(self.world.git, paths, in_index=in_index)
 
     def _watched(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return a gate's files with what an agent wrote: git need not know of it yet."""
         return (*paths, *(self.files.paths if self.plan.event.payload else ()))
 
-    def _look_at_files(self, job: _Job, result: GateResult) -> GateResult:
+    def _look_at_files(self, job: _Job, result: GateResult, before: Contents) -> GateResult:
         """See what a gate changed, and put it into the commit where that is wished and right."""
         git = self.world.git
-        after = contents(git, self._watched(job.due.step.paths), unstaged_names(git))
-        found = changed(job.before, after)
+        found = Contents(git, self._watched(job.due.step.paths)).changed_since(before)
         result = result._replace(changed_paths=found)
         if not (job.gate.restage and self.is_commit and result.status == "passed"):
             return result
-        staged = set(self.files.paths) - job.unstaged - self.shelter.hidden_paths()
+        staged = set(self.files.paths) - before.unstaged - self.isolation.hidden_paths()
         whole = tuple(path for path in found if path in staged)
         restaged = restage(self.world.repo._replace(root_abs=git.cwd_abs, env=git.env), whole)
         if self.index and restaged:
@@ -362,7 +358,7 @@ class _Run:
             root_abs=repo.root_abs,
         )
         env = gate_env(self.world.env, self.plan.event, gate, view)
-        env = (*env, ("GITGATES_RUN", self.shelter.token))
+        env = (*env, ("GITGATES_RUN", self.isolation.token))
         runner = () if gate.pre_commit is None else find_runner(gate.runner, dict(env))
         return Setting(
             root_abs=self.world.git.cwd_abs,

@@ -9,8 +9,8 @@ from gitgates import environ
 from gitgates.engine.context import World
 from gitgates.engine.pipeline import handle
 from gitgates.errors import UsageError
+from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
-from gitgates.git.scope import pushed_id
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.proc.terminal import open_terminal

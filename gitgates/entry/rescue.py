@@ -6,10 +6,10 @@ import os
 
 from gitgates import environ
 from gitgates.errors import StateError, UsageError
-from gitgates.git import locks as gitlocks
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
-from gitgates.worktree.isolate import describe, recover
+from gitgates.worktree.isolate import recover
+from gitgates.worktree.locks import GitLocks
 
 # The kernel may tell us of the death of a run before it frees the run's lock.
 _WAIT_S = 10.0
@@ -32,15 +32,14 @@ def run(args: list[str]) -> int:
         env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
         repo = find_repo(root_abs, env)
     try:
-        restored = recover(repo, lambda _text: None, wait_s=_WAIT_S, at_once=True)
-        lines = describe(restored) if restored else ()
+        lines = recover(repo, lambda _text: None, wait_s=_WAIT_S, at_once=True) or ()
     except StateError as error:  # nobody hears it now
         lines = (str(error),)
     # Killed before there was a journal, a run has only git's own lock files to be tidied up.
     held = tuple(
         (path, int(changed)) for path, changed in zip(locks[0::2], locks[1::2], strict=True)
     )
-    lines = (*lines, *gitlocks.clear((held, int(git_pid))))
+    lines = (*lines, *GitLocks(held, int(git_pid)).remove_stale())
     if lines:
         _leave_word(f"{repo.state_abs}/recovered", lines)
     return 0

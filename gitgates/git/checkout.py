@@ -115,7 +115,7 @@ def index_tree(repo: Repo, index_abs: str) -> str:
     Raises: GitError where the index has conflicts; StateError where nothing can be stored.
     """
     # git keeps in the index what it found out about trees, so it is given a copy.
-    from gitgates.git.index_copy import copy_index
+    from gitgates.git.index import copy_index
 
     copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.git.index_copy import copy_index
+from gitgates.git.index import copy_index
 from gitgates.git.object_store import sources
 from gitgates.git.repo import Repo
 from gitgates.record import Record

@@ -6,7 +6,7 @@ import os
 
 from gitgates.record import Record
 from gitgates.store.files import remove_tree
-from gitgates.store.rescue import Entry, Rescue
+from gitgates.store.rescue import Rescue, StashedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 class Hidden(Record):
     """What is hidden at one moment. Two that are equal: nothing was moved between them."""
 
-    entries: tuple[Entry, ...] = ()  # what is moved out of the working tree, or never was in it
+    entries: tuple[
+        StashedPath, ...
+    ] = ()  # what is moved out of the working tree, or never was in it
     journal: tuple[int, int] = (0, 0)  # inode and time of the journal
 
 
@@ -72,7 +74,7 @@ def _without_ignored(git: Git, names: list[str]) -> list[str]:
     return [name for name in names if name not in ignored]
 
 
-def _is_saved(rescue: Rescue, entry: Entry) -> bool:
+def _is_saved(rescue: Rescue, entry: StashedPath) -> bool:
     return os.path.lexists(rescue.at("saved", entry.saved))
 
 

@@ -1,4 +1,4 @@
-"""The index being committed, and a private copy of it for gates that look at it.
+"""What is staged and unstaged, and what gates change: files, and the index being committed.
 
 Under `commit -a` and `commit -- path` git commits from a temporary index that only GIT_INDEX_FILE
 names. A gate that was given that name could destroy the commit; one that was given none would look
@@ -8,14 +8,224 @@ at the wrong index. So it is given a copy, and what it does to the copy is looke
 from __future__ import annotations
 
 import os
+import stat
+import time
 
+from gitgates.errors import GitError
 from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.git.repo import Repo
+    from gitgates.git.run import Git
 
 NAME = "gitgates-index"
+
+_SUBMODULE = b"160000"
+_NOTHING = b"000000"
+_LOCK_WAIT_S = 2.0
+_LOOK_AGAIN_S = 0.05
+_KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
+_MOST_READ = 1 << 26  # bytes, when a run begins
+_TICK_NS = 10_000_000  # by which the time of a change may be behind the clock
+
+
+class Unstaged:
+    """What differs between the working tree and the index being committed.
+
+    `staged` is beside that: the files and links that the index changes against HEAD.
+    """
+
+    def __init__(self) -> None:
+        self.staged: list[str] = []
+        self.shown: dict[str, str] = {}  # path → the blob that the index has there
+        self.unseen: list[str] = []  # announced with `git add -N`, not part of the commit
+        self.submodules: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.shown or self.unseen)
+
+
+def find_unstaged(git: Git) -> Unstaged:
+    """Ask git, once, what is staged and what is unstaged.
+
+    Source: git-status(1), "Porcelain Format Version 2".
+    """
+    found = Unstaged()
+    asked = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
+    for line in git.out(*asked).split(b"\0"):
+        if line[:2] != b"1 ":
+            continue  # what is unmerged cannot be committed
+        _one, status, _sub, _in_head, mode, _worktree, _head_blob, blob, name = line.split(b" ", 8)
+        path = os.fsdecode(name)
+        if mode not in (_SUBMODULE, _NOTHING) and status[:1] != b".":
+            found.staged.append(path)
+        if status[1:] == b".":
+            continue
+        if mode == _SUBMODULE:
+            found.submodules.append(path)
+        elif mode == _NOTHING:
+            found.unseen.append(path)
+        else:
+            found.shown[path] = blob.decode("ascii")
+    return found
+
+
+class EventFiles:
+    """The files that an event is about, told to be unchanged by `lstat`, else by their content.
+
+    `in_index`: the index holds what they are, so that git can be asked. Else they are read when the
+    run begins; those beyond `_MOST_READ` are taken for unchanged where they are as in the index.
+    """
+
+    def __init__(self, git: Git, paths: tuple[str, ...], *, in_index: bool) -> None:
+        self._git = git
+        self.paths = paths
+        self._in_index = in_index
+        self.accept()
+
+    def accept(self) -> None:
+        """Take the files as they are now for what they are to be."""
+        self._stats = self._look()
+        self._contents: dict[str, tuple[int, int]] = {}
+        left = 0 if self._in_index else _MOST_READ
+        for path, (size, *_times) in self._stats.items():
+            if size <= left:
+                left -= size
+                self._contents[path] = _content(os.path.join(self._git.cwd_abs, path))
+
+    def written_since(self, began_ns: int, shown: Mapping[str, int]) -> tuple[str, ...]:
+        """Return what is not as in the index, though git had said so after `began_ns`.
+
+        `shown` is path → `fingerprint` of what we have put there since.
+        """
+        new = [p for p, times in self._stats.items() if times[-1] >= began_ns - _TICK_NS]
+        if not (new and self._in_index):
+            return ()
+        if shown:
+            from gitgates.store.rescue import fingerprint  # only where something is hidden
+
+            at = self._git.cwd_abs
+            new = [p for p in new if shown.get(p) != fingerprint(os.path.join(at, p))]
+        return self._differing(new)
+
+    def changed(self) -> tuple[str, ...]:
+        """Return what has another content or mode than when this was asked last."""
+        before, self._stats = self._stats, self._look()
+        if self._stats == before:
+            return ()
+        return self._differing([p for p in self.paths if self._stats.get(p) != before.get(p)])
+
+    def _look(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return size, inode, and times of change in ns, of each file that is there."""
+        found = {}
+        for path in self.paths:
+            try:
+                now = os.lstat(os.path.join(self._git.cwd_abs, path))
+            except OSError:
+                continue
+            found[path] = now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
+        return found
+
+    def _differing(self, paths: list[str]) -> tuple[str, ...]:
+        """Return those paths whose content or mode is another one; that is then what they are."""
+        now = {
+            p: _content(os.path.join(self._git.cwd_abs, p)) for p in paths if p in self._contents
+        }
+        found = {path for path in now if now[path] != self._contents[path]}
+        self._contents |= now
+        if unread := set(paths) - now.keys():
+            as_in_index = set(self._git.names("ls-files", "-z")) - _unstaged_names(self._git)
+            new = {path for path in unread - as_in_index if not self._is_laid_out(path)}
+            # From now on the index does not tell what they were.
+            self._contents |= {p: _content(os.path.join(self._git.cwd_abs, p)) for p in new}
+            found |= new
+        return tuple(sorted(found))
+
+    def _is_laid_out(self, path: str) -> bool:
+        """Tell whether a file is as git writes it, though it would add it in another form.
+
+        That is so where a blob has line endings that its attributes do not allow.
+        """
+        path_abs = os.path.join(self._git.cwd_abs, path)
+        mode, blob, *_rest = (*self._git.out("ls-files", "-s", "--", path).split(), b"", b"")
+        laid_out = self._git.ask("cat-file", "--filters", f"--path={path}", os.fsdecode(blob))
+        try:
+            is_program = os.lstat(path_abs).st_mode & stat.S_IXUSR
+            with open(path_abs, "rb", opener=open_state) as file:
+                is_same = file.read() == laid_out.stdout and not laid_out.exit_status
+        except OSError:
+            return False
+        return is_same and mode == (b"100755" if is_program else b"100644")
+
+
+class Contents:
+    """Mode and content of `paths` and of every tracked file that is not as in the index.
+
+    The others need no entry: when one of them changes, it gets one.
+    """
+
+    def __init__(self, git: Git, paths: tuple[str, ...]) -> None:
+        self.unstaged = _unstaged_names(git)
+        self._found = {
+            path: _content(os.path.join(git.cwd_abs, path)) for path in {*self.unstaged, *paths}
+        }
+
+    def changed_since(self, before: Contents) -> tuple[str, ...]:
+        """Return the paths that are not the same in both, sorted."""
+        old, new = before._found, self._found
+        return tuple(sorted(path for path in {*old, *new} if old.get(path) != new.get(path)))
+
+
+def _unstaged_names(git: Git) -> frozenset[str]:
+    args = ("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--no-renames")
+    return frozenset(git.names(*args))
+
+
+def restage(repo: Repo, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Put files that are in the index being committed into it as they are now; return which.
+
+    `commit -- path` prepares two: the one that it commits, and index.lock, which is the worktree's
+    index afterwards. Another git that holds an index is waited for, for a moment.
+
+    Raises: GitError after that.
+    """
+    found = _restage_in(repo.git, paths)
+    if "/next-index-" in repo.env.get("GIT_INDEX_FILE", ""):
+        env = {**repo.env, "GIT_INDEX_FILE": f"{repo.git_dir_abs}/index.lock"}
+        _restage_in(repo._replace(env=env).git, found)
+    return found
+
+
+def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
+    listed = git.names("ls-files", "-z", "--", *paths) if paths else []
+    there = [path for path in listed if os.path.isfile(os.path.join(git.cwd_abs, path))]
+    if not there:
+        return ()
+    names = b"".join(os.fsencode(path) + b"\0" for path in there)
+    end = time.monotonic() + _LOCK_WAIT_S
+    while (done := git.ask("update-index", "-z", "--stdin", stdin=names)).exit_status:
+        if b".lock" not in done.stderr or time.monotonic() > end:
+            said = os.fsdecode(done.stderr).strip()
+            raise GitError(f"what a gate changed cannot be staged: {said}")
+        time.sleep(_LOOK_AGAIN_S)
+    return tuple(sorted(there))
+
+
+def _content(path_abs: str) -> tuple[int, int]:
+    """Return what git keeps of a file: its type, whether it is a program, a hash of its bytes."""
+    try:
+        mode = os.lstat(path_abs).st_mode & _KEPT_BITS
+        if stat.S_ISLNK(mode):
+            return mode, hash(os.readlink(path_abs))
+        if not stat.S_ISREG(mode):
+            return mode, 0  # reading a pipe would not end
+        with open(path_abs, "rb", buffering=0) as file:
+            return mode, hash(file.read())
+    except OSError:
+        return 0, 0
 
 
 class CommittedIndex:
@@ -43,10 +253,8 @@ class CommittedIndex:
         if not os.path.exists(self._named_abs):
             self._known = _stat(self._watched_abs)
             return  # before anything was ever staged
-        if self._copies:
-            _copy(self._named_abs, self._aside_abs)
-        else:
-            _link_or_copy(self._named_abs, self._aside_abs)
+        if self._copies or not _link(self._named_abs, self._aside_abs):
+            copy_index(self._named_abs, self._aside_abs)
         self._known = _stat(self._watched_abs)
 
     def changed_paths(self) -> tuple[str, ...]:
@@ -64,9 +272,7 @@ class CommittedIndex:
     def carry_back(self) -> None:
         """Let git commit from what gates have made of it."""
         if self._copies:
-            temporary = f"{self._named_abs}.gitgates"
-            _copy(self._aside_abs, temporary)
-            os.replace(temporary, self._named_abs)
+            copy_index(self._aside_abs, self._named_abs)
         self.take()
 
     def remove(self) -> None:
@@ -107,11 +313,29 @@ def _unlink(path_abs: str) -> None:
         return
 
 
-def _link_or_copy(source_abs: str, target_abs: str) -> None:
+def _link(source_abs: str, target_abs: str) -> bool:
     try:
         os.link(source_abs, target_abs)
     except OSError:
-        _copy(source_abs, target_abs)
+        return False
+    return True
+
+
+def copy_index(source_abs: str, target_abs: str) -> None:
+    """Copy an index so that git trusts it as far as the original, in place of what is there.
+
+    With its times: git's check for racy files compares with them.
+
+    Raises: OSError where the source is not there, or the target cannot be written.
+    """
+    with open(source_abs, "rb", buffering=0) as source:
+        content = source.read()
+        times = os.fstat(source.fileno())
+    new_abs = f"{target_abs}.gitgates"
+    with open(new_abs, "wb", opener=open_state) as new:
+        new.write(content)
+    os.utime(new_abs, ns=(times.st_atime_ns, times.st_mtime_ns))
+    os.rename(new_abs, target_abs)
 
 
 def _stat(path_abs: str) -> tuple[int, int, int] | None:
@@ -120,14 +344,3 @@ def _stat(path_abs: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _copy(source_abs: str, target_abs: str) -> None:
-    with open(source_abs, "rb", buffering=0) as source:
-        content = source.read()
-        times = os.fstat(source.fileno())
-    with open(target_abs, "wb", buffering=0, opener=open_state) as target:
-        view = memoryview(content)
-        while view:
-            view = view[target.write(view) or 0 :]
-    os.utime(target_abs, ns=(times.st_atime_ns, times.st_mtime_ns))

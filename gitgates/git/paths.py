@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from gitgates.errors import GitError
+from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +19,75 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
-    from gitgates.types import RefUpdate
+    from gitgates.types import Event, RefUpdate
 
     Paths: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
+_BRANCH_CHECKOUT = "1"
 _REGULAR = (b"100644", b"100755", b"100664")
 _DIFF = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--no-abbrev")
 _STAGED = ("diff", "--cached", "--ignore-submodules=all", *_DIFF)
+
+
+def with_paths(event: Event, repo: Repo) -> Event:
+    """Return the event with the paths that it is about, if any."""
+    if (paths := _paths_of(event, repo)) is None:
+        return event
+    return event._replace(paths=paths[0], gone=paths[1])
+
+
+def _paths_of(event: Event, repo: Repo) -> Paths | None:
+    git = repo.git
+    match HOOK_POINTS[event.name].scope:
+        case "staged":
+            merging = event.name == "pre-merge-commit"
+            return staged_paths(repo, merging=merging)
+        case "message" if event.message_file_abs:
+            return (os.path.relpath(event.message_file_abs, repo.root_abs),), ()
+        case "pushed":
+            return pushed_paths(git, event.refs, event.argv[0] if event.argv else "")
+        case "head":
+            return head_paths(git)
+        case "merged":
+            return merged_paths(git)
+        case "two-commits":
+            return _checkout_paths(event, git)
+        case "caller":
+            return changed_paths(git)
+        case _:
+            return None
+
+
+def _checkout_paths(event: Event, git: Git) -> Paths | None:
+    """Return what a checkout of another commit changed. Source: githooks(5), post-checkout."""
+    old, new, flag = (*event.argv, "", "", "")[:3]
+    if flag != _BRANCH_CHECKOUT or not old.strip("0"):
+        return None
+    return range_paths(git, old, new)
+
+
+def pushed_id(git: Git) -> str:
+    """Return the id that is pushed; of a first push the framework names only the branch."""
+    named = git.env.get("PRE_COMMIT_TO_REF", "")
+    branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
+    if named or not branch:
+        return named
+    asked = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", branch)
+    return os.fsdecode(asked.stdout).strip()
+
+
+def is_as_committed(git: Git, tip: str) -> bool:
+    """Tell whether the working tree holds exactly the commit `tip`: nothing more, nothing less.
+
+    A tag of something that is no commit has no content of its own to check: True.
+    """
+    commit = git.ask("rev-parse", "--verify", "--quiet", f"{tip}^{{commit}}")
+    if commit.exit_status:
+        return True
+    head = git.ask("rev-parse", "--verify", "--quiet", "HEAD")
+    if head.stdout != commit.stdout:
+        return False
+    return not git.out("status", "--porcelain", "-z", "--untracked-files=normal")
 
 
 def staged_paths(repo: Repo, *, merging: bool) -> Paths:

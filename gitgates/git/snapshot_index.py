@@ -11,7 +11,7 @@ import marshal
 import os
 
 from gitgates.errors import GitError
-from gitgates.git.index_copy import copy_index
+from gitgates.git.index import copy_index
 from gitgates.git.object_store import storing_git
 from gitgates.record import Record
 from gitgates.store.files import is_regular, open_state, replace_file

@@ -12,18 +12,22 @@ with one that is damaged, are named and left alone.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 
 from gitgates.errors import StateError
 from gitgates.record import Record
-from gitgates.store.files import open_state, remove_tree, sync_folder
+from gitgates.store.files import open_state, remove_file, remove_tree, replace_file, sync_folder
 
 VERSION = 1
 _MARK = b"\ncrc32 "
+# A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
+_NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)
 
 
-class Entry(Record):
+class StashedPath(Record):
     """One path of the working tree that is hidden."""
 
     path: str
@@ -31,20 +35,18 @@ class Entry(Record):
     blob: str = ""  # what is shown in its place; empty: nothing
     # Of what is shown: inode, size, mtime_ns, mode. Where all are the same, nobody touched it.
     mark: tuple[int, int, int, int] = (0, 0, 0, 0)
-    digest: str = ""  # `merging.digest` of what is saved; empty: not known
+    digest: str = ""  # `digest` of what is saved; empty: not known
 
 
-class Journal(Record):
+class StashJournal(Record):
     """What a hiding run does, written before it does it."""
 
     root_abs: str
     pid: int
     started: str  # for people
-    entries: tuple[Entry, ...]
+    entries: tuple[StashedPath, ...]
     made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
-    git_locks: tuple[
-        tuple[str, int], ...
-    ] = ()  # git's own lock files, each with the time of its last change
+    git_locks: tuple[tuple[str, int], ...] = ()  # as in worktree/locks.py, with the next
     git_pid: int = 0
     token: str = ""  # what gates of this run have as GITGATES_RUN
 
@@ -70,7 +72,7 @@ class Rescue(Record):
                 found += [self.at(name, text) for text in sorted(os.listdir(self.at(name)))]
         return found
 
-    def write(self, journal: Journal) -> None:
+    def write(self, journal: StashJournal) -> None:
         """Write the journal so that it survives a loss of power.
 
         Raises: StateError where that is not possible.
@@ -81,11 +83,8 @@ class Rescue(Record):
             fields = journal._asdict()
             fields["entries"] = [tuple(entry) for entry in journal.entries]
             text = repr({"v": VERSION, **fields}).encode("ascii", "backslashreplace")
-            with open(self.at("journal.new"), "wb", opener=open_state) as file:
-                file.write(text + (_checksum(text) if journal.entries else b""))
-                file.flush()
-                os.fsync(file.fileno())
-            os.rename(self.at("journal.new"), self.at("journal"))
+            content = text + (_checksum(text) if journal.entries else b"")
+            replace_file(self.at("journal"), content)
             sync_folder(self.folder_abs)
         except OSError as error:
             raise StateError(
@@ -93,7 +92,7 @@ class Rescue(Record):
                 "Nothing was moved. Make room there, or commit with nothing unstaged.",
             ) from error
 
-    def read(self) -> Journal:
+    def read(self) -> StashJournal:
         """Read the journal. Cold: only a run that did not end loads `ast`.
 
         Raises: StateError where it cannot be understood; nothing has been touched then.
@@ -104,10 +103,10 @@ class Rescue(Record):
             with open(self.at("journal"), "rb", opener=open_state) as file:
                 text, mark, rest = file.read().partition(_MARK)
             fields = ast.literal_eval(text.decode("ascii"))
-            _check_sum(text, mark + rest, fields["entries"])
+            _check_sum(text, mark + rest if fields["entries"] else _checksum(text))
             del fields["v"]  # 1, the only one so far
-            fields["entries"] = tuple(Entry(*plain) for plain in fields["entries"])
-            return Journal(**fields)
+            fields["entries"] = tuple(StashedPath(*plain) for plain in fields["entries"])
+            return StashJournal(**fields)
         except (OSError, ValueError, SyntaxError, TypeError, KeyError, AttributeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise StateError(
@@ -120,8 +119,7 @@ class Rescue(Record):
 
     def forget(self) -> str:
         """Take the journal away: everything is back. Return what `discard` returns."""
-        if os.path.lexists(self.at("journal")):  # else a gate has removed it; we had read it before
-            os.unlink(self.at("journal"))
+        remove_file(self.at("journal"))  # a gate may have done that; we had read it before
         return self.discard()
 
     def discard(self) -> str:
@@ -133,8 +131,12 @@ class Rescue(Record):
         if not os.path.isdir(self.folder_abs):
             return ""
         for name in sorted(os.listdir(self.folder_abs)):
-            if name not in ("saved", "out"):
-                _remove(self.at(name))
+            if name in ("saved", "out"):
+                continue
+            if os.path.isdir(self.at(name)) and not os.path.islink(self.at(name)):
+                remove_tree(self.at(name))
+            else:
+                os.unlink(self.at(name))
         try:
             for name in ("saved", "out"):
                 if os.path.isdir(self.at(name)):
@@ -176,8 +178,8 @@ def _checksum(text: bytes) -> bytes:
     return _MARK + b"%08x\n" % zlib.crc32(text)
 
 
-def _check_sum(text: bytes, found: bytes, entries: object) -> None:
-    if entries and _checksum(text) != found:
+def _check_sum(text: bytes, found: bytes) -> None:
+    if _checksum(text) != found:
         raise ValueError("it is damaged: its checksum is wrong")
 
 
@@ -195,8 +197,129 @@ def identity(pid: int) -> bytes:
         return b""
 
 
-def _remove(path_abs: str) -> None:
-    if os.path.isdir(path_abs) and not os.path.islink(path_abs):
-        remove_tree(path_abs)
-    else:
-        os.unlink(path_abs)
+def fingerprint(path_abs: str) -> int:
+    """Return a number that stands, in this process, for the content of a file or link."""
+    mode = os.lstat(path_abs).st_mode
+    if stat.S_ISLNK(mode):
+        return hash(("link", os.readlink(path_abs)))
+    return hash(read_file(path_abs)) if stat.S_ISREG(mode) else hash(("other", mode))
+
+
+def digest(path_abs: str) -> str:
+    """Return size and checksum of a file or link; empty where it cannot be read, or is neither."""
+    import zlib  # only a run that hides something pays for it
+
+    try:
+        mode = os.lstat(path_abs).st_mode
+        if stat.S_ISLNK(mode):
+            content = os.fsencode(os.readlink(path_abs))
+        elif stat.S_ISREG(mode):
+            content = read_file(path_abs)
+        else:
+            return ""
+    except OSError:
+        return ""  # git could not read it either
+    return f"{len(content)} bytes, CRC-32 {zlib.crc32(content):08x}"
+
+
+def mark_of(path_abs: str) -> tuple[int, int, int, int]:
+    """Return what tells whether a file is still the very one that we put there."""
+    found = os.lstat(path_abs)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+
+
+def read_file(path_abs: str) -> bytes:
+    """Return the bytes of a file."""
+    with open(path_abs, "rb") as file:
+        return file.read()
+
+
+def move_aside(source_abs: str, target_abs: str) -> None:
+    """Move a file, link or folder to a new name that nothing has.
+
+    On one file system this is a rename, so that the inode, its times and its other names stay; to
+    another one the content is copied and synced first.
+
+    Raises: OSError where it cannot be moved; then the source is still there.
+    """
+    try:
+        os.rename(source_abs, target_abs)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(source_abs, target_abs)
+        os.unlink(source_abs)
+
+
+def put_in_place(source_abs: str, target_abs: str) -> None:
+    """Give a file or link its place; the source is gone afterwards.
+
+    Raises: FileExistsError where somebody put something there first; then nothing has changed.
+    """
+    try:
+        os.link(source_abs, target_abs, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno in _NO_LINK:  # which is also what a folder answers
+            _rename_to_free(source_abs, target_abs)
+            return
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(source_abs, target_abs)
+    os.unlink(source_abs)
+
+
+def _rename_to_free(source_abs: str, target_abs: str) -> None:
+    # The second best: between the look and the rename lies a moment.
+    if os.path.lexists(target_abs):
+        raise FileExistsError(errno.EEXIST, "exists", target_abs)
+    os.rename(source_abs, target_abs)
+
+
+def part_of(target_abs: str) -> str:
+    """Return the name that a copy has until it is whole."""
+    folder, name = os.path.split(target_abs)
+    return os.path.join(folder, f".{name[:200]}.gitgates-part")
+
+
+def _copy(source_abs: str, target_abs: str) -> None:
+    """Copy a file or link to a name that nothing has, with its mode and times, and sync it.
+
+    Under that name it is whole from the first moment: half a copy, left by a kill, could be taken
+    for somebody's text.
+    """
+    found = os.lstat(source_abs)
+    if stat.S_ISLNK(found.st_mode):
+        os.symlink(os.readlink(source_abs), target_abs)
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EXDEV, "is no file and lies on another file system", source_abs)
+    part_abs = part_of(target_abs)
+    try:
+        _copy_content(source_abs, part_abs, found)
+        try:
+            os.link(part_abs, target_abs)
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            _rename_to_free(part_abs, target_abs)
+        sync_folder(os.path.dirname(target_abs))
+    finally:
+        if os.path.lexists(part_abs):
+            os.unlink(part_abs)
+
+
+def _copy_content(source_abs: str, part_abs: str, found: os.stat_result) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    fd = os.open(part_abs, flags, 0o600)
+    try:
+        with open(source_abs, "rb", buffering=0) as source:
+            while data := source.read(1 << 20):
+                while data:
+                    data = data[os.write(fd, data) :]
+        os.fchmod(fd, stat.S_IMODE(found.st_mode))
+        os.utime(part_abs, ns=(found.st_atime_ns, found.st_mtime_ns))
+        os.fsync(fd)
+    finally:
+        os.close(fd)

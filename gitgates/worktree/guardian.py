@@ -1,22 +1,29 @@
-"""A small shell that outlives us: when we die with something hidden, it starts the recovery.
+"""The guardian process that starts the recovery when we are killed, and the end of our gates then.
 
-It is there before the first file is moved. It has a session of its own, so that no signal to our
-group reaches it, and no parent, so that nobody who ends our descendants finds it; its standard
-streams are /dev/null, so that no host waits for it. It does nothing but read from a pipe that only
-we hold open: a word there lets it go, and the end of the pipe means that we are gone.
+It is a small shell that outlives us, there before the first file is moved. It has a session of its
+own, so that no signal to our group reaches it, and no parent, so that nobody who ends our
+descendants finds it; its standard streams are /dev/null, so that no host waits for it. It does
+nothing but read from a pipe that only we hold open: a word there lets it go, and the end of the
+pipe means that we are gone.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+
+from gitgates.proc.processes import GRACE_S, group_lives
+from gitgates.store.rescue import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import signal as _signal
 
-    from gitgates.git.locks import Held
     from gitgates.git.repo import Repo
+    from gitgates.worktree.locks import GitLocks
+else:
+    import _signal
 
 # The inner shell is left by the outer one at once; `exec` keeps it a single small process.
 _WATCH = """
@@ -28,17 +35,19 @@ _WATCH = """
 _START = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from gitgates.__main__ import main; main()"
 )
+_POLL_S = 0.02
 
 
 class Guardian:
     """The shell that watches over one run."""
 
-    def __init__(self, repo: Repo, git_locks: Held) -> None:
+    def __init__(self, repo: Repo, git_locks: GitLocks) -> None:
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        held, git_pid = git_locks
-        locks = [word for path_abs, changed_ns in held for word in (path_abs, str(changed_ns))]
-        about = ("rescue", repo.root_abs, repo.git_dir_abs, str(git_pid), *locks)
+        locks = [word for path_abs, ns in git_locks.files for word in (path_abs, str(ns))]
+        about = ("rescue", repo.root_abs, repo.git_dir_abs, str(git_locks.git_pid), *locks)
         recovery = (sys.executable, "-I", "-S", "-c", _START, home, *about)
+        # Without what git has set for a hook: git is gone when it is used.
+        env = {name: value for name, value in repo.env.items() if not name.startswith("GIT_")}
         read_fd, self._fd = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
         try:
@@ -47,9 +56,7 @@ class Guardian:
                 (os.POSIX_SPAWN_DUP2, read_fd, 3),
             ]
             argv = ("sh", "-c", _WATCH, "gitgates-guardian", *recovery)
-            pid = os.posix_spawn(
-                "/bin/sh", argv, _clean(repo.env), file_actions=actions, setsid=True
-            )
+            pid = os.posix_spawn("/bin/sh", argv, env, file_actions=actions, setsid=True)
         finally:
             os.close(read_fd)
             os.close(null)
@@ -73,6 +80,51 @@ class Guardian:
                 self._fd = -1
 
 
-def _clean(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without what git set for a hook: git is gone when it is used."""
-    return {name: value for name, value in env.items() if not name.startswith("GIT_")}
+def end_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: bool) -> None:
+    """Ask the process groups of gates to end, and kill those that do not within part of the grace.
+
+    Only a group whose leader is the very process that was noted, by its start and boot. Where that
+    cannot be told (the leader is gone, or there is no /proc), only `at_once`: when the run has died
+    this moment, the numbers still mean what they meant.
+    """
+    groups = {pid for pid, who in noted if _is_the_same(pid, who, at_once=at_once)}
+    groups |= _groups_with(token)
+    _send(groups, _signal.SIGTERM)
+    end_s = time.monotonic() + GRACE_S / 4  # nobody is there to wait politely for
+    while any(group_lives(group) for group in groups) and time.monotonic() < end_s:
+        time.sleep(_POLL_S)
+    _send(groups, _signal.SIGKILL)
+
+
+def _is_the_same(pid: int, who: bytes, *, at_once: bool) -> bool:
+    now = identity(pid)
+    return who == now if who and now else at_once
+
+
+def _groups_with(token: str) -> set[int]:
+    """Return the groups of all processes that have a run's token in their environment.
+
+    So those are found, too, that were started in the moment before the run was killed.
+    """
+    wanted = b"\0GITGATES_RUN=" + token.encode() + b"\0"
+    found: set[int] = set()
+    try:
+        pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return found
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+                if token and wanted in b"\0" + file.read():
+                    found.add(os.getpgid(int(pid)))
+        except OSError:
+            continue
+    return found - {os.getpgrp()}
+
+
+def _send(groups: set[int], number: int) -> None:
+    for group in groups:
+        try:
+            os.killpg(group, number)
+        except OSError:
+            continue

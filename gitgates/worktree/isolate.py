@@ -1,7 +1,7 @@
-"""The working tree as the gates of one run see it: locked, and without what is unstaged.
+"""Isolate the content of a commit while gates run: lock the worktree, stash what is unstaged.
 
-`Shelter` goes around the running of gates; `recover` is what every gitgates command does first when
-it finds that another one did not live to put things back.
+`Isolation` goes around the running of gates; `catch_up` is what every gitgates command does first,
+in case that another one did not live to put things back.
 """
 
 from __future__ import annotations
@@ -10,28 +10,31 @@ import os
 import time
 
 from gitgates.errors import LockError, StateError
-from gitgates.git import locks as gitlocks
-from gitgates.git.changes import find_unstaged
-from gitgates.proc.faults import pause_point
+from gitgates.git.index import find_unstaged
 from gitgates.store.files import open_state
-from gitgates.worktree.locks import WAIT_S, Lock, Wait
+from gitgates.worktree.locks import (
+    WAIT_S,
+    GitLocks,
+    Lock,
+    allow_removal,
+    forbid_removal,
+    held_by_git,
+)
 
-# Most commits have nothing unstaged: what hides and puts back is loaded only where it is needed.
+# Most commits have nothing unstaged: what stashes and restores is loaded only where it is needed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from gitgates.git.changes import Unstaged
+    from gitgates.git.index import Unstaged
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
-    from gitgates.store.rescue import Journal, Rescue
+    from gitgates.store.rescue import Rescue, StashJournal
     from gitgates.worktree.guardian import Guardian
-    from gitgates.worktree.restore import Restored
 
-_FIRST_PATHS = 3  # of many, those that are named
+_LONGEST_PAUSE_S = 60.0
 
 
-class Shelter:
+class Isolation:
     """Around the gates of one run. `notes` says afterwards what a person should know.
 
     `look` is called while waiting, and may raise.
@@ -51,35 +54,34 @@ class Shelter:
         self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
         self.shown: dict[str, int] = {}  # path → `fingerprint` of what stands for hidden work
         self.changed_by: dict[str, tuple[str, bool]] = {}  # as in worktree/restore.py
+        self.hides = hides
+        self.token = f"{os.getpid()}.{time.time_ns()}"
         self._repo = repo
+        self._git = repo.git._replace(apart=True)  # ^C is not to end it amid moving files
         self._say = say
         self._look = look
-        self.hides = hides
         self._locks = locks
         self._lock = Lock(repo.state_abs)
         self._step = pause_point(repo.env)
-        self._journal: Journal | None = None
-        self.token = f"{os.getpid()}.{time.time_ns()}"
+        self._journal: StashJournal | None = None
         self._guardian: Guardian | None = None
 
-    def __enter__(self) -> Shelter:
+    def __enter__(self) -> Isolation:
         if self._locks:
             self._take_lock(alone=False)
         if not self.hides:
             return self
-        git_locks = gitlocks.held_by_git(self._repo)
-        unstaged = find_unstaged(_git(self._repo))
-        self.staged = tuple(unstaged.staged)
-        if not (git_locks[0] or unstaged):
+        git_locks = held_by_git(self._repo)
+        unstaged = self._find_unstaged()
+        if not (git_locks.files or unstaged):
             return self
         try:
-            if not self._lock.acquire(Wait(0.0, self._say), alone=True):
+            if not self._lock.acquire(alone=True):
                 # Others look at the files: what is unstaged may be another thing afterwards.
                 self._lock.release()
                 self._take_lock(alone=True)
-                unstaged = find_unstaged(_git(self._repo))
-                self.staged = tuple(unstaged.staged)
-            self._hide(unstaged, git_locks)
+                unstaged = self._find_unstaged()
+            self._stash(unstaged, git_locks)
         except OSError as error:
             self.__exit__()
             raise _cannot_write(self._repo, error) from error
@@ -91,8 +93,7 @@ class Shelter:
     def __exit__(self, *exc: object) -> None:
         try:
             if self._journal and self.rescue:
-                self.notes += self._restore(self.rescue, self._journal).notes
-                self.notes += gitlocks.clear((self._journal.git_locks, self._journal.git_pid))
+                self.notes += self._restore(self.rescue, self._journal)
         except BaseException:
             if self._guardian:
                 self._guardian.wake()  # it tries again as soon as the lock is free
@@ -107,11 +108,15 @@ class Shelter:
         """Return the paths of which only a part is being committed."""
         return frozenset(e.path for e in self._journal.entries) if self._journal else frozenset()
 
-    def _hide(self, unstaged: Unstaged, git_locks: gitlocks.Held) -> None:
+    def _find_unstaged(self) -> Unstaged:
+        unstaged = find_unstaged(self._git)
+        self.staged = tuple(unstaged.staged)
+        return unstaged
+
+    def _stash(self, unstaged: Unstaged, git_locks: GitLocks) -> None:
         from gitgates.store.rescue import Rescue
-        from gitgates.worktree import git_lock as worktree_lock
         from gitgates.worktree.guardian import Guardian
-        from gitgates.worktree.hide import Around, hide
+        from gitgates.worktree.stash import stash
 
         repo = self._repo
         if unstaged.submodules:
@@ -119,45 +124,41 @@ class Shelter:
         self._step("guardian")
         self._guardian = Guardian(repo, git_locks)
         self.rescue = Rescue(f"{repo.state_abs}/rescue")
-        around = Around(git_locks, self._step, self.token)
         try:
-            worktree_lock.hold(repo.git_dir_abs)
-            self._journal, self.shown = hide(_git(repo), self.rescue, unstaged, around)
+            forbid_removal(repo.git_dir_abs)
+            self._journal, self.shown = stash(
+                *(self._git, self.rescue, unstaged),
+                git_locks=git_locks,
+                step=self._step,
+                token=self.token,
+            )
         except BaseException:
             if not self.rescue.is_in_use():
                 self.rescue.discard()
-                worktree_lock.let_go(repo.git_dir_abs)
+                allow_removal(repo.git_dir_abs)
             else:
                 self._journal = self.rescue.read()
             raise
 
-    def _restore(self, rescue: Rescue, journal: Journal) -> Restored:
-        from gitgates.worktree import git_lock as worktree_lock
-        from gitgates.worktree.kept import Keeper, prune_kept
-        from gitgates.worktree.restore import Place, restore
+    def _restore(self, rescue: Rescue, journal: StashJournal) -> tuple[str, ...]:
+        from gitgates.worktree.restore import Restorer
 
-        repo = self._repo
         if not rescue.is_in_use():
             lost = ", ".join(f"`{entry.path}`" for entry in journal.entries if entry.saved)
             raise StateError(
                 f"a gate removed {rescue.folder_abs}, where unstaged work was: {lost}",
                 "What is in the working tree is what was being committed.",
             )
-        keeper = Keeper(repo)
-        place = Place(rescue, keeper, self._step, self.shown, self.changed_by)
-        restored = restore(_git(repo), journal, place)
-        worktree_lock.let_go(repo.git_dir_abs)
-        if restored.notes:
-            prune_kept(repo)
-        _refuse_damage(restored, restored.notes)
-        return restored
+        restorer = Restorer(
+            *(self._repo, rescue, self._step), shown=self.shown, changed_by=self.changed_by
+        )
+        return restorer.restore(journal)
 
     def _take_lock(self, *, alone: bool) -> None:
         """Take the lock, and first put back what its last holder may have left."""
-        wait = Wait(WAIT_S, self._say, self._look)
         while True:
             try:
-                got = self._lock.acquire(wait, alone=alone)
+                got = self._lock.acquire(alone=alone, wait_s=WAIT_S, say=self._say, look=self._look)
             except OSError as error:
                 if not alone:
                     return  # where no lock can be, nobody can hide anything either
@@ -172,43 +173,36 @@ class Shelter:
 
 def recover(
     repo: Repo, say: Callable[[str], None], wait_s: float = 0.0, *, at_once: bool = False
-) -> Restored | None:
-    """Put back what a run that was killed has left hidden; None where there is nothing.
+) -> tuple[str, ...] | None:
+    """Put back what a run that was killed has left hidden, and return what there is to say of it.
 
-    `at_once`: that run has died this moment, and its gates may still run.
+    None where there is nothing. `at_once`: that run has died this moment, and its gates may still
+    run.
 
     Raises: LockError where that run is alive, still after `wait_s`; StateError where something was
-    damaged, once: what is left of it is kept; what `restore` raises, and then everything that is
-    not in its place is still kept.
+    damaged, once: what is left of it is kept; what `Restorer.restore` raises, and then everything
+    that is not in its place is still kept.
     """
     if not os.path.isdir(f"{repo.state_abs}/rescue"):
         return None
     from gitgates.git.index import forget_aside
     from gitgates.store.rescue import Rescue
-    from gitgates.worktree import git_lock as worktree_lock
-    from gitgates.worktree import groups
-    from gitgates.worktree.kept import Keeper, prune_kept
-    from gitgates.worktree.restore import Place, restore
+    from gitgates.worktree.guardian import end_groups
+    from gitgates.worktree.restore import Restorer
 
     rescue = Rescue(f"{repo.state_abs}/rescue")
     lock = Lock(repo.state_abs)
     try:
-        if not lock.acquire(Wait(wait_s, say), alone=True):
+        if not lock.acquire(alone=True, wait_s=wait_s, say=say):
             raise lock.busy_error()
         if not rescue.is_in_use():
             rescue.discard()
-            worktree_lock.let_go(repo.git_dir_abs)
+            allow_removal(repo.git_dir_abs)
             return None
         journal = rescue.read()
-        groups.end(rescue.groups(), journal.token, at_once=at_once)
-        keeper = Keeper(repo)
-        place = Place(rescue, keeper, pause_point(repo.env), recovering=True)
-        restored = restore(_git(repo), journal, place)
-        worktree_lock.let_go(repo.git_dir_abs)
+        end_groups(rescue.groups(), journal.token, at_once=at_once)
         forget_aside(repo.git_dir_abs, journal.pid)
-        prune_kept(repo)
-        _refuse_damage(restored, describe(restored))
-        return restored
+        return Restorer(repo, rescue, pause_point(repo.env), recovering=True).restore(journal)
     finally:
         lock.release()
 
@@ -226,8 +220,7 @@ def catch_up(repo: Repo, say: Callable[[str], None]) -> None:
     except OSError:
         lines = []
     try:
-        if restored := recover(repo, say):
-            lines += describe(restored)
+        lines += recover(repo, say) or ()
     except LockError:
         pass  # that run is alive, and puts its things back itself
     finally:
@@ -235,32 +228,36 @@ def catch_up(repo: Repo, say: Callable[[str], None]) -> None:
             say(line)
 
 
-def describe(restored: Restored) -> tuple[str, ...]:
-    """Return what there is to say of a recovery, a line each."""
-    count = len(restored.paths)
-    if not count:
-        return restored.notes
-    files = f"{count} file{'s' if count > 1 else ''}"
-    shown = ", ".join(restored.paths[:_FIRST_PATHS]) + (", …" if count > _FIRST_PATHS else "")
-    head = f"a run that was killed had left your unstaged work aside; put back {files}: {shown}"
-    return (head, *restored.notes)
-
-
-def _git(repo: Repo) -> Git:
-    """Return git that ^C on the terminal does not reach in the middle of moving files."""
-    return repo.git._replace(apart=True)
-
-
-def _refuse_damage(restored: Restored, notes: tuple[str, ...]) -> None:
-    if restored.damaged:
-        lines = "\n  ".join(restored.damaged)
-        text = f"unstaged work that was put aside did not come back as it was:\n  {lines}"
-        hint = "Mend those files; this is said only once."
-        raise StateError(text, hint).with_notes(list(notes))
-
-
 def _cannot_write(repo: Repo, error: OSError) -> StateError:
     return StateError(
         f"{repo.state_abs}: cannot be written: {error.strerror}",
         "Nothing was checked. Commit with nothing unstaged, or make the folder writable.",
     )
+
+
+def pause_point(env: Mapping[str, str]) -> Callable[[str], None]:
+    """Return what to call before each step: it waits at the one that GITGATES_PAUSE_AT names.
+
+    A test holds a run still there, to see what a signal would leave behind: what is tested is the
+    shipped code. The value is `STEP NUMBER FOLDER`: at the NUMBERth call for STEP, FOLDER/reached
+    is made, and the run goes on when FOLDER/go is there.
+    """
+    wanted = env.get("GITGATES_PAUSE_AT", "").split(" ", 2)
+    if len(wanted) < 3:  # noqa: PLR2004 - the three words above
+        return lambda _name: None
+    left = int(wanted[1])
+
+    def step(name: str) -> None:
+        nonlocal left
+        left -= name == wanted[0]
+        if name == wanted[0] and left == 0:
+            _pause(wanted[2])
+
+    return step
+
+
+def _pause(folder: str) -> None:
+    os.close(os.open(os.path.join(folder, "reached"), os.O_CREAT | os.O_WRONLY, 0o600))
+    end = time.monotonic() + _LONGEST_PAUSE_S
+    while not os.path.exists(os.path.join(folder, "go")) and time.monotonic() < end:
+        time.sleep(0.005)

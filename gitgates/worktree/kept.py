@@ -7,7 +7,7 @@ import stat
 import time
 
 from gitgates.store.files import remove_tree
-from gitgates.store.moves import move_aside
+from gitgates.store.rescue import move_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,69 +1,66 @@
-"""The lock on a worktree: many runs may look at its files at once, one may move them.
+"""Locks on a worktree: ours while gates run, git's own that it left, and the one against removal.
 
-The kernel frees it when its holder is gone, however that came about. What the file says is only for
-people.
+Ours is a flock, which the kernel frees when its holder is gone, however that came about: many runs
+may look at the files at once, one may move them. What the file says is only for people.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
 from gitgates.errors import LockError
 from gitgates.record import Record
-from gitgates.store.files import open_state
-
-WAIT_S = 60.0
-_LOOK_AGAIN_S = 0.05
-_PATIENCE_S = 1.0
+from gitgates.store.files import lock_fd, open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gitgates.git.repo import Repo
 
-class Wait(Record):
-    """How to wait for somebody else."""
-
-    longest_s: float
-    say: Callable[[str], None]  # hears once who is in the way
-    look: Callable[[], None] = lambda: None  # called again and again; may raise
+WAIT_S = 60.0
+_POLL_S = 0.05
+_PATIENCE_S = 1.0
+_REASON = b"gitgates: unstaged work is hidden while gates run; gitgates recover puts it back\n"
 
 
 class Lock:
-    """A lock that is held until `release`, or until this process is gone."""
+    """The lock on the files of a worktree, held until `release`, or until this process is gone."""
 
     def __init__(self, state_abs: str) -> None:
         self._path_abs = f"{state_abs}/lock"
         self._fd = -1
 
-    def acquire(self, wait: Wait, *, alone: bool) -> bool:
-        """Take the lock; tell whether that was possible within the time.
+    def acquire(
+        self,
+        *,
+        alone: bool,
+        wait_s: float = 0.0,
+        say: Callable[[str], None] = lambda _text: None,
+        look: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Take the lock; tell whether that was possible within `wait_s`.
 
         `alone`: nobody else may hold it; otherwise others may, too. One that is held already is
-        taken the other way. Raises: OSError where there can be no such file; what `wait.look`
-        raises.
+        taken the other way. `say` hears once who is in the way; `look` is called again and again.
+
+        Raises: OSError where there can be no such file; what `look` raises.
         """
         self._open()
-        mode = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
         began = time.monotonic()
         said = False
-        while True:
-            try:
-                fcntl.flock(self._fd, mode | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waited = time.monotonic() - began
-                if waited >= wait.longest_s:
-                    return False
-                wait.look()
-                if waited >= _PATIENCE_S and not said:
-                    said = True
-                    wait.say(f"waiting for {self.holder()}")
-                time.sleep(_LOOK_AGAIN_S)
-            else:
-                self._sign()
-                return True
+        while not lock_fd(self._fd, shared=not alone):
+            waited = time.monotonic() - began
+            if waited >= wait_s:
+                return False
+            look()
+            if waited >= _PATIENCE_S and not said:
+                said = True
+                say(f"waiting for {self.holder()}")
+            time.sleep(_POLL_S)
+        self._sign()
+        return True
 
     def holder(self) -> str:
         """Return who took the lock last, for people."""
@@ -97,3 +94,105 @@ class Lock:
         text = f"gitgates (process {os.getpid()}) since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
         os.pwrite(self._fd, text.encode(), 0)
         os.ftruncate(self._fd, len(text))
+
+
+class GitLocks(Record):
+    """The lock files that the git that started us holds.
+
+    Under `commit -a` and `commit -- path` git holds index.lock while the hook runs. Killed, it
+    leaves it, and every later commit is refused.
+    """
+
+    files: tuple[tuple[str, int], ...] = ()  # path, and time of the last change in ns
+    git_pid: int = 0
+
+    def remove_stale(self) -> tuple[str, ...]:
+        """Remove the lock files that a dead git left; return what there is to say.
+
+        Only the very file that we were started under; anything else is somebody's, and is named.
+        """
+        if not self.files or is_alive(self.git_pid):
+            return ()
+        notes = []
+        for path_abs, changed_ns in self.files:
+            if _changed_ns(path_abs) == changed_ns:
+                os.unlink(path_abs)
+                notes.append(f"git (process {self.git_pid}) was killed; its {path_abs} is removed")
+            elif _changed_ns(path_abs):
+                notes.append(
+                    f"{path_abs} is there and is not the one of the git that was killed; if no git "
+                    f"runs here, remove it with: rm '{path_abs}'"
+                )
+        return tuple(notes)
+
+
+def held_by_git(repo: Repo) -> GitLocks:
+    """Return the lock files that the git that started us holds."""
+    names = {f"{repo.git_dir_abs}/index.lock"}
+    index = repo.env.get("GIT_INDEX_FILE", "")
+    if index.endswith(".lock") and os.path.isabs(index):
+        names.add(index)
+    found = tuple((name, _changed_ns(name)) for name in sorted(names) if _changed_ns(name))
+    return GitLocks(found, os.getppid())
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except (OSError, IndexError):
+        return False
+
+
+def _changed_ns(path_abs: str) -> int:
+    """Return when a file changed last; 0 where it is not there.
+
+    Not its inode number: the lock of the next commit may get the number of one that is gone.
+    """
+    try:
+        return os.stat(path_abs).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def forbid_removal(git_dir_abs: str) -> None:
+    """Keep `git worktree remove` and `prune` away from a linked worktree, if nobody has yet.
+
+    Its git folder holds what is hidden, and the working tree looks clean meanwhile, so that git
+    would remove both without asking. Source: git-worktree(1), LOCKED WORKTREES.
+
+    Raises: OSError where the file cannot be made.
+    """
+    if not os.path.exists(f"{git_dir_abs}/commondir"):
+        return
+    try:
+        fd = os.open(f"{git_dir_abs}/locked", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return
+    try:
+        os.write(fd, _REASON)
+    finally:
+        os.close(fd)
+
+
+def allow_removal(git_dir_abs: str) -> None:
+    """Take our own lock against removal away; somebody else's stays."""
+    path_abs = f"{git_dir_abs}/locked"
+    try:
+        with open(path_abs, "rb") as file:
+            ours = file.read() == _REASON
+        if ours:
+            os.unlink(path_abs)
+    except OSError:
+        return

@@ -1,4 +1,4 @@
-"""Put back what `hide` moved aside. Every step may be taken twice: a killed run leaves any of them.
+"""Restore what `stash` moved aside. Every step may be taken twice: a killed run leaves any of them.
 
 What stands in the place of a hidden file is moved out and looked at. Where it is what we showed,
 it has served; where somebody changed it, the change is merged into the person's text (and that kept
@@ -13,56 +13,93 @@ from __future__ import annotations
 import os
 import stat
 
-from gitgates.errors import GitgatesError, StateError
-from gitgates.git import locks as gitlocks
-from gitgates.git.merge_texts import Contents, digest, fingerprint, is_torn, merge
-from gitgates.record import Record
-from gitgates.store.moves import move_aside, part_of
-from gitgates.store.moves import place as put
+from gitgates.errors import GitError, GitgatesError, StateError
+from gitgates.store.rescue import (
+    digest,
+    fingerprint,
+    mark_of,
+    move_aside,
+    part_of,
+    put_in_place,
+    read_file,
+)
+from gitgates.worktree.kept import Keeper, prune_kept
+from gitgates.worktree.locks import GitLocks, allow_removal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
-    from gitgates.store.rescue import Entry, Journal, Rescue
-    from gitgates.worktree.kept import Keeper
+    from gitgates.store.rescue import Rescue, StashedPath, StashJournal
 
 _ATTEMPTS = 20  # against a writer that writes the same path again and again
+_FIRST_PATHS = 3  # of many, those that are named
 
 
-class Restored(Record):
-    """What came back, and what else there is to say."""
+class Restorer:
+    """Puts back what one run has stashed.
 
-    paths: tuple[str, ...]
-    notes: tuple[str, ...]  # merges, conflicts: one line each
-    damaged: tuple[str, ...] = ()  # what could not come back as it was: one line each
+    `step` is told each step before it is taken. `shown`: path → `fingerprint` of what this run put
+    in place; `changed_by`: path → the gate that changed it and ended by itself, and whether it says
+    that it writes. `recovering`: another run was killed, maybe long ago.
+    """
 
-
-class Place(Record):
-    """Where things are put back from, and how."""
-
-    rescue: Rescue
-    keeper: Keeper  # of texts that cannot be in their place
-    step: Callable[[str], None]  # told each step before it is taken
-    shown: Mapping[str, int] = {}  # path → `fingerprint` of what this run showed; else unknown
-    # path → the gate that changed it and ended by itself, and whether it says that it writes
-    changed_by: Mapping[str, tuple[str, bool]] = {}
-    recovering: bool = False  # another run was killed, maybe long ago
-
-
-class _Restorer:
-    def __init__(self, git: Git, place: Place) -> None:
-        self.git = git
-        self.rescue = place.rescue
-        self.place = place
-        self.step = place.step
-        self.keep = place.keeper.keep
-        self.contents = Contents(git)
+    def __init__(
+        self,
+        repo: Repo,
+        rescue: Rescue,
+        step: Callable[[str], None],
+        *,
+        shown: Mapping[str, int] = {},
+        changed_by: Mapping[str, tuple[str, bool]] = {},
+        recovering: bool = False,
+    ) -> None:
+        self.repo, self.rescue, self.step = repo, rescue, step
+        self.git = repo.git._replace(apart=True)
+        self.shown, self.changed_by, self.recovering = shown, changed_by, recovering
+        keeper = Keeper(repo)
+        self.keep, self.notes = keeper.keep, keeper.notes
         self.paths: list[str] = []
-        self.damaged: list[str] = []
+        self.damaged: list[str] = []  # what could not come back as it was: one line each
 
-    def restore(self, entry: Entry, number: int) -> None:
+    def restore(self, journal: StashJournal) -> tuple[str, ...]:
+        """Put everything back, take the journal away when that is done, and return what to say.
+
+        Raises: StateError that names what cannot be put back, and where it is, or what did not come
+        back as it was; everything else is back.
+        """
+        failed: list[str] = []
+        os.makedirs(self.rescue.at("out"), mode=0o700, exist_ok=True)
+        made = frozenset(journal.made_folders)
+        for number, entry in reversed(list(enumerate(journal.entries))):
+            try:
+                self._restore_one(entry, number)
+            except (OSError, GitgatesError) as error:
+                saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
+                where = f"; yours is in {saved_abs}" if saved_abs else ""
+                failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
+            _remove_made(self.git.cwd_abs, entry.path, made)
+        self.notes += GitLocks(journal.git_locks, journal.git_pid).remove_stale()
+        if failed:
+            hint = "Mend that, and run: gitgates recover"
+            raise StateError("\n".join(failed), hint).with_notes(self.notes)
+        self.step("forget")
+        if left_abs := self.rescue.forget():
+            self.notes.append(f"files that no run of gitgates put there are in {left_abs}")
+        allow_removal(self.repo.git_dir_abs)
+        prune_kept(self.repo)
+        if self.recovering and self.paths:
+            self.notes.insert(0, _say_recovered(self.paths[::-1]))
+        if self.damaged:
+            lines = "\n  ".join(self.damaged)
+            text = f"unstaged work that was put aside did not come back as it was:\n  {lines}"
+            hint = "Mend those files; this is said only once."
+            raise StateError(text, hint).with_notes(self.notes)
+        return tuple(self.notes)
+
+    def _restore_one(self, entry: StashedPath, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
         _unlink(part_of(path_abs))
@@ -73,13 +110,12 @@ class _Restorer:
         if saved_abs and _is_same(saved_abs, path_abs):
             os.unlink(saved_abs)  # linked back already, when we were killed
             return
-        if self.place.recovering and entry.digest not in ("", digest(saved_abs)):
+        if self.recovering and entry.digest not in ("", digest(saved_abs)):
             self._keep_damaged(entry, saved_abs)
             return
         self._clear_way(entry.path)
-        if entry.blob and saved_abs and not self.place.recovering and _mode(path_abs) is None:
-            how = self._how(entry)
-            self.place.keeper.notes.append(f"`{entry.path}`: was deleted {how}; yours is back")
+        if entry.blob and saved_abs and not self.recovering and _mode(path_abs) is None:
+            self.notes.append(f"`{entry.path}`: was deleted {self._how(entry)}; yours is back")
         theirs_abs = self._take_out(entry, number, saved_abs)
         if not saved_abs:
             self._person_had_deleted(entry, theirs_abs, path_abs)
@@ -90,26 +126,26 @@ class _Restorer:
             self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
 
-    def _look_for_lost(self, entry: Entry, path_abs: str, saved_abs: str) -> None:
+    def _look_for_lost(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
         """Note a file of the person's that is neither in its place nor where it was moved to."""
         there = "nothing is in its place"
         if _mode(path_abs) is not None:
             if not entry.blob or not (
-                _has_mark(path_abs, entry)
+                mark_of(path_abs) == entry.mark
                 or (digest(path_abs) != entry.digest and self._is_ours(entry, path_abs))
             ):
                 return
             there = "in its place is what was being committed"
         self.damaged.append(f"`{entry.path}`: yours is gone: there is no {saved_abs}; {there}")
 
-    def _keep_damaged(self, entry: Entry, saved_abs: str) -> None:
+    def _keep_damaged(self, entry: StashedPath, saved_abs: str) -> None:
         """Keep a file that is not as it was when it was moved; what is in its place stays."""
         found = digest(saved_abs) or "no file"
         why = f"yours is damaged ({found}; it was {entry.digest}) and was not put back"
         self.keep(entry.path, saved_abs, why, what="what is left of it")
-        self.damaged.append(self.place.keeper.notes.pop())
+        self.damaged.append(self.notes.pop())
 
-    def _keep_leftovers(self, entry: Entry, number: int) -> None:
+    def _keep_leftovers(self, entry: StashedPath, number: int) -> None:
         """Keep what a run that was killed had taken out of this place."""
         for name in sorted(os.listdir(self.rescue.at("out"))):
             if name.partition(".")[0] == str(number):
@@ -128,7 +164,7 @@ class _Restorer:
                 self.keep(folder, folder_abs, f"`{path}` needs a folder there")
         os.makedirs(os.path.join(self.git.cwd_abs, *parts[:-1]), exist_ok=True)
 
-    def _take_out(self, entry: Entry, number: int, saved_abs: str = "") -> str:
+    def _take_out(self, entry: StashedPath, number: int, saved_abs: str = "") -> str:
         """Move out what is in place; return where it is if it is somebody's, else nothing."""
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         out_abs = self.rescue.at("out", f"{number}.{len(os.listdir(self.rescue.at('out')))}")
@@ -139,12 +175,12 @@ class _Restorer:
             return ""
         if self._drop_ours(entry, out_abs):
             return ""
-        if saved_abs and self.contents.are_same(out_abs, saved_abs):
+        if saved_abs and _are_equal(out_abs, saved_abs):
             os.unlink(out_abs)  # a copy of the person's own, from before it was moved
             return ""
         return out_abs
 
-    def _drop_ours(self, entry: Entry, out_abs: str) -> bool:
+    def _drop_ours(self, entry: StashedPath, out_abs: str) -> bool:
         """Remove what was taken out, if it is what we showed; tell whether it was."""
         if not entry.blob or not self._is_ours(entry, out_abs):
             return False
@@ -152,44 +188,44 @@ class _Restorer:
         os.unlink(out_abs)
         return True
 
-    def _is_ours(self, entry: Entry, out_abs: str) -> bool:
-        if entry.path in self.place.shown:
-            return fingerprint(out_abs) == self.place.shown[entry.path]
-        return _has_mark(out_abs, entry) or self.contents.is_blob(out_abs, entry)
+    def _is_ours(self, entry: StashedPath, out_abs: str) -> bool:
+        if entry.path in self.shown:
+            return fingerprint(out_abs) == self.shown[entry.path]
+        return mark_of(out_abs) == entry.mark or _holds_blob(self.git, out_abs, entry)
 
-    def _carry_mode(self, entry: Entry, out_abs: str) -> None:
+    def _carry_mode(self, entry: StashedPath, out_abs: str) -> None:
         """Carry an execute bit that somebody set or took over to the person's file."""
         theirs, shown = os.lstat(out_abs).st_mode, entry.mark[3]
         saved_abs = self.rescue.at("saved", entry.saved)
         if not entry.saved or (theirs ^ shown) & 0o111 == 0 or not os.path.isfile(saved_abs):
             return
         os.chmod(saved_abs, stat.S_IMODE(os.lstat(saved_abs).st_mode) & ~0o111 | theirs & 0o111)
-        self.place.keeper.notes.append(f"`{entry.path}`: its execute bit was changed meanwhile")
+        self.notes.append(f"`{entry.path}`: its execute bit was changed meanwhile")
 
-    def _person_had_deleted(self, entry: Entry, theirs_abs: str, path_abs: str) -> None:
+    def _person_had_deleted(self, entry: StashedPath, theirs_abs: str, path_abs: str) -> None:
         """Decide on a file that the person had deleted and somebody else has written since."""
         if not theirs_abs:
             return
-        if not self.place.recovering:
+        if not self.recovering:
             why = f"you had deleted it, and it was changed {self._how(entry)}"
             self.keep(entry.path, theirs_abs, why)
             return
         # Long after a crash it may as well be the person's own new file: it stays.
-        put(theirs_abs, path_abs)
-        self.place.keeper.notes.append(f"`{entry.path}`: was deleted, and written since; it stays")
+        put_in_place(theirs_abs, path_abs)
+        self.notes.append(f"`{entry.path}`: was deleted, and written since; it stays")
 
-    def _how(self, entry: Entry) -> str:
-        gate, writes = self.place.changed_by.get(entry.path, ("", False))
+    def _how(self, entry: StashedPath) -> str:
+        gate, writes = self.changed_by.get(entry.path, ("", False))
         if not gate:
             return "meanwhile"
         return f"by gate `{gate}`" if writes else f"while `{gate}` ran"
 
-    def _put_back(self, entry: Entry, saved_abs: str, number: int) -> None:
+    def _put_back(self, entry: StashedPath, saved_abs: str, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         for _attempt in range(_ATTEMPTS):
             self.step("put-back")
             try:
-                put(saved_abs, path_abs)
+                put_in_place(saved_abs, path_abs)
             except (FileExistsError, FileNotFoundError, NotADirectoryError):
                 self._clear_way(entry.path)
                 if again_abs := self._take_out(entry, number):
@@ -198,23 +234,24 @@ class _Restorer:
                 return
         raise StateError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
 
-    def _merge(self, entry: Entry, theirs_abs: str, saved_abs: str) -> bool:
+    def _merge(self, entry: StashedPath, theirs_abs: str, saved_abs: str) -> bool:
         """Put both changes in place; False where that is not possible without a conflict."""
-        if not all(os.path.isfile(p) and not os.path.islink(p) for p in (theirs_abs, saved_abs)):
+        if not all(_is_file(path_abs) for path_abs in (theirs_abs, saved_abs)):
             return False
-        base = self.contents.blob(entry)
-        gate, writes = self.place.changed_by.get(entry.path, ("", False))
-        if base is None or (not gate and is_torn(theirs_abs, base)):
+        base = _shown_content(self.git, entry)
+        gate, writes = self.changed_by.get(entry.path, ("", False))
+        theirs = read_file(theirs_abs)
+        # Only the beginning of what was shown: as a loss of power leaves it.
+        if base is None or (not gate and base.startswith(theirs)):
             return False
-        if not writes and self.contents.is_head(theirs_abs, entry):
-            return False
-        merged_abs = self.rescue.at("merged")
-        _unlink(merged_abs)
-        if not merge(self.git, (saved_abs, base, theirs_abs), merged_abs):
+        if not writes and theirs == _laid_out(self.git, f"HEAD:{entry.path}", entry.path):
+            return False  # it was reset, and there is no change to merge
+        merged_abs = self._merge_texts(saved_abs, base, theirs_abs)
+        if not merged_abs:
             return False
         self.step("put-merged")
         try:
-            put(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
+            put_in_place(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
         except OSError:
             return False
         why = f"changed {self._how(entry)}; the change is merged into yours"
@@ -222,31 +259,65 @@ class _Restorer:
         os.unlink(theirs_abs)
         return True
 
+    def _merge_texts(self, ours_abs: str, base: bytes, theirs_abs: str) -> str:
+        """Merge the person's file and the changed one into a new file, with its mode.
 
-def restore(git: Git, journal: Journal, place: Place) -> Restored:
-    """Put everything back, and take the journal away when that is done.
+        Return where that is; empty where they would conflict or are no texts.
+        """
+        merged_abs = self.rescue.at("merged")
+        base_abs = f"{merged_abs}.base"
+        _unlink(merged_abs)
+        with open(base_abs, "wb") as file:
+            file.write(base)
+        done = self.git.ask("merge-file", "-p", "-q", ours_abs, base_abs, theirs_abs)
+        os.unlink(base_abs)
+        if done.exit_status < 0:
+            raise GitError("git merge-file was killed")
+        if done.exit_status:
+            return ""
+        with open(merged_abs, "xb") as file:
+            file.write(done.stdout)
+            os.fchmod(file.fileno(), stat.S_IMODE(os.lstat(ours_abs).st_mode))
+            file.flush()
+            os.fsync(file.fileno())
+        return merged_abs
 
-    Raises: StateError that names what cannot be put back, and where it is; everything else is back.
-    """
-    restorer = _Restorer(git, place)
-    failed: list[str] = []
-    os.makedirs(place.rescue.at("out"), mode=0o700, exist_ok=True)
-    made = frozenset(journal.made_folders)
-    for number, entry in reversed(list(enumerate(journal.entries))):
-        try:
-            restorer.restore(entry, number)
-        except (OSError, GitgatesError) as error:
-            where = f"; yours is in {place.rescue.at('saved', entry.saved)}" if entry.saved else ""
-            failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
-        _remove_made(git.cwd_abs, entry.path, made)
-    notes = (*place.keeper.notes, *gitlocks.clear((journal.git_locks, journal.git_pid)))
-    if failed:
-        hint = "Mend that, and run: gitgates recover"
-        raise StateError("\n".join(failed), hint).with_notes(list(notes))
-    place.step("forget")
-    if left_abs := place.rescue.forget():
-        notes = (*notes, f"files that no run of gitgates put there are in {left_abs}")
-    return Restored(tuple(reversed(restorer.paths)), notes, tuple(restorer.damaged))
+
+def _say_recovered(paths: list[str]) -> str:
+    files = f"{len(paths)} file{'s' if len(paths) > 1 else ''}"
+    shown = ", ".join(paths[:_FIRST_PATHS]) + (", …" if len(paths) > _FIRST_PATHS else "")
+    return f"a run that was killed had left your unstaged work aside; put back {files}: {shown}"
+
+
+def _laid_out(git: Git, blob: str, path: str) -> bytes | None:
+    """Return a blob as a checkout would write it; None where git does not have it (any more)."""
+    done = git.ask("cat-file", "--filters", f"--path={path}", blob)
+    return None if done.exit_status else done.stdout
+
+
+def _shown_content(git: Git, entry: StashedPath) -> bytes | None:
+    """Return what was shown; None where it was no file or git does not have it any more."""
+    is_file = entry.blob and stat.S_ISREG(entry.mark[3])
+    return _laid_out(git, entry.blob, entry.path) if is_file else None
+
+
+def _holds_blob(git: Git, path_abs: str, entry: StashedPath) -> bool:
+    """Tell whether a file or link holds what was shown."""
+    mode = os.lstat(path_abs).st_mode
+    if stat.S_IFMT(mode) != stat.S_IFMT(entry.mark[3]):
+        return False
+    if stat.S_ISLNK(mode):
+        link = git.ask("cat-file", "blob", entry.blob)
+        return not link.exit_status and link.stdout == os.fsencode(os.readlink(path_abs))
+    return stat.S_ISREG(mode) and read_file(path_abs) == _shown_content(git, entry)
+
+
+def _are_equal(one_abs: str, other_abs: str) -> bool:
+    """Tell whether two are files of the same bytes and mode."""
+    one, other = os.lstat(one_abs), os.lstat(other_abs)
+    if one.st_mode != other.st_mode or not stat.S_ISREG(one.st_mode):
+        return False
+    return one.st_size == other.st_size and read_file(one_abs) == read_file(other_abs)
 
 
 def _remove_made(root_abs: str, path: str, made: frozenset[str]) -> None:
@@ -260,9 +331,8 @@ def _remove_made(root_abs: str, path: str, made: frozenset[str]) -> None:
         folder = os.path.dirname(folder)
 
 
-def _has_mark(path_abs: str, entry: Entry) -> bool:
-    found = os.lstat(path_abs)
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode) == entry.mark
+def _is_file(path_abs: str) -> bool:
+    return stat.S_ISREG(os.lstat(path_abs).st_mode)
 
 
 def _is_same(one_abs: str, other_abs: str) -> bool:

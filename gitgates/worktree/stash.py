@@ -1,4 +1,4 @@
-"""Hide what is not part of the commit, so that gates see the files as they are being committed.
+"""Stash unstaged work, so that gates see the files as they are being committed.
 
 Nothing is rewritten and nothing is written over. What is to be shown is laid out first; then the
 journal is written and synced; only then is each file of the person's renamed into the rescue
@@ -13,56 +13,62 @@ import stat
 import time
 
 from gitgates.errors import GitError, StateError
-from gitgates.git.merge_texts import digest, fingerprint
-from gitgates.record import Record
-from gitgates.store.moves import move_aside, place
-from gitgates.store.rescue import Entry, Journal, Rescue
+from gitgates.store.rescue import (
+    Rescue,
+    StashedPath,
+    StashJournal,
+    digest,
+    fingerprint,
+    mark_of,
+    move_aside,
+    put_in_place,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitgates.git.changes import Unstaged
-    from gitgates.git.locks import Held
+    from gitgates.git.index import Unstaged
     from gitgates.git.run import Git
+    from gitgates.worktree.locks import GitLocks
 
 
-class Around(Record):
-    """What there is around a hiding run."""
+def stash(
+    git: Git,
+    rescue: Rescue,
+    unstaged: Unstaged,
+    *,
+    git_locks: GitLocks,
+    step: Callable[[str], None],
+    token: str,
+) -> tuple[StashJournal, dict[str, int]]:
+    """Move what is unstaged aside and show what is being committed.
 
-    git_locks: Held  # what git itself holds
-    step: Callable[[str], None]  # told each step before it is taken
-    token: str  # what tells this run's gates from others
+    Return the journal of that, and the `fingerprint` of each path shown.
 
-
-def hide(
-    git: Git, rescue: Rescue, unstaged: Unstaged, around: Around
-) -> tuple[Journal, dict[str, int]]:
-    """Hide what is unstaged; return the journal, and the `fingerprint` of each path shown.
+    `step` is told each step before it is taken; `token` tells this run's gates from others.
 
     Raises: GitError or StateError. Where a journal is left, `restore` puts everything back.
     """
     root_abs = git.cwd_abs
-    git_locks, git_pid = around.git_locks
-    step = around.step
     step("lay-out")
     _lay_out(git, rescue, unstaged)
     entries, made = _plan(root_abs, rescue, unstaged)
     shown = {path: fingerprint(rescue.at("shown", path)) for path in unstaged.shown}
-    journal = Journal(
+    journal = StashJournal(
         root_abs=root_abs,
         pid=os.getpid(),
         started=time.strftime("%Y-%m-%d %H:%M:%S"),
         entries=entries,
         made_folders=made,
-        git_locks=git_locks,
-        git_pid=git_pid,
-        token=around.token,
+        git_locks=git_locks.files,
+        git_pid=git_locks.git_pid,
+        token=token,
     )
     step("journal")
     rescue.write(journal)
     for entry in entries:
-        _hide_one(root_abs, rescue, entry, step)
+        _stash_one(root_abs, rescue, entry, step)
     step("hidden")
     return journal, shown
 
@@ -90,8 +96,9 @@ def _lay_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
 
 def _plan(
     root_abs: str, rescue: Rescue, unstaged: Unstaged
-) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
-    entries: list[Entry] = []
+) -> tuple[tuple[StashedPath, ...], tuple[str, ...]]:
+    """Return what is to be moved and shown, and the folders that are made only for that."""
+    entries: list[StashedPath] = []
     made: dict[str, None] = {}
     for path in (*unstaged.unseen, *unstaged.shown):
         for folder in _folders(path):
@@ -101,13 +108,13 @@ def _plan(
             elif not stat.S_ISDIR(found) and not any(e.path == folder for e in entries):
                 # A file or link of the person's stands where the commit has a folder.
                 kept = digest(os.path.join(root_abs, folder))
-                entries.append(Entry(path=folder, saved=str(len(entries)), digest=kept))
+                entries.append(StashedPath(path=folder, saved=str(len(entries)), digest=kept))
                 made[folder] = None
         blocked = any(folder in made for folder in _folders(path))
         exists = not blocked and _mode(os.path.join(root_abs, path)) is not None
         blob = unstaged.shown.get(path, "")
         entries.append(
-            Entry(
+            StashedPath(
                 path=path,
                 saved=str(len(entries)) if exists else "",
                 blob=blob,
@@ -118,7 +125,9 @@ def _plan(
     return tuple(entries), tuple(made)
 
 
-def _hide_one(root_abs: str, rescue: Rescue, entry: Entry, step: Callable[[str], None]) -> None:
+def _stash_one(
+    root_abs: str, rescue: Rescue, entry: StashedPath, step: Callable[[str], None]
+) -> None:
     path_abs = os.path.join(root_abs, entry.path)
     try:
         if entry.saved:
@@ -127,18 +136,12 @@ def _hide_one(root_abs: str, rescue: Rescue, entry: Entry, step: Callable[[str],
         if entry.blob:
             os.makedirs(os.path.dirname(path_abs), exist_ok=True)
             step("show")
-            place(rescue.at("shown", entry.path), path_abs)
+            put_in_place(rescue.at("shown", entry.path), path_abs)
     except OSError as error:
         raise StateError(
             f"`{entry.path}` cannot be hidden: {error.strerror}",
             'Everything is put back; nothing was checked. Or choose: unstaged = "keep"',
         ) from error
-
-
-def mark_of(path_abs: str) -> tuple[int, int, int, int]:
-    """Return what tells whether a file is still the very one that we put there."""
-    found = os.lstat(path_abs)
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
 
 def _mode(path_abs: str) -> int | None:
