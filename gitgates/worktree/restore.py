@@ -81,12 +81,15 @@ class Restorer:
                 where = f"; yours is in {saved_abs}" if saved_abs else ""
                 failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
             _remove_made(self.git.cwd_abs, entry.path, made)
-        self.notes += GitLocks(journal.git_locks, journal.git_pid).remove_stale()
+        git_locks = GitLocks(journal.git_locks, journal.git_pid)
         if failed:
+            self.notes += git_locks.remove_stale()
             hint = "Mend that, and run: gitgates recover"
             raise StateError("\n".join(failed), hint).with_notes(self.notes)
         self.step("forget")
-        if left_abs := self.rescue.forget():
+        left_abs = self.rescue.forget()
+        self.notes += git_locks.remove_stale()  # last: git may be killed until then
+        if left_abs:
             self.notes.append(f"files that no run of gitgates put there are in {left_abs}")
         allow_removal(self.repo.git_dir_abs)
         prune_kept(self.repo)
