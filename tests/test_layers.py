@@ -123,7 +123,6 @@ PACKED = {
     "answer_review(known)",
     "end(state)",
     "excuses(change)",
-    "merge(texts)",
 }
 SAME_NAME = {
     *(
@@ -134,7 +133,6 @@ SAME_NAME = {
         "Entry",
         "Finding",
         "Found",
-        "Journal",
         "Look",
         "Place",
         "Ruling",
