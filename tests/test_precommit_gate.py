@@ -46,12 +46,14 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-def configure(repo: Repo, runner: str, *hooks: str, gate: str = "true") -> None:
+def configure(
+    repo: Repo, runner: str, *hooks: str, gate: str = "true", stages: str = STAGES
+) -> None:
     repo.write(
         ".pre-commit-config.yaml", "repos: [{repo: local, hooks: [\n" + ",\n".join(hooks) + "]}]\n"
     )
     settings = f'[tool.gitgates.gates.g]\npre-commit = {gate}\nrunner = "{runner}"\n'
-    repo.configure("pre-commit", "commit-msg", "pre-push", gate=settings)
+    repo.configure(*stages.split(", "), gate=settings)
     repo.git("add", "-A")
     repo.git("commit", "-qm", "configure")
     assert repo.gitgates("install-hooks")[0] == 0
@@ -78,7 +80,7 @@ def test_hooks_run_on_what_is_committed(repo: Repo, runner: str) -> None:
 
 
 def test_a_message(repo: Repo, runner: str) -> None:
-    configure(repo, runner, HOOK.format(id="one", stages="commit-msg"))
+    configure(repo, runner, HOOK.format(id="one", stages="commit-msg"), stages="commit-msg")
     done = repo.run("git", "commit", "-q", "--allow-empty", "-m", "BAD message")
     assert done.returncode == 1
     assert "1:BAD message" in done.stderr
@@ -87,7 +89,7 @@ def test_a_message(repo: Repo, runner: str) -> None:
 
 
 def test_a_message_in_a_linked_worktree(repo: Repo, runner: str, tmp_path: Path) -> None:
-    configure(repo, runner, HOOK.format(id="one", stages="commit-msg"))
+    configure(repo, runner, HOOK.format(id="one", stages="commit-msg"), stages="commit-msg")
     repo.git("worktree", "add", "-q", tmp_path / "linked")
     linked = repo._replace(path=tmp_path / "linked")
     done = linked.run("git", "commit", "-q", "--allow-empty", "-m", "BAD message")
@@ -95,7 +97,7 @@ def test_a_message_in_a_linked_worktree(repo: Repo, runner: str, tmp_path: Path)
 
 
 def test_a_push(repo: Repo, runner: str, tmp_path: Path) -> None:
-    configure(repo, runner, HOOK.format(id="one", stages="pre-push"))
+    configure(repo, runner, HOOK.format(id="one", stages="pre-push"), stages="pre-push")
     far = str(tmp_path / "far.git")
     repo.git("init", "-q", "--bare", far)
     repo.git("push", "-q", "--no-verify", far, "main")
@@ -110,7 +112,7 @@ def test_a_push(repo: Repo, runner: str, tmp_path: Path) -> None:
 
 def test_only_the_named_hooks_run(repo: Repo, runner: str) -> None:
     hooks = [HOOK.format(id=name, stages=STAGES) for name in ("one", "two", "three")]
-    configure(repo, runner, *hooks, gate='["three", "one"]')
+    configure(repo, runner, *hooks, gate='["three", "one"]', stages="pre-commit")
     assert repo.commit("c", "fine\n").returncode == 0
     assert log(repo)[:2] == ["<three><c>as committed", "<one><c>as committed"]
     repo.write("c", "BAD\n")
@@ -119,7 +121,7 @@ def test_only_the_named_hooks_run(repo: Repo, runner: str) -> None:
 
 
 def test_a_commit_of_everything(repo: Repo, runner: str) -> None:
-    configure(repo, runner, HOOK.format(id="one", stages="pre-commit"))
+    configure(repo, runner, HOOK.format(id="one", stages="pre-commit"), stages="pre-commit")
     repo.write("hook2", "BAD\n")
     repo.git("add", "-N", "hook2")
     done = repo.run("git", "commit", "-qam", "all")
@@ -132,7 +134,7 @@ def test_a_configuration_that_holds_our_own_hook(repo: Repo, runner: str) -> Non
         f"{{id: own, name: own, language: system, verbose: true, stages: [pre-commit], "
         f"entry: {gitgates} -m gitgates pre-commit-hook pre-commit}}"
     )
-    configure(repo, runner, own, HOOK.format(id="one", stages="pre-commit"))
+    configure(repo, runner, own, HOOK.format(id="one", stages="pre-commit"), stages="pre-commit")
     repo.write("c", "BAD\n")
     repo.git("add", "c")
     done = repo.run("git", "commit", "-qm", "c")
