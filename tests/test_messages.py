@@ -18,7 +18,7 @@ from conftest import SRC, Repo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.cli.places import post_message
+from gitgates.cli.repository import post_message
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.repo import find_repo
 from gitgates.store import log, messages

@@ -94,7 +94,7 @@ def main(ctx: click.Context) -> None:
     """Quality gates declared once, run wherever code changes hands."""
     verb = ctx.invoked_subcommand or ""
     if verb not in _HEAL_THEMSELVES:
-        from gitgates.cli.places import heal  # not where only a list of verbs is wanted
+        from gitgates.cli.repository import heal  # not where only a list of verbs is wanted
 
         heal(verb)
 

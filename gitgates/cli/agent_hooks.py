@@ -9,7 +9,7 @@ import click
 
 from gitgates import environ
 from gitgates.cli import edits, init
-from gitgates.cli.places import configuration
+from gitgates.cli.repository import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
 from gitgates.hosts.claude import settings

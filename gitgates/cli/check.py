@@ -7,7 +7,7 @@ import json
 import click
 
 from gitgates import errors
-from gitgates.cli.places import config_root
+from gitgates.cli.repository import config_root
 from gitgates.config.load import describe, inspect
 from gitgates.git.repo import current_folder
 

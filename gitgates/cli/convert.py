@@ -8,7 +8,7 @@ import click
 
 from gitgates import errors
 from gitgates.cli.edits import finish, is_empty
-from gitgates.cli.places import config_root
+from gitgates.cli.repository import config_root
 from gitgates.config.load import describe, read_files
 
 

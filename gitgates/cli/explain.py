@@ -10,7 +10,7 @@ from gitgates import environ
 from gitgates.cli.output import stdout
 from gitgates.cli.params import HookName
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
-from gitgates.cli.places import configuration, here
+from gitgates.cli.repository import configuration, here
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
 from gitgates.hosts import manual
@@ -41,7 +41,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     """
     if for_agent and hook:
         raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
-    repo, git = here()
+    repo = here()
     config = configuration(repo)
     if for_agent:
         _print_rules(config)
@@ -52,7 +52,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)
         return OK  # a hook without gates is a choice, not a mistake
-    paths, gone = select_paths(Selection(**options), git, repo)
+    paths, gone = select_paths(Selection(**options), repo)
     event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
     terminal = stdout()

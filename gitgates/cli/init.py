@@ -9,7 +9,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.cli.edits import finish, is_empty
-from gitgates.cli.places import config_root
+from gitgates.cli.repository import config_root
 from gitgates.config.load import read_files
 from gitgates.git.repo import find_repo
 from gitgates.lifecycle import HOOK_OF

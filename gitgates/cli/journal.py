@@ -10,7 +10,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.clean import tame, visible_line
-from gitgates.cli.places import here, post_message
+from gitgates.cli.repository import here, post_message
 from gitgates.config.values import did_you_mean
 from gitgates.store import messages
 from gitgates.store.messages import MOST_TEXT, Message, MessageLog, as_meant
@@ -80,7 +80,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
         session=environ.read().get(_SESSION, ""),
         refs=refs,
     )
-    repo, _git = here()
+    repo = here()
     click.echo(post_message(repo, draft))
     return errors.OK
 
@@ -210,7 +210,7 @@ def _topics(fmt: str) -> int:
 
 
 def _state() -> str:
-    repo, _git = here()
+    repo = here()
     return repo.shared_state_abs
 
 

@@ -101,7 +101,7 @@ def _configuration() -> Config | None:
 
     A shell that completes has no place for a message, so that none is given.
     """
-    from gitgates.cli.places import config_root
+    from gitgates.cli.repository import config_root
     from gitgates.config.load import inspect
     from gitgates.git.repo import current_folder
 

@@ -81,7 +81,7 @@ def path_options(function: Decorated) -> Decorated:
     return function
 
 
-def select_paths(selection: Selection, git: Git, repo: Repo) -> facts.Paths:
+def select_paths(selection: Selection, repo: Repo) -> facts.Paths:
     """Return the paths, relative to the root, each once, sorted; and those that are deleted.
 
     Raises: UsageError where options contradict each other or a path is not there.
@@ -99,17 +99,17 @@ def select_paths(selection: Selection, git: Git, repo: Repo) -> facts.Paths:
     ]
     match given:
         case []:
-            return facts.changed_paths(git)
+            return facts.changed_paths(repo.git)
         case ["--staged"]:
             return facts.staged_paths(repo, merging=False)
         case ["--all-files"]:
-            return facts.tracked_paths(git), ()
+            return facts.tracked_paths(repo.git), ()
         case ["--files"]:
-            return _named(selection.files, git, repo), ()
+            return _named(selection.files, repo), ()
         case ["--files0-from"]:
-            return _named(_listed(selection.files0_from), git, repo), ()
+            return _named(_listed(selection.files0_from), repo), ()
         case ["--from-ref"] if selection.from_ref:
-            return facts.range_paths(git, selection.from_ref, selection.to_ref or "HEAD")
+            return facts.range_paths(repo.git, selection.from_ref, selection.to_ref or "HEAD")
         case ["--from-ref"]:
             raise UsageError("--to-ref needs --from-ref", "Say both ends: --from-ref A --to-ref B")
         case _:
@@ -131,7 +131,7 @@ def _listed(source: str) -> tuple[str, ...]:
     return tuple(os.fsdecode(name) for name in content.split(b"\0") if name)
 
 
-def _named(names: tuple[str, ...], git: Git, repo: Repo) -> tuple[str, ...]:
+def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     found: set[str] = set()
     for name in names:
         path_abs = _absolute(name)
@@ -139,7 +139,7 @@ def _named(names: tuple[str, ...], git: Git, repo: Repo) -> tuple[str, ...]:
         if path == ".." or path.startswith("../"):
             raise UsageError(f"`{name}` lies outside of the repository {repo.root_abs}")
         if os.path.isdir(path_abs):
-            found |= _below(path, git)
+            found |= _below(path, repo.git)
         elif os.path.lexists(path_abs):
             found.add(path)
         else:

@@ -8,7 +8,7 @@ import click
 
 from gitgates import environ
 from gitgates.clean import visible_line
-from gitgates.cli.places import post_message
+from gitgates.cli.repository import post_message
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.git.session_change import diff_text

@@ -6,8 +6,8 @@ import click
 
 from gitgates import environ
 from gitgates.clean import plain_line, utf8
-from gitgates.cli import ARGUMENTS, places
-from gitgates.cli.places import configuration, here
+from gitgates.cli import ARGUMENTS, repository
+from gitgates.cli.repository import configuration, here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.session_change import patch_id
 from gitgates.policies.change import Survey, assess, survey
@@ -74,7 +74,7 @@ def open_desk(call: Call) -> Desk:
     Raises: ConfigError, GitError; UsageError where nobody, or more than one, could be meant, and
     where a second opinion is about to do more than read what all agents may.
     """
-    repo, git = here()
+    repo = here()
     env = environ.read()
     if not call.any_agent and is_asking(repo, env):
         raise UsageError(
@@ -82,7 +82,7 @@ def open_desk(call: Call) -> Desk:
             "Say what you think of the change yourself, on your standard output.",
         )
     config = configuration(repo)
-    return Desk(repo, git, config, find_caller(repo, env, call))
+    return Desk(repo, repo.git, config, find_caller(repo, env, call))
 
 
 def call_of(context: click.Context, session: str | None = None, agent: str | None = None) -> Call:
@@ -115,7 +115,7 @@ def post_message(desk: Desk, text: str, data: Mapping[str, object]) -> str:
         agent=caller.agent,
         data=data,
     )
-    return places.post_message(desk.repo, draft)
+    return repository.post_message(desk.repo, draft)
 
 
 def note_fact(desk: Desk, fact: Fact) -> None:

@@ -12,7 +12,7 @@ from gitgates.artifacts import save_handled
 from gitgates.cli.output import stdout
 from gitgates.cli.params import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
-from gitgates.cli.places import configuration, heal, here
+from gitgates.cli.repository import configuration, heal, here
 from gitgates.config.values import did_you_mean
 from gitgates.engine.context import Silent, World
 from gitgates.engine.pipeline import Handled, handle, inside, is_running_here, record_skips
@@ -98,9 +98,9 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
 
 def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Terminal) -> int:
     heal("run")
-    repo, git = here()
+    repo = here()
     live = terminal.live and wish.fmt == "text"
-    world = World(repo, git, git.env, listener, wants_ticks=live)
+    world = World(repo, repo.git, repo.env, listener, wants_ticks=live)
     began_s = time.time()
     handle_wish = _handle_staged if selection.staged else _handle
     try:
@@ -125,7 +125,7 @@ def _handle(wish: Wish, selection: Selection, world: World) -> Handled:
     repo = world.repo
     config = configuration(repo)
     hook = _hook(config, wish)
-    paths, gone = select_paths(selection, world.git, repo)
+    paths, gone = select_paths(selection, repo)
     event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
     event = event._replace(with_untracked=selection == Selection())
     if is_running_here(world.env, repo.git_dir_abs, event.name):
@@ -146,7 +146,7 @@ def _handle_staged(wish: Wish, selection: Selection, world: World) -> Handled:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
     event = githook.decode(name, (), b"", world.repo.root_abs)
-    staged = select_paths(selection, world.git, world.repo)  # the hook asks for itself
+    staged = select_paths(selection, world.repo)  # the hook asks for itself
     if not any(staged) and not world.git.ask("diff", "--cached", "--quiet").exit_status:
         event = event._replace(note="nothing is staged; to stage what you have changed: git add")
     handled = handle(event, world, wish.gates)

@@ -11,7 +11,7 @@ import click
 from gitgates import artifacts, errors
 from gitgates.clean import plain_line
 from gitgates.cli.output import dump
-from gitgates.cli.places import here
+from gitgates.cli.repository import here
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
 from gitgates.git.repo import Repo
@@ -77,7 +77,7 @@ def show(run_id: str, fmt: str) -> int:
 
     As text, that is its summary.md; as JSON, its result.json.
     """
-    repo = _repo()
+    repo = here()
     run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
     try:
         data = artifacts.read_result(run_abs) if fmt == "json" else artifacts.read_summary(run_abs)
@@ -101,7 +101,7 @@ def prune(keep: int | None) -> int:
 
     Runs that are being written stay, and for a day those that an agent may add an attempt to.
     """
-    repo = _repo()
+    repo = here()
     if keep is None:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
@@ -114,7 +114,7 @@ def prune(keep: int | None) -> int:
 @_format
 def stats(fmt: str) -> int:
     """Tell what the kept runs say of each gate."""
-    repo = _repo()
+    repo = here()
     known = [document for _, document in _documents(repo) if document]
     found = gate_stats(known, _skipped(repo, known))
     if fmt == "json":
@@ -126,7 +126,7 @@ def stats(fmt: str) -> int:
 
 
 def _list(fmt: str, limit: int) -> int:
-    found = _documents(_repo())
+    found = _documents(here())
     found = found[::-1][:limit]
     if fmt == "json":
         listed = [_listed(run_id, document) for run_id, document in found]
@@ -134,11 +134,6 @@ def _list(fmt: str, limit: int) -> int:
     else:
         click.echo(_list_text(found), nl=False)
     return errors.OK
-
-
-def _repo() -> Repo:
-    repo, _git = here()
-    return repo
 
 
 def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:

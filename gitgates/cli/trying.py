@@ -8,7 +8,7 @@ import shutil
 import click
 
 from gitgates.cli.output import stdout
-from gitgates.cli.places import here
+from gitgates.cli.repository import here
 from gitgates.config.load import FILES, parse_files, read_files
 from gitgates.engine.context import World
 from gitgates.engine.pipeline import inside
@@ -31,7 +31,7 @@ def try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
 
     None: the person did not want that. Raises: GitError outside of a repository.
     """
-    repo, git = here()
+    repo = here()
     raw = (
         edit.after if name == edit.file else old
         for name, old in zip(FILES, read_files(repo.root_abs), strict=True)
@@ -54,10 +54,10 @@ def try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
             click.echo(f"{gate.name}: not tried, because it {_why(gate)}", err=err)
             failed |= {gate.name: f"{missing} is not installed here"} if missing else {}
     hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
-    event = manual.decode(hook.name, tracked_paths(git), (), (repo.root_abs, repo.git_dir_abs))
+    event = manual.decode(hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, hook, event, {})
     console = Console(stdout(), Style())
-    world = World(repo, git, git.env, console)
+    world = World(repo, repo.git, repo.env, console)
     decision = run_plan(plan, config._replace(jobs=1), inside(world, event))
     for visit in decision.visits:
         if visit.result.status not in ("passed", "skipped"):

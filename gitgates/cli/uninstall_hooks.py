@@ -10,7 +10,7 @@ import click
 from gitgates import errors
 from gitgates.cli import agent_hooks
 from gitgates.cli.install_hooks import require_fit, show, shown
-from gitgates.cli.places import here
+from gitgates.cli.repository import here
 from gitgates.doctor.findings import list_worktrees
 from gitgates.doctor.hooks import read_hook
 from gitgates.errors import StateError
@@ -81,7 +81,8 @@ def command(
     """
     via = via or ("pre-commit" if pre_commit else None)
     require_fit({"--force": force, "--via": via, "--purge": purge}, {"--scope": scope}, agent)
-    repo, git = here()
+    repo = here()
+    git = repo.git
     if purge:
         _require_nothing_unrecovered(repo)
     if agent:

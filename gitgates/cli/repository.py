@@ -15,18 +15,16 @@ from gitgates.worktree.isolate import catch_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.run import Git
     from gitgates.store.messages import Message
     from gitgates.types import Config
 
 
-def here() -> tuple[Repo, Git]:
-    """Return the repository of the current folder and git in its root.
+def here() -> Repo:
+    """Return the repository of the current folder.
 
     Raises: GitError where there is none.
     """
-    repo = find_repo(current_folder(), environ.read())
-    return repo, repo.git
+    return find_repo(current_folder(), environ.read())
 
 
 def heal(verb: str) -> None:
@@ -35,7 +33,7 @@ def heal(verb: str) -> None:
     Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
     """
     try:
-        repo, _git = here()
+        repo = here()
     except GitError:
         return  # a verb that needs a repository says so itself
     try:
