@@ -14,7 +14,7 @@ from gitgates.cli.repository import configuration, here
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
 from gitgates.hosts import manual
-from gitgates.report.document import VERSION
+from gitgates.report.documents import VERSION
 from gitgates.report.explain import plan_document, plan_text
 
 TYPE_CHECKING = False

@@ -23,10 +23,14 @@ from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
-from gitgates.report.console import Console
-from gitgates.report.document import error_document, interrupted_document, run_document
-from gitgates.report.jsonl import JsonLines
-from gitgates.report.text import Style
+from gitgates.report.documents import (
+    JsonLines,
+    error_document,
+    interrupted_document,
+    junit_xml,
+    run_document,
+)
+from gitgates.report.text import Console, Style
 from gitgates.types import Config, Decision, Hook, Plan
 
 TYPE_CHECKING = False
@@ -206,8 +210,6 @@ def _hook(config: Config, wish: Wish) -> Hook:
 
 
 def _write_junit(path: str, decision: Decision, plan: Plan) -> None:
-    from gitgates.report.junit import junit_xml
-
     try:
         with open(path, "wb") as file:
             file.write(junit_xml(decision, plan))

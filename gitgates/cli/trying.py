@@ -17,8 +17,7 @@ from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.hosts import manual
-from gitgates.report.console import Console
-from gitgates.report.text import Style
+from gitgates.report.text import Console, Style
 from gitgates.types import Config, Gate, Hook
 
 TYPE_CHECKING = False

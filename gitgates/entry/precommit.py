@@ -14,8 +14,7 @@ from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.proc.terminal import open_terminal
-from gitgates.report.console import Console
-from gitgates.report.text import Style, as_bytes, shown
+from gitgates.report.text import Console, Style, as_bytes, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import shlex
 from gitgates.clean import utf8, visible_line
 from gitgates.engine.plan import takes_paths
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.report.document import VERSION
+from gitgates.report.documents import VERSION
 from gitgates.types import ACTIONS, POLICY_GATES, Gate, Plan, Step
 
 TYPE_CHECKING = False

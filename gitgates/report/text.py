@@ -1,14 +1,21 @@
 """A run as text: one line a gate, the output of those that did not pass, and what it all means.
 
-Git hooks print this, so it is written for the hot path.
+Git hooks print this, on terminals with a live line of what is running, so it is written for the hot
+path.
 """
 
 from __future__ import annotations
+
+import time
 
 from gitgates.engine.walk import count_files, describe
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import Decision, GateResult, Plan, Visit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.proc.terminal import Terminal
 
 _COLOURS = {
     "passed": "32",
@@ -21,6 +28,9 @@ _COLOURS = {
 }
 _STATUS_WIDTH = 11
 _MINUTE_S = 60
+_PATIENCE_S = 0.3  # what runs longer is told in the live line
+_LIVE_WIDTH = 78
+_CLEAR = b"\r\x1b[K"
 
 
 class Style(Record):
@@ -31,7 +41,78 @@ class Style(Record):
     verbose: bool = False  # the output of gates that passed, too
 
 
-def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
+class Console:
+    """The listener that prints each gate as it ends, and on a terminal a line of what runs."""
+
+    def __init__(self, terminal: Terminal, style: Style) -> None:
+        self._terminal = terminal
+        self._style = style
+        self._is_live = terminal.live and not style.quiet
+        self._running: dict[str, float] = {}  # gate → when it started
+        self._drawn = ""  # the live line, while it is there
+        self._skipped: set[str] = set()  # lines of skipped gates that are printed already
+
+    def planned(self, plan: Plan) -> None:
+        """Do nothing: each gate is told when it ends."""
+
+    def started(self, gate: str) -> None:
+        """Note since when a gate runs."""
+        self._running[gate] = time.monotonic()
+
+    def ended(self, result: GateResult, plan: Plan) -> None:
+        """Print how a gate ended, below the skipped gates that are listed before it."""
+        self._running.pop(result.gate, None)
+        self._clear()
+        for line in _skipped_before(result.gate, plan, self._style):
+            if line not in self._skipped:
+                self._skipped.add(line)
+                self._terminal.write(as_bytes(f"{line}\n"))
+        self._terminal.write(_result(result, plan, self._style))
+
+    def tick(self) -> None:
+        """Draw the live line anew where it says something else by now."""
+        now = time.monotonic()
+        if not self._is_live or not any(now - at > _PATIENCE_S for at in self._running.values()):
+            return
+        gates = ", ".join(f"{gate} {now - at:.0f} s" for gate, at in self._running.items())
+        line = f"running: {gates}"[:_LIVE_WIDTH]
+        if line != self._drawn:
+            self._drawn = line
+            self._terminal.write(_CLEAR + line.encode("utf-8", "replace"))
+
+    def said(self, text: str) -> None:
+        """Print it."""
+        self._clear()
+        self._terminal.write(as_bytes(f"gitgates: {shown(text)}\n"))
+
+    def closing(self, decision: Decision, plan: Plan) -> bytes:
+        """Return what is left to print: gates that did not run, the notes, and the summary."""
+        style, lines = self._style, list[str]()
+        for visit in decision.visits:
+            result = visit.result
+            if result.status == "skipped" and not style.quiet:
+                line = _skipped(result.gate, result.reason, plan, style)
+                lines += [line] if line not in self._skipped else []
+            elif (
+                visit.action == "STOP" and result.status == "not-started" and not result.duration_s
+            ):
+                line = _line(result.gate, "not-started", plan, style)
+                lines.append(f"{line}  {shown(result.reason)}")
+        if not style.quiet:
+            why = f"the run ended at `{decision.asked}`"
+            lines += [f"{_line(name, 'not-run', plan, style)}  {why}" for name in decision.not_run]
+        lines += [f"gitgates: {shown(note)}" for note in decision.notes]
+        if summary := _summary(decision, plan, style):
+            lines.append(summary)
+        return as_bytes("".join(f"{line}\n" for line in lines))
+
+    def _clear(self) -> None:
+        if self._drawn:
+            self._drawn = ""
+            self._terminal.write(_CLEAR)
+
+
+def _result(result: GateResult, plan: Plan, style: Style) -> bytes:
     """Return the line of a gate that has ended, and its output where that matters."""
     gate = next(step.gate for step in plan.steps if step.gate.name == result.gate)
     left_out = set(result.changed_paths) - set(result.restaged_paths)
@@ -47,35 +128,13 @@ def result_text(result: GateResult, plan: Plan, style: Style) -> bytes:
     return as_bytes(line.rstrip() + "\n") + output
 
 
-def skipped_lines(gate: str, plan: Plan, style: Style) -> list[str]:
+def _skipped_before(gate: str, plan: Plan, style: Style) -> list[str]:
     """Return the lines of the skipped gates that are listed before a gate."""
     if style.quiet or gate not in plan.listed:
         return []
     before = plan.listed[: plan.listed.index(gate)]
     skips = {step.gate.name: step.skip for step in plan.steps if step.skip}
     return [_skipped(name, skips[name], plan, style) for name in before if name in skips]
-
-
-def closing_text(decision: Decision, plan: Plan, style: Style, told: set[str]) -> bytes:
-    """Return the lines of gates that did not run but those `told`, the notes, and the summary."""
-    lines: list[str] = []
-    for visit in decision.visits:
-        result = visit.result
-        if result.status == "skipped" and not style.quiet:
-            line = _skipped(result.gate, result.reason, plan, style)
-            lines += [line] if line not in told else []
-        elif visit.action == "STOP" and result.status == "not-started" and not result.duration_s:
-            lines.append(
-                f"{_line(result.gate, 'not-started', plan, style)}  {shown(result.reason)}"
-            )
-    for name in decision.not_run:
-        if not style.quiet:
-            why = f"the run ended at `{decision.asked}`"
-            lines.append(f"{_line(name, 'not-run', plan, style)}  {why}")
-    lines += [f"gitgates: {shown(note)}" for note in decision.notes]
-    if summary := _summary(decision, plan, style):
-        lines.append(summary)
-    return as_bytes("".join(f"{line}\n" for line in lines))
 
 
 def _summary(decision: Decision, plan: Plan, style: Style) -> str:
