@@ -41,7 +41,7 @@ def excerpt(lines: list[str], limit: int, log: str = "") -> str:
         return whole
     room = limit - units(_gap(len(lines), log))
     tail = _fitting(lines[::-1], int(room * _TAIL_SHARE))[::-1]
-    head = _fitting(lines[: len(lines) - len(tail)], room - _length(tail))
+    head = _fitting(lines[: len(lines) - len(tail)], room - units("\n".join([*tail, ""])))
     gap = _gap(len(lines) - len(head) - len(tail), log)
     return clip("\n".join((*head, gap, *tail)), limit)
 
@@ -65,8 +65,13 @@ def _is_known(line: str, known: frozenset[str]) -> bool:
 
 def fenced(text: str) -> str:
     """Return a text between fences that nothing in it can close."""
-    ticks = max((len(run) for run in _TICKS.findall(text)), default=2) + 1
-    return f"{'`' * ticks}\n{text}\n{'`' * ticks}"
+    fence = "`" * fence_length(text)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def fence_length(text: str) -> int:
+    """Return how many backticks no run of them in a text reaches."""
+    return max(map(len, _TICKS.findall(text)), default=2) + 1
 
 
 def share(wants: list[int], budget: int) -> list[int]:
@@ -87,10 +92,6 @@ def _fitting(lines: list[str], room: int) -> list[str]:
             break
         kept.append(line)
     return kept
-
-
-def _length(lines: list[str]) -> int:
-    return sum(units(line) + 1 for line in lines)
 
 
 def _gap(count: int, log: str) -> str:
