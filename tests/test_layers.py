@@ -127,7 +127,6 @@ PACKED = {
 SAME_NAME = {
     *(
         "Attempt",
-        "Call",
         "Change",
         "Decision",
         "Entry",

@@ -85,7 +85,7 @@ def test_another_prefix_and_none() -> None:
     ],
 )
 def test_what_the_reviewer_may_run(command: str) -> None:
-    assert refuse_tool("Bash", command, ALLOWED) == ""
+    assert refuse_tool("shell", "Bash", command, ALLOWED) == ""
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,19 @@ def test_what_the_reviewer_may_run(command: str) -> None:
     ],
 )
 def test_what_the_reviewer_may_not_run(command: str) -> None:
-    assert refuse_tool("Bash", command, ALLOWED) != ""
+    assert refuse_tool("shell", "Bash", command, ALLOWED) != ""
 
 
 def test_tools() -> None:
-    assert refuse_tool("Read", "", ALLOWED) == ""
-    assert refuse_tool("Grep", "", ()) == ""
-    assert refuse_tool("Write", "", ALLOWED) == "The reviewer only reads: it may not use Write."
-    assert refuse_tool("mcp__x__y", "", ALLOWED).endswith("may not use mcp__x__y.")
-    assert refuse_tool("Agent", "", ALLOWED) != ""
-    assert refuse_tool("Bash", "make test", ()).count("It may run: none; and head, ") == 1
-    assert refuse_tool("Bash", "make test", ("make test",)) == ""
-    assert refuse_tool("Bash", "make testing", ("make test",)) != ""
+    assert refuse_tool("reads", "Read", "", ALLOWED) == ""
+    assert refuse_tool("reads", "Grep", "", ()) == ""
+    refused = refuse_tool("writes", "Write", "", ALLOWED)
+    assert refused == "The reviewer only reads: it may not use Write."
+    assert refuse_tool("other", "mcp__x__y", "", ALLOWED).endswith("may not use mcp__x__y.")
+    assert refuse_tool("agent", "Agent", "", ALLOWED) != ""
+    assert refuse_tool("shell", "Bash", "make test", ()).count("It may run: none; and head, ") == 1
+    assert refuse_tool("shell", "Bash", "make test", ("make test",)) == ""
+    assert refuse_tool("shell", "Bash", "make testing", ("make test",)) != ""
 
 
 def test_words_are_those_of_the_shell() -> None:

@@ -24,6 +24,7 @@ from gitgates.agent.saving import Came, save_attempt
 from gitgates.agent.scenes import changed_by_others
 from gitgates.engine.failures import Failure, compare, does_not_converge
 from gitgates.errors import GitgatesError, Interrupted
+from gitgates.hosts import agent_host
 from gitgates.policies.needs import hears_all
 from gitgates.policies.retry import (
     BLOCKED,
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     Found: TypeAlias = dict[str, tuple[Failure, ...]]
     Since: TypeAlias = tuple[tuple[str, int], ...]
 
-_TOOLS_MARK = b'"tool_use"'  # how a transcript tells that the agent did something
 _MOST_NAMED = 10  # files of others
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _CLOCK_S = 0.01  # by which a file's time may lag behind the clock
@@ -140,8 +140,13 @@ class Attempt:
 
         We hear of a tool call ourselves only where the configuration asks for it.
         """
-        since_then = read_tail(self._place.payload.transcript_abs, since)
-        return since_then is not None and (since < 0 or _TOOLS_MARK in since_then)
+        payload = self._place.payload
+        since_then = read_tail(payload.transcript_abs, since)
+        if since_then is None or since < 0:
+            return since_then is not None
+        calls_in = agent_host(payload.host).calls_in
+        calls = (call for line in since_then.split(b"\n") for call in calls_in(line))
+        return any(not call.is_result for call in calls)
 
     def repeat(self, last: Round) -> Led:
         """Return the earlier result once more; it counts as an attempt."""

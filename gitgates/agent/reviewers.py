@@ -88,7 +88,8 @@ def hold(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
     if not _is_held(place, config, fold(facts)):
         return None
     payload = place.payload
-    refused = refuse_tool(payload.tool, payload.command, config.review.reviewer_commands)
+    allowed = config.review.reviewer_commands
+    refused = refuse_tool(payload.tool_kind, payload.tool, payload.command, allowed)
     return Answer(BLOCK, to_agent=refused) if refused else None
 
 

@@ -67,6 +67,7 @@ def new_facts(place: Place, key: str) -> list[Fact]:
             "agent": payload.agent_id,
             "agent_type": payload.agent_type,
             "tool": payload.tool,
+            "tool_kind": payload.tool_kind,
         }
     ]
     if payload.command:

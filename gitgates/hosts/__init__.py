@@ -9,10 +9,10 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    from gitgates.types import Answer, Payload
+    from gitgates.types import Answer, Payload, ToolCall
 
     class AgentHost(Protocol):
         """What such a module offers."""
@@ -28,7 +28,14 @@ if TYPE_CHECKING:
         def encode(self, payload: Payload, answer: Answer) -> bytes:
             """Return what the agent's client receives, or nothing."""
 
+        def calls_in(self, line: bytes) -> Sequence[ToolCall]:
+            """Return the calls of tools, and their results, in one line of a transcript."""
 
+        def began_in(self, head: bytes) -> float:
+            """Return when the conversation of a transcript began; 0 where that is not told."""
+
+
+DEFAULT_AGENT = "claude"  # whose transcripts and sessions those of no known host are
 AGENTS = {"claude": "gitgates.hosts.claude"}  # as `agent-hook` names it → its module
 
 

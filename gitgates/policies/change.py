@@ -9,17 +9,17 @@ from gitgates.errors import GitError
 from gitgates.git.merge_tree import begin, take_over
 from gitgates.git.session_change import Span, changes, patch_id
 from gitgates.git.snapshot import Snapshot, take
+from gitgates.lifecycle import kind_of
 from gitgates.policies.asking import IN_TRANSCRIPT, Facts, Ruling, Standing, judge
 from gitgates.policies.evidence import Quiet, fold, is_strict
 from gitgates.policies.needs import hears_all
 from gitgates.policies.retry import BLOCKED, PASSED
 from gitgates.policies.reviewer_commands import only_shows
 from gitgates.policies.significance import Significance, kinds_of, weigh
-from gitgates.policies.tools import AGENTS, READING, SHELLS, WRITING
 from gitgates.policies.transcript import Unread, calls_since, find_review, may_have_acted
 from gitgates.record import Record
 from gitgates.store.transcript import length_of
-from gitgates.types import Point
+from gitgates.types import UNCHANGING, Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.policies.evidence import Decision, Evidence, Fact
-    from gitgates.types import Config, Review
+    from gitgates.types import Config, EventKind, Review
 
 
 _MOST_MARKERS = 3  # the newest: each one costs a comparison
@@ -202,7 +202,7 @@ class _Comparison:
 
 
 _POINTS = ("snapshot", "rest")
-_TOOL_EVENTS = ("PreToolUse", "PostToolUse")
+_TOOL_EVENTS = ("before-tool", "after-tool")
 
 
 def own_since(
@@ -217,16 +217,16 @@ def own_since(
     if point is None or point.get("running"):
         return None
     since += [fact for facts in journals[1:] for fact in facts if _stamp(fact) > _stamp(point)]
-    events = [fact for fact in since if fact.get("event") in _TOOL_EVENTS]
+    events = [fact for fact in since if _kind(fact) in _TOOL_EVENTS]
     # What a sub-agent does is in no transcript of the session, and not every client tells of it.
     tells = hears_all and any(fact.get("agent") for fact in events)
-    quiet = (*READING, *WRITING, *(AGENTS if tells else ()))
-    if any(fact.get("tool") not in quiet and fact.get("shows") is not True for fact in events):
+    quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
+    if any(fact.get("tool_kind") not in quiet and fact.get("shows") is not True for fact in events):
         return None
     own = {str(fact["path"]) for fact in since if fact.get("what") == "wrote" and "path" in fact}
     start, size = point.get("transcript"), length_of(transcript_abs)
     if not isinstance(start, int) or size < max(start, 0):
-        heard = hears_all and any(fact.get("event") in _TOOL_EVENTS for fact in journals[0])
+        heard = hears_all and any(_kind(fact) in _TOOL_EVENTS for fact in journals[0])
         return sorted(own) if heard else None
     written = _written(transcript_abs, start, root_abs, quiet)
     return None if written is None else sorted(own | written)
@@ -251,6 +251,10 @@ def _since_last(facts: Sequence[Fact]) -> tuple[Fact | None, list[Fact]]:
     return None, []
 
 
+def _kind(fact: Fact) -> EventKind:
+    return kind_of(str(fact.get("event", "")))
+
+
 def _stamp(fact: Fact) -> float:
     stamp = fact.get("t")
     return float(stamp) if isinstance(stamp, int | float) else 0.0
@@ -264,11 +268,11 @@ def _written(
     real_abs = os.path.realpath(root_abs)
     try:
         for call in calls_since(transcript_abs, start):
-            if call.is_result or (call.name in SHELLS and only_shows(call.command)):
+            if call.is_result or (call.kind == "shell" and only_shows(call.command)):
                 continue
-            if call.name not in quiet or (call.name in WRITING and not os.path.isabs(call.path)):
+            if call.kind not in quiet or (call.kind == "writes" and not os.path.isabs(call.path)):
                 return None
-            if call.name in WRITING:
+            if call.kind == "writes":
                 found.add(os.path.relpath(os.path.realpath(call.path), real_abs))
     except Unread:
         return None

@@ -25,16 +25,16 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
-from gitgates.policies.tools import READING
+from gitgates.lifecycle import kind_of
 from gitgates.record import Record
-from gitgates.types import Point
+from gitgates.types import ENDINGS, UNCHANGING, Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TypeAlias
 
-    from gitgates.types import Review
+    from gitgates.types import EventKind, Review
 
     Fact: TypeAlias = dict[str, Any]
 
@@ -141,9 +141,9 @@ def is_strict(review: Review, worktrees: Iterable[Evidence]) -> bool:
 
 
 # Events that come while the agent has nothing to do.
-_PROMPTS = ("UserPromptSubmit", "UserPromptExpansion")
-_BETWEEN = (*_PROMPTS, "SessionStart", "SessionEnd", "PreCompact", "PostCompact")
-_TOOL_EVENTS = ("PreToolUse", "PostToolUse")
+_PROMPTS: tuple[EventKind, ...] = ("prompt", "prompt-expansion")
+_BETWEEN = (*_PROMPTS, "session-start", "session-end", "before-compact", "after-compact")
+_TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool")
 _FEW = ("asked", "quiet", "unsure")
 _LISTS = ("requests", "markers", "decisions", "tokens", "commands", "prompt_ids", *_FEW)
 _NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
@@ -196,7 +196,7 @@ def _snapshot(state: Fact, fact: Fact) -> None:
         trees = {"before": before.tree, "after": now.tree}
         state["quiet"].append(Quiet(**times, **trees, own=tuple(map(str, own))))
     # Nobody works before the first prompt, and with each prompt the agent does.
-    state["rest"] = state["event"] == "SessionStart"
+    state["rest"] = state["event"] == "session-start"
     state["point"] = now
     if state["base"] is None:
         state["base"], state["base_note"] = now, str(fact.get("note", ""))
@@ -313,21 +313,21 @@ def _command(state: Fact, fact: Fact) -> None:
 
 def _event(state: Fact, fact: Fact) -> None:
     """Take an event: the end of a turn is that of what was about to run, too."""
-    event, agent = fact["event"], str(fact.get("agent", ""))
+    event, agent = kind_of(str(fact["event"])), str(fact.get("agent", ""))
     state["event"] = event
     # What has no type is the summary of a conversation.
-    is_summary = str(event).startswith("Subagent") and not fact.get("agent_type")
+    is_summary = event in ("subagent-start", "subagent-end") and not fact.get("agent_type")
     if event not in _BETWEEN and not is_summary:
         state["rest"] = False  # the agent is at work again
-    if event in _TOOL_EVENTS and fact.get("tool") not in READING:
+    if event in _TOOL_EVENTS and fact.get("tool_kind") not in UNCHANGING:
         state["acted"] = True
-    if event == "Stop":
+    if event == "turn-end":
         # A typed command that could not be expanded has asked nobody anything: no stop follows.
         sure = [one for prompt_id, one in state["unsure"] if prompt_id == fact.get("prompt_id")]
         for one in sure:
             _add_marker(state, one)
         state["unsure"] = [pair for pair in state["unsure"] if pair[1] not in sure]
-    if event in ("Stop", "SubagentStop", "SessionEnd"):
+    if event in (*ENDINGS, "session-end"):
         state["commands"] = [
             one._replace(over=True) if one.agent == agent else one for one in state["commands"]
         ]

@@ -10,13 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from gitgates.types import ToolKind
+
     Commands: TypeAlias = list[list[str]]
 
 ON = "on"
 OFF = "off"
 _STOP = ":stop"
-_READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")
-_SHELLS = ("Bash", "PowerShell")
 # What output may be passed on to, and what shows where one is. None has an option that writes.
 _FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
 # What a blocked agent is told to run, and what shows a change.
@@ -59,11 +59,11 @@ def is_near(prompt: str, prefix: str) -> bool:
     return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
 
 
-def refuse_tool(tool: str, command: str, allowed: tuple[str, ...]) -> str:
+def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
     """Return why the reviewer may not use a tool; empty where it may."""
-    if tool in _READING:
+    if kind == "reads":
         return ""
-    if tool not in _SHELLS:
+    if kind != "shell":
         return f"The reviewer only reads: it may not use {tool or 'this tool'}."
     commands = split_commands(command)
     if commands is None:
@@ -76,7 +76,7 @@ def refuse_tool(tool: str, command: str, allowed: tuple[str, ...]) -> str:
 
 def only_shows(command: str) -> bool:
     """Tell whether a line for the shell changes no file."""
-    return bool(command.strip()) and not refuse_tool(_SHELLS[0], command, _SHOWING)
+    return bool(command.strip()) and not refuse_tool("shell", "", command, _SHOWING)
 
 
 def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:

@@ -1,58 +1,26 @@
-"""Look for a review in the host's transcript: a fallback, where no event told of one.
-
-The format is the host's own and not promised, so that whatever is not understood is passed over.
-Only calls of tools count, by their structure: a text that mentions one is none.
-"""
+"""Look for a review in the host's transcript: a fallback, where no event told of one."""
 
 from __future__ import annotations
 
-import json
 import time
 
 from gitgates.engine.hooks import names_agent
-from gitgates.policies.tools import AGENTS, READING, WRITING
-from gitgates.record import Record
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.store.transcript import length_of, read_tail
+from gitgates.types import UNCHANGING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from gitgates.types import Review
+    from gitgates.types import Review, ToolCall
 
 _LONGEST_S = 2.0
 _HEAD = 1 << 16  # bytes, in which the first record with a time is
-_MARKS = (b'"tool_use"', b'"toolUseResult"', b'"tool_use_id"')
-_SKILLS = ("Skill", "SlashCommand")
-_NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 
 class Unread(Exception):
     """The transcript is too long to be read, or took too long."""
-
-
-class Call(Record):
-    """A call of a tool, or its result."""
-
-    id: str
-    stamp: float
-    name: str = ""
-    input: dict[str, Any] = {}
-    is_result: bool = False
-    completed: bool = False  # what a sub-agent's result says
-    session: str = ""  # of a conversation that was forked, that of another one
-    failed: bool = False
-
-    @property
-    def command(self) -> str:
-        """What a shell is to run."""
-        return str(self.input.get("command", ""))
-
-    @property
-    def path(self) -> str:
-        """The file that a tool works on."""
-        return str(self.input.get("file_path") or self.input.get("notebook_path") or "")
 
 
 def find_review(
@@ -75,7 +43,7 @@ def may_have_acted(path_abs: str) -> bool:
         return True
     try:
         return any(
-            not call.is_result and call.name not in READING for call in calls_since(path_abs, 0)
+            not call.is_result and call.kind not in UNCHANGING for call in calls_since(path_abs, 0)
         )
     except Unread:
         return True
@@ -83,18 +51,11 @@ def may_have_acted(path_abs: str) -> bool:
 
 def began_at(path_abs: str) -> float:
     """Return when the conversation began, since the epoch; 0 where the transcript does not tell."""
-    for line in (read_tail(path_abs, 0, _HEAD) or b"").split(b"\n"):
-        try:
-            stamp = _stamp(str(json.loads(line).get("timestamp", "")))
-        except (*_NOT_OURS, UnicodeDecodeError):
-            continue
-        if stamp:
-            return stamp
-    return 0.0
+    return agent_host(DEFAULT_AGENT).began_in(read_tail(path_abs, 0, _HEAD) or b"")
 
 
 def _last_review(
-    calls: list[Call], review: Review, known: tuple[float, str]
+    calls: list[ToolCall], review: Review, known: tuple[float, str]
 ) -> tuple[str, str] | None:
     since, session = known
     found: tuple[str, str] | None = None
@@ -106,22 +67,20 @@ def _last_review(
             told = waiting.pop(call.id, None)
             if told and not call.failed and (told[0] != "agent" or call.completed):
                 found = told
-        elif call.name in WRITING:
+        elif call.kind == "writes":
             found = None
         elif told := _review_of(call, review):
             waiting[call.id] = told
     return found
 
 
-def _review_of(call: Call, review: Review) -> tuple[str, str] | None:
-    skill = str(call.input.get("skill") or call.input.get("command") or "").lstrip("/")
-    kind = str(call.input.get("subagent_type", ""))
-    if call.name == "ReportFindings":
+def _review_of(call: ToolCall, review: Review) -> tuple[str, str] | None:
+    if call.kind == "report":
         return "findings", ""
-    if call.name in _SKILLS and _is_named(skill, review.skills):
-        return "skill", skill
-    if call.name in AGENTS and _is_named(kind, (*review.agents, review.reviewer)):
-        return "agent", kind
+    if call.kind == "skill" and _is_named(call.asked, review.skills):
+        return "skill", call.asked
+    if call.kind == "agent" and _is_named(call.asked, (*review.agents, review.reviewer)):
+        return "agent", call.asked
     return None
 
 
@@ -129,69 +88,18 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
     return bool(name) and names_agent(patterns, name)
 
 
-def calls_since(path_abs: str, start: int) -> Iterator[Call]:
+def calls_since(path_abs: str, start: int) -> Iterator[ToolCall]:
     """Yield each call of a tool after `start` bytes, and each result of one, in order.
 
-    What is no JSON is a call of nobody knows what. Raises: Unread where it is not all of them.
+    Raises: Unread where it is not all of them.
     """
+    host = agent_host(DEFAULT_AGENT)
     until = time.monotonic() + _LONGEST_S
     size = length_of(path_abs)
     raw = read_tail(path_abs, start) or b""
     for line in raw.split(b"\n"):
         if time.monotonic() > until:
             raise Unread
-        if not any(mark in line for mark in _MARKS):
-            continue
-        try:
-            record = json.loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            yield Call("", 0.0)
-            continue
-        try:
-            yield from _calls_of(record)
-        except _NOT_OURS:
-            continue
+        yield from host.calls_in(line)
     if len(raw) < size - max(start, 0):
         raise Unread
-
-
-def _calls_of(record: dict[str, Any]) -> list[Call]:
-    content = record["message"]["content"]
-    stamp = _stamp(str(record.get("timestamp", "")))
-    session = str(record.get("sessionId", ""))
-    if record.get("type") == "assistant":
-        return [
-            Call(
-                str(one.get("id", "")),
-                stamp,
-                str(one["name"]),
-                one["input"] if isinstance(one.get("input"), dict) else {},
-                session=session,
-            )
-            for one in content
-            if one["type"] == "tool_use"
-        ]
-    result = record.get("toolUseResult")
-    completed = isinstance(result, dict) and result.get("status") == "completed"
-    return [
-        Call(
-            str(one["tool_use_id"]),
-            stamp,
-            is_result=True,
-            completed=completed,
-            session=session,
-            failed=bool(one.get("is_error")),
-        )
-        for one in content
-        if one["type"] == "tool_result"
-    ]
-
-
-def _stamp(text: str) -> float:
-    """Return a time of the transcript since the epoch; 0 where it is not told."""
-    from datetime import datetime  # only where a transcript is read at all
-
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0

@@ -1,4 +1,6 @@
-"""Claude Code as a host: one JSON object on standard input, one (or nothing) on standard output.
+"""Claude Code as a host: its events, its tools, its protocol and its transcripts. Pure.
+
+One JSON object comes on standard input, and one, or nothing, goes to standard output.
 
 Reading is tolerant: a field that is missing or of another type counts as not said, and only what is
 no JSON object at all is refused. Whatever is answered goes with exit status 0, because 2 means
@@ -14,7 +16,7 @@ import os
 
 from gitgates.hosts import BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
-from gitgates.types import BLOCK, STOP, Answer, Channels, Payload, Task
+from gitgates.types import BLOCK, STOP, Answer, Channels, Payload, Task, ToolCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +85,10 @@ SECRETS = (
     "CLAUDE_CODE_MESSAGING_SOCKET",
     "CLAUDE_ENV_FILE",
 )
+# What stands in each line of a transcript that a call of a tool, or its result, is in.
+_MARKS = (b'"tool_use"', b'"toolUseResult"', b'"tool_use_id"')
+_NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
+_FORMER_SKILL = "SlashCommand"
 # In which fields of `tool_input` a tool names the file that it works on.
 _PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
@@ -173,6 +179,36 @@ def encode(payload: Payload, answer: Answer) -> bytes:
     return json.dumps(body).encode("ascii") if body else b""
 
 
+def calls_in(line: bytes) -> list[ToolCall]:
+    """Return the calls of tools, and their results, in one line of a transcript.
+
+    By their structure: a text that mentions one is none. What is no JSON is a call of nobody knows
+    what; whatever else is not understood is passed over, because the format is not promised.
+    """
+    if not any(mark in line for mark in _MARKS):
+        return []
+    try:
+        record = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return [ToolCall(id="", stamp=0.0)]
+    try:
+        return _calls(record) if record.get("type") == "assistant" else _results(record)
+    except _NOT_OURS:
+        return []
+
+
+def began_in(head: bytes) -> float:
+    """Return when the conversation began, since the epoch, by its first lines; 0: not told."""
+    for line in head.split(b"\n"):
+        try:
+            stamp = _stamp(json.loads(line).get("timestamp", ""))
+        except (*_NOT_OURS, UnicodeDecodeError):
+            continue
+        if stamp:
+            return stamp
+    return 0.0
+
+
 def _text(table: dict[str, Any], name: str) -> str:
     value = table.get(name)
     # Half of a surrogate pair is no text.
@@ -224,3 +260,52 @@ def _cut(text: str) -> str:
 
 def _length(text: str) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
+
+
+def _calls(record: dict[str, Any]) -> list[ToolCall]:
+    return [
+        _call(record, one, one["input"] if isinstance(one.get("input"), dict) else {})
+        for one in record["message"]["content"]
+        if one["type"] == "tool_use"
+    ]
+
+
+def _call(record: dict[str, Any], one: dict[str, Any], said: dict[str, Any]) -> ToolCall:
+    name = str(one["name"])
+    kind: ToolKind = "skill" if name == _FORMER_SKILL else TOOLS.get(name, "other")
+    skill = str(said.get("skill") or said.get("command") or "").lstrip("/")
+    return ToolCall(
+        id=str(one.get("id", "")),
+        stamp=_stamp(record.get("timestamp", "")),
+        session=str(record.get("sessionId", "")),
+        kind=kind,
+        path=str(said.get("file_path") or said.get("notebook_path") or ""),
+        command=str(said.get("command", "")),
+        asked=str(said.get("subagent_type", "")) if kind == "agent" else skill,
+    )
+
+
+def _results(record: dict[str, Any]) -> list[ToolCall]:
+    result = record.get("toolUseResult")
+    return [
+        ToolCall(
+            id=str(one["tool_use_id"]),
+            stamp=_stamp(record.get("timestamp", "")),
+            session=str(record.get("sessionId", "")),
+            is_result=True,
+            completed=isinstance(result, dict) and result.get("status") == "completed",
+            failed=bool(one.get("is_error")),
+        )
+        for one in record["message"]["content"]
+        if one["type"] == "tool_result"
+    ]
+
+
+def _stamp(text: object) -> float:
+    """Return a time since the epoch; 0 where it is not told."""
+    from datetime import datetime  # only where a transcript is read at all
+
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return 0.0
