@@ -8,7 +8,6 @@ import sys
 import click
 
 from gitgates import environ
-from gitgates.cli import edits, init
 from gitgates.cli.repository import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
@@ -85,13 +84,18 @@ def _add_hooks(repo: Repo, *, may_ask: bool, yes: bool) -> None:
 
     Raises: ConfigError where nobody can be asked, or does not want it.
     """
-    edit = init.propose_agent(repo.root_abs)
-    proposal = edits.difference(edit).decode("utf-8", "surrogateescape")
+    # Cold: most have configured their hooks, and need no tomlkit.
+    from gitgates.cli.init import finish
+    from gitgates.config.edit import difference
+    from gitgates.discover.propose import propose_agent
+
+    edit = propose_agent(repo.root_abs)
+    proposal = difference(edit).decode("utf-8", "surrogateescape")
     is_asked = may_ask and sys.stdin.isatty()
     if is_asked:
         click.echo(f"The configuration names no hook of an agent. Proposed is:\n\n{proposal}")
     if yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
-        edits.finish(repo.root_abs, edit, dry_run=False)
+        finish(repo.root_abs, edit, dry_run=False)
         return
     what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
     raise ConfigError(

@@ -7,9 +7,11 @@ import os
 import click
 
 from gitgates import errors
-from gitgates.cli.edits import finish, is_empty
+from gitgates.cli.init import finish
 from gitgates.cli.repository import config_root
+from gitgates.config.edit import Addition, make_edit
 from gitgates.config.load import describe, read_files
+from gitgates.discover.convert import read
 
 
 @click.command("convert")
@@ -25,10 +27,6 @@ def command(file: str, *, dry_run: bool) -> int:
     Exit status 0: done. 64: FILE cannot be read, is of another kind, or makes no sense.
     78: the configuration has problems, or cannot be written.
     """
-    # Cold: the list of verbs loads this file, too, and has no use for tomlkit.
-    from gitgates.config.edit import Addition, make_edit
-    from gitgates.discover.convert import read
-
     converted = read(file)
     root_abs = config_root(os.getcwd())
     edit = make_edit(read_files(root_abs), Addition(gates=converted.gates, hooks=converted.hooks))
@@ -39,7 +37,7 @@ def command(file: str, *, dry_run: bool) -> int:
     if edit.problems:
         click.echo(describe(list(edit.problems)), err=True)
     finish(root_abs, edit, dry_run=dry_run)
-    if is_empty(edit):
+    if not edit.adds:
         click.echo(f"{edit.file}: nothing to add", err=dry_run)
     elif not dry_run:
         click.echo("next: gitgates check")

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 import click
 
 from gitgates import environ, errors
-from gitgates.cli.edits import finish, is_empty
-from gitgates.cli.repository import config_root
-from gitgates.config.load import read_files
+from gitgates.cli.output import dump, stdout
+from gitgates.cli.repository import config_root, here
+from gitgates.config.edit import Edit, difference, save, summary
+from gitgates.config.load import FILES, parse_files, read_files
+from gitgates.discover.propose import Found, look, propose, wants_agent
+from gitgates.engine.context import World
+from gitgates.engine.pipeline import inside
+from gitgates.engine.plan import make_plan
+from gitgates.engine.runner import run_plan
+from gitgates.engine.walk import describe
+from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
+from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_OF
-from gitgates.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.config.edit import Edit
-    from gitgates.discover.choose import Proposal
+from gitgates.report.text import Console, Style
+from gitgates.types import Config, Gate, Hook
 
 _NOTHING = """\
 Looked in {root_abs} for tasks named test, check, lint, typecheck, build and format in
@@ -36,17 +42,6 @@ Write a gate yourself, for example in {file}:
   [{prefix}hooks.pre-commit]
   gates = ["check"]
 """
-_AGENT_FILES = (".claude", "CLAUDE.md")
-
-
-class Found(Record):
-    """What a project says about itself."""
-
-    languages: tuple[str, ...]
-    proposals: tuple[Proposal, ...]  # only those that have a place
-    placed: dict[str, list[str]]  # hook → its gates
-    left_out: tuple[str, ...]  # what, and why
-    troubles: tuple[str, ...]  # files that could not be read
 
 
 @click.command("init")
@@ -86,31 +81,29 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
     cwd_abs = os.getcwd()
     root_abs = config_root(cwd_abs)
     found = look(root_abs)
-    for_agent = wants_agent(root_abs, asked=bool(agent))
+    for_agent = bool(agent) or wants_agent(root_abs)
     edit = propose(root_abs, found, with_agent=for_agent)
     for trouble in found.troubles:
         click.echo(trouble, err=True)
-    if is_empty(edit) and not found.proposals:
+    if not edit.adds and not found.proposals:
         click.echo(_nothing(root_abs, found, edit.file), nl=False, err=dry_run)
         _has_repository(cwd_abs)
         return errors.OK
     click.echo(_shown(found), nl=False, err=dry_run)
-    if tries and not is_empty(edit):
-        from gitgates.cli.trying import try_gates
-
-        failed = try_gates(edit, yes=yes, err=dry_run)
+    if tries and edit.adds:
+        failed = _try_gates(edit, yes=yes, err=dry_run)
         if failed is None:
             click.echo("nothing was run, and nothing was written", err=True)
             return errors.OK
         edit = propose(root_abs, found, failed, with_agent=for_agent)
-        if is_empty(edit):
+        if not edit.adds:
             click.echo("no gate is left, and nothing was written", err=True)
             click.echo("  Mend what failed, or write them all the same: gitgates init", err=True)
             return errors.OK
     finish(root_abs, edit, dry_run=dry_run)
-    if is_empty(edit):
+    if not edit.adds:
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)
-    if _has_repository(cwd_abs) and not (is_empty(edit) or dry_run):
+    if _has_repository(cwd_abs) and not (not edit.adds or dry_run):
         click.echo(_next(edit))
     return errors.OK
 
@@ -123,75 +116,6 @@ def _has_repository(cwd_abs: str) -> bool:
         click.echo(f"gitgates: {error}", err=True)
         return False
     return True
-
-
-def look(root_abs: str) -> Found:
-    """Find out how a project checks itself."""
-    from gitgates.discover.choose import choose, place
-    from gitgates.discover.sources import find_tasks, read_project
-    from gitgates.discover.tools import find_languages
-
-    project, unreadable = read_project(root_abs)
-    tasks, by_hand, broken = find_tasks(project)
-    proposals, unusable = choose(tasks)
-    placed, doubled = place(proposals)
-    used = {name for gates in placed.values() for name in gates}
-    return Found(
-        languages=find_languages(project),
-        proposals=tuple(one for one in proposals if one.name in used),
-        placed=placed,
-        left_out=(*by_hand, *unusable, *doubled),
-        troubles=(*unreadable, *broken),
-    )
-
-
-def propose_agent(root_abs: str) -> Edit:
-    """Return the edit that adds the hooks of an agent, and gates where no hook is configured.
-
-    Raises: ConfigError where the configuration has problems, or nothing can be added to it.
-    """
-    from gitgates.config.edit import read_shared
-
-    found = Found((), (), {}, (), ())
-    if not read_shared(read_files(root_abs)).hooks:
-        found = look(root_abs)
-    return propose(root_abs, found, with_agent=True)
-
-
-def wants_agent(root_abs: str, *, asked: bool) -> bool:
-    """Tell whether hooks of an agent are wanted: asked for, or it is in use and nothing is set up.
-
-    Raises: ConfigError where the configuration has problems.
-    """
-    from gitgates.config.edit import read_shared
-
-    is_used = any(os.path.exists(os.path.join(root_abs, name)) for name in _AGENT_FILES)
-    return asked or (is_used and not read_shared(read_files(root_abs)).hooks)
-
-
-def propose(
-    root_abs: str, found: Found, failed: dict[str, str] | None = None, *, with_agent: bool
-) -> Edit:
-    """Return the edit that adds what is missing, without what failed (gate → why).
-
-    Raises: ConfigError where the configuration has problems, or nothing can be added to it.
-    """
-    # Cold: the list of verbs loads this file, too, and has no use for tomlkit.
-    from gitgates.config.edit import make_edit, read_shared
-    from gitgates.discover import compare
-
-    failed = failed or {}
-    raw = read_files(root_abs)
-    config = read_shared(raw)
-    proposals = [one for one in found.proposals if one.name not in failed]
-    placed = {
-        hook: [name for name in gates if name not in failed] for hook, gates in found.placed.items()
-    }
-    addition = compare.find_missing(proposals, placed, config)
-    if with_agent:
-        addition = compare.with_agent(addition, config)
-    comments = tuple(f"left out by gitgates init --try: {why}" for why in failed.values())
-    return make_edit(raw, addition._replace(comments=comments))
 
 
 def _nothing(root_abs: str, found: Found, file: str) -> str:
@@ -225,3 +149,71 @@ def _next(edit: Edit) -> str:
         " and gitgates install-hooks --agent claude" if HOOK_OF["turn-end"] in edit.hooks else ""
     )
     return f"next: gitgates install-hooks{agents}, and to try the gates now: gitgates run"
+
+
+def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
+    """Run the new gates of an edit, one after the other; return which cannot pass, and why.
+
+    None: the person did not want that. Raises: GitError outside of a repository.
+    """
+    repo = here()
+    raw = (
+        edit.after if name == edit.file else old
+        for name, old in zip(FILES, read_files(repo.root_abs), strict=True)
+    )
+    config = parse_files(tuple(raw))[0] or Config()
+    gates = [gate for gate in config.gates if gate.name in edit.gates]
+    run = [gate for gate in gates if _only_looks(gate)]
+    if run and not yes:
+        click.echo(f"to be run now, once each, in {repo.root_abs}:", err=True)
+        for gate in run:
+            shown = gate.command if isinstance(gate.command, str) else gate.name
+            click.echo(f"  {shown}", err=True)
+        if not click.confirm("Run them?", err=True):
+            return None
+    failed: dict[str, str] = {}
+    for gate in gates:
+        if not _only_looks(gate):
+            missing = _missing_program(gate, repo.root_abs)
+            click.echo(f"{gate.name}: not tried, because it {_why(gate)}", err=err)
+            failed |= {gate.name: f"{missing} is not installed here"} if missing else {}
+    hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
+    event = manual.decode(hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs))
+    plan = make_plan(config, hook, event, {})
+    console = Console(stdout(), Style())
+    world = World(repo, repo.git, repo.env, console)
+    decision = run_plan(plan, config._replace(jobs=1), inside(world, event))
+    for visit in decision.visits:
+        if visit.result.status not in ("passed", "skipped"):
+            failed[visit.result.gate] = describe(visit.result)
+    for gate in gates:
+        if gate.name in failed:
+            command = gate.command if isinstance(gate.command, str) else gate.runner
+            failed[gate.name] = " ".join(f"{gate.name}: {command}: {failed[gate.name]}".split())
+            click.echo(f"  left out: {failed[gate.name]}", err=err)
+    return failed
+
+
+def _only_looks(gate: Gate) -> bool:
+    return not (gate.writes or gate.pre_commit is not None or gate.pass_hook_input)
+
+
+def _why(gate: Gate) -> str:
+    return "wants a commit message" if gate.pass_hook_input else "may rewrite files"
+
+
+def _missing_program(gate: Gate, root_abs: str) -> str:
+    """Return the program of a gate that is not run, where it is not here; empty: it is."""
+    line = gate.command if isinstance(gate.command, str) else gate.runner
+    program = line.split()[0]
+    is_here = shutil.which(program) or os.path.exists(os.path.join(root_abs, program))
+    return "" if is_here or not program.replace("-", "").isalnum() else program
+
+
+def finish(root_abs: str, edit: Edit, *, dry_run: bool) -> None:
+    """Write an edit and say what changed; in a dry run print the difference and nothing else."""
+    if dry_run:
+        dump(difference(edit))
+    elif edit.before != edit.after:
+        save(root_abs, edit)
+        click.echo(f"{edit.file}: {summary(edit)}")

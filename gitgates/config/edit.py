@@ -6,6 +6,7 @@ named; a hook's list gets the gates that it lacks. Cold: loads tomlkit.
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 
@@ -51,6 +52,11 @@ class Edit(Record):
     extended: tuple[tuple[str, tuple[str, ...]], ...]  # hook, the gates appended to its list
     kept: tuple[str, ...]  # places that say something else than was wanted, and were left
     problems: tuple[Problem, ...]  # deferred ones of the new configuration
+
+    @property
+    def adds(self) -> bool:
+        """Tell whether it changes anything."""
+        return bool(self.gates or self.hooks or self.extended)
 
 
 def make_edit(raw: tuple[bytes | None, ...], addition: Addition) -> Edit:
@@ -213,3 +219,39 @@ def _read_to_replace(path_abs: str) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
+
+
+def difference(edit: Edit) -> bytes:
+    """Return an edit as a unified diff that `git apply` takes; empty where nothing changes."""
+    found = difflib.diff_bytes(
+        difflib.unified_diff,
+        _lines(edit.before or b""),
+        _lines(edit.after),
+        b"/dev/null" if edit.before is None else b"a/" + edit.file.encode(),
+        b"b/" + edit.file.encode(),
+    )
+    return b"".join(
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+        for line in found
+    )
+
+
+def summary(edit: Edit) -> str:
+    """Return what an edit adds, on one line."""
+    parts = []
+    if edit.gates:
+        parts.append(f"added {_count(len(edit.gates), 'gate')}: {', '.join(edit.gates)}")
+    if edit.hooks:
+        parts.append(f"added {_count(len(edit.hooks), 'hook')}: {', '.join(edit.hooks)}")
+    parts += [f"added to {hook}: {', '.join(gates)}" for hook, gates in edit.extended]
+    return "; ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _lines(content: bytes) -> list[bytes]:
+    # bytes.splitlines would cut at a lone carriage return, too.
+    lines = content.split(b"\n")
+    return [*(line + b"\n" for line in lines[:-1]), *([lines[-1]] if lines[-1] else [])]
