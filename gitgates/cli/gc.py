@@ -39,7 +39,7 @@ def command() -> int:
     """Clear away what has grown old in the state folder of this worktree."""
     repo = here()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
-    gone = collect(repo, config)._asdict()
+    gone = collect(repo, config)
     removed = [f"{number} {_WORDS[what][number != 1]}" for what, number in gone.items() if number]
     click.echo(f"removed {', '.join(removed)}" if removed else "nothing to remove")
     return errors.OK

@@ -10,6 +10,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.clean import tame, visible_line
+from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import here, post_message
 from gitgates.config.values import did_you_mean
 from gitgates.store import messages
@@ -19,7 +20,6 @@ _SESSION = "CLAUDE_CODE_SESSION_ID"
 _VERSION = 1
 _SHOWN = 20
 _SHORT_COMMIT = 12
-_format = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
 _limit = click.option(
     "--limit",
     metavar="N",
@@ -89,7 +89,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
 @click.argument("topic", shell_complete=_complete_topics)
 @_limit
 @click.option("--since", metavar="ID", default="", help="Only what came after this message.")
-@_format
+@format_option
 def read(topic: str, limit: int, since: str, fmt: str) -> int:
     """Show the newest messages of TOPIC, the newest last.
 
@@ -100,7 +100,13 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
     found = [one for one in later if messages.is_in(one.topic, topic)]
     shown = found[-limit:]
     if fmt == "json":
-        _print_json({"messages": [messages.as_json(one) for one in shown], "total": len(found)})
+        print_json(
+            {
+                "version": _VERSION,
+                "messages": [messages.as_json(one) for one in shown],
+                "total": len(found),
+            }
+        )
         return errors.OK
     sys.stdout.writelines(_message_text(one) for one in shown)
     if not found:
@@ -111,14 +117,14 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
 
 @command.command("show")
 @click.argument("message_id", metavar="ID")
-@_format
+@format_option
 def show(message_id: str, fmt: str) -> int:
     """Show one message, by its id."""
     message = messages.find(_state(), message_id)
     if message is None:
         raise _unknown(message_id)
     if fmt == "json":
-        _print_json({"messages": [messages.as_json(message)]})
+        print_json({"version": _VERSION, "messages": [messages.as_json(message)]})
     else:
         sys.stdout.write(_message_text(message))
     return errors.OK
@@ -134,7 +140,7 @@ def show(message_id: str, fmt: str) -> int:
     help="Only there; one that ends in / means all below it.",
 )
 @_limit
-@_format
+@format_option
 def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     """Show the messages with all words of QUERY, the best first.
 
@@ -148,7 +154,7 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     parts = [(one, snippet(one.text, found.terms)) for one in found.messages]
     if fmt == "json":
         listed = [{**messages.as_json(one), "snippet": part} for one, part in parts]
-        _print_json({"messages": listed, "total": found.total})
+        print_json({"version": _VERSION, "messages": listed, "total": found.total})
         return errors.OK
     for one, part in parts:
         sys.stdout.write(f"{_head(one)}    {_on_one_line(part)}\n")
@@ -159,7 +165,7 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
 
 
 @command.command("topics")
-@_format
+@format_option
 def topics(fmt: str) -> int:
     """List the topics, the one with the newest message first."""
     return _topics(fmt)
@@ -197,15 +203,12 @@ def _topics(fmt: str) -> int:
         listed = [
             {"topic": topic, "messages": number, "last": time} for topic, number, time in rows
         ]
-        _print_json({"topics": listed})
+        print_json({"version": _VERSION, "topics": listed})
     elif not rows:
         sys.stdout.write("no message is posted here\n")
     else:
-        lines = [f"{'messages':>8}  {'last':<20}  topic"]
-        lines += [
-            f"{number:>8}  {_seconds(time)}  {_on_one_line(topic)}" for topic, number, time in rows
-        ]
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        lines = [(str(number), _seconds(time), _on_one_line(topic)) for topic, number, time in rows]
+        sys.stdout.write(table([("messages", "last", "topic"), *lines], right=(0,)))
     return errors.OK
 
 
@@ -266,10 +269,6 @@ def _standard_input() -> str:
             "Post what matters, and name the file that has the rest.",
         )
     return said
-
-
-def _print_json(document: dict[str, object]) -> None:
-    click.echo(json.dumps({"version": _VERSION, **document}, indent=2))
 
 
 def _message_text(message: Message) -> str:

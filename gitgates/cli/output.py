@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
 import sys
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
+format_option = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
 _lost: list[str] = []  # why standard output could not be written
 
 
@@ -75,6 +77,24 @@ def stdout() -> Terminal:
 def dump(data: bytes) -> None:
     """Write bytes as they are; on a terminal, as what it only shows."""
     click.echo(tame(data, colour=False) if sys.stdout.isatty() else data, nl=False)
+
+
+def print_json(document: object) -> None:
+    """Print a document as it is read by people, too."""
+    click.echo(json.dumps(document, indent=2))
+
+
+def table(rows: list[tuple[str, ...]], *, right: tuple[int, ...] = ()) -> str:
+    """Return rows as lines of columns, of which some are set to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def settle(status: int) -> int:

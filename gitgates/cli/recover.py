@@ -36,45 +36,45 @@ def command(wish: str, path: str | None) -> int:
 
 
 def _list(repo: Repo) -> int:
-    found = [(path, "hidden", where) for path, where in _hidden(repo)]
-    found += [(path, "kept", f"{stamp} {where}") for path, stamp, where in _kept(repo)]
-    for path, what, where in found:
-        click.echo(f"{path}  {what}  {where}")
+    found = [*_hidden(repo), *_kept(repo)]
+    for path, what, path_abs in found:
+        click.echo(f"{path}  {what}{path_abs}")
     if not found:
         click.echo("nothing is hidden or kept")
     return errors.OK
 
 
-def _show(repo: Repo, path: str) -> int:
-    places = [where for name, where in _hidden(repo) if name == path]
-    places += [where for name, _stamp, where in reversed(_kept(repo)) if name == path]
-    if not places:
-        raise errors.UsageError(f"nothing of `{path}` is hidden or kept", "See: recover --list")
+def _show(repo: Repo, wanted: str) -> int:
+    """Print a text: what is hidden, else what was kept last."""
+    texts = [*_hidden(repo), *reversed(_kept(repo))]
+    path_abs = next((text_abs for path, _what, text_abs in texts if path == wanted), None)
+    if path_abs is None:
+        raise errors.UsageError(f"nothing of `{wanted}` is hidden or kept", "See: recover --list")
     try:
-        with open(places[0], "rb", opener=open_regular) as file:
+        with open(path_abs, "rb", opener=open_regular) as file:
             dump(file.read())
     except OSError as error:
-        text = f"{places[0]}: cannot be shown: {error.strerror}"
+        text = f"{path_abs}: cannot be shown: {error.strerror}"
         raise errors.UsageError(text, "Look at it there.") from error
     return errors.OK
 
 
-def _hidden(repo: Repo) -> list[tuple[str, str]]:
-    """Return path and place of each text in the rescue folder."""
+def _hidden(repo: Repo) -> list[tuple[str, str, str]]:
+    """Return each text in the rescue folder: its path, what it is, and where it lies."""
     rescue = Rescue(f"{repo.state_abs}/rescue")
     if not rescue.is_in_use():
         return []
     saved = [(entry.path, rescue.at("saved", entry.saved)) for entry in rescue.read().entries]
-    return [(path, where) for path, where in saved if os.path.isfile(where)]
+    return [(path, "hidden  ", path_abs) for path, path_abs in saved if os.path.isfile(path_abs)]
 
 
 def _kept(repo: Repo) -> list[tuple[str, str, str]]:
-    """Return path, time and place of each text kept aside, oldest first."""
+    """Return each text that was kept aside, oldest first."""
     kept_abs = f"{repo.state_abs}/kept"
     found = []
-    for folder, _folders, names in os.walk(kept_abs):
+    for folder_abs, _folders, names in os.walk(kept_abs):
         for name in names:
-            where = os.path.join(folder, name)
-            stamp, _, path = os.path.relpath(where, kept_abs).partition("/")
-            found.append((path, stamp, where))
-    return sorted(found, key=lambda item: item[1])
+            path_abs = os.path.join(folder_abs, name)
+            stamp, _, path = os.path.relpath(path_abs, kept_abs).partition("/")
+            found.append((path, f"kept  {stamp} ", path_abs))
+    return sorted(found, key=lambda text: text[1])

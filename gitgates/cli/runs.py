@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 
@@ -10,12 +9,12 @@ import click
 
 from gitgates import artifacts, errors
 from gitgates.clean import plain_line
-from gitgates.cli.output import dump
+from gitgates.cli.output import dump, format_option, print_json, table
 from gitgates.cli.repository import here
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
 from gitgates.git.repo import Repo
-from gitgates.report.statistics import COLUMNS, GateStats, gate_stats
+from gitgates.report.statistics import COLUMNS, gate_stats
 from gitgates.store import runs
 from gitgates.store.log import read_ledger
 from gitgates.types import Config
@@ -29,7 +28,6 @@ _SHOWN = 20
 _NAMED = 5  # runs, in an error
 _FAILED_SHOWN = 3
 _HELP_WIDTH = 60
-_format = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
 
 
 def _help_of_stats() -> str:
@@ -58,7 +56,7 @@ def command(context: click.Context) -> int:
 
 
 @command.command("list")
-@_format
+@format_option
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), default=_SHOWN, show_default=True)
 def list_command(fmt: str, limit: int) -> int:
     """List runs, the newest first.
@@ -71,7 +69,7 @@ def list_command(fmt: str, limit: int) -> int:
 
 @command.command("show")
 @click.argument("run_id", metavar="ID")
-@_format
+@format_option
 def show(run_id: str, fmt: str) -> int:
     """Show one run: ID is its name, the beginning of it, or `latest`.
 
@@ -111,15 +109,14 @@ def prune(keep: int | None) -> int:
 
 
 @command.command("stats", help=_help_of_stats())
-@_format
+@format_option
 def stats(fmt: str) -> int:
     """Tell what the kept runs say of each gate."""
     repo = here()
     known = [document for _, document in _documents(repo) if document]
     found = gate_stats(known, _skipped(repo, known))
     if fmt == "json":
-        gates = [gate._asdict() for gate in found]
-        _print_json({"version": _VERSION, "runs": len(known), "gates": gates})
+        print_json({"version": _VERSION, "runs": len(known), "gates": found})
     else:
         click.echo(_stats_text(found, len(known)), nl=False)
     return errors.OK
@@ -130,7 +127,7 @@ def _list(fmt: str, limit: int) -> int:
     found = found[::-1][:limit]
     if fmt == "json":
         listed = [_listed(run_id, document) for run_id, document in found]
-        _print_json({"version": _VERSION, "runs": listed})
+        print_json({"version": _VERSION, "runs": listed})
     else:
         click.echo(_list_text(found), nl=False)
     return errors.OK
@@ -196,10 +193,6 @@ def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _print_json(document: dict[str, Any]) -> None:
-    click.echo(json.dumps(document, indent=2))
-
-
 def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
     """Return what the list says of a run."""
     if document is None:
@@ -228,38 +221,43 @@ def _list_text(found: list[tuple[str, dict[str, Any] | None]]) -> str:
         return "no run is kept here\n"
     rows: list[tuple[str, ...]] = [("run", "host", "hook", "attempts", "time", "what came of it")]
     rows += [_row(_listed(run_id, document)) for run_id, document in found]
-    return _table(rows, right=(3, 4))
+    return table(rows, right=(3, 4))
 
 
-def _stats_text(found: list[GateStats], number: int) -> str:
+def _stats_text(found: list[dict[str, Any]], number: int) -> str:
     """Return what the runs say of each gate as lines."""
     if not found:
         return "no run with results is kept here\n"
-    all_bytes = sum(gate.fed_back_bytes for gate in found)
-    heads = ("gate", "runs", "total", "median", "changed", "overridden", "fed back", "fixed")
-    rows: list[tuple[str, ...]] = [(*heads, "attempts", "flaps")]
-    rows += [
-        (
-            plain_line(gate.name),
-            str(gate.runs),
-            _seconds(gate.total_seconds),
-            _seconds(gate.median_seconds),
-            str(gate.changed),
-            str(gate.overrides),
-            _share(gate.fed_back_bytes, all_bytes),
-            "-" if gate.fix_rate is None else f"{gate.fix_rate:.0%}",
-            "-" if gate.attempts_to_pass is None else f"{gate.attempts_to_pass:.1f}",
-            str(len(gate.flaps)),
-        )
-        for gate in found
-    ]
+    all_bytes = sum(gate["fed_back_bytes"] for gate in found)
+    rows = [("gate", *(head for head, _meaning in COLUMNS.values()))]
+    for gate in found:
+        cells = (_cell(field, gate[field], all_bytes) for field in COLUMNS)
+        rows.append((plain_line(gate["name"]), *cells))
     flaps = [
-        f"flaps: {plain_line(gate.name)} on {plain_line(tree)}\n"
+        f"flaps: {plain_line(gate['name'])} on {plain_line(tree)}\n"
         for gate in found
-        for tree in gate.flaps
+        for tree in gate["flaps"]
     ]
     closing = f"of {_count(number)} with results\n"
-    return _table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
+    return table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
+
+
+def _cell(field: str, value: Any, all_bytes: int) -> str:  # noqa: ANN401 - as the field has it
+    if value is None:
+        return "-"
+    match field:
+        case "total_seconds" | "median_seconds":
+            return f"{value:.1f} s"
+        case "fed_back_bytes":
+            return f"{value} B ({value / all_bytes:.0%})" if all_bytes else f"{value} B"
+        case "fix_rate":
+            return f"{value:.0%}"
+        case "attempts_to_pass":
+            return f"{value:.1f}"
+        case "flaps":
+            return str(len(value))
+        case _:
+            return str(value)
 
 
 def _count(number: int) -> str:
@@ -278,26 +276,6 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
         plain_line(run["host"]),
         plain_line(run["hook"]),
         str(run["attempts"]),
-        _seconds(run["total_duration_seconds"]),
+        f"{run['total_duration_seconds']:.1f} s",
         f"{run['outcome']}: {names}" if names else run["outcome"],
     )
-
-
-def _table(rows: list[tuple[str, ...]], right: tuple[int, ...]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            f"{cell:>{width}}" if number in right else f"{cell:<{width}}"
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
-    return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f} s"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part} B ({part / whole:.0%})" if whole else f"{part} B"

@@ -27,13 +27,15 @@ _DEEPEST = 60  # columns that a chain is indented by
 def plan_text(plan: Plan, *, colour: bool = False) -> str:
     """Return a plan for people: listed gates in order, chained ones below those that call them."""
     steps = {step.gate.name: step for step in plan.steps}
-    lines = [_heading(plan)]
-    lines += [f"note: {note}" for note in plan_notes(plan)]
+    lines = [("", "", line) for line in (_heading(plan), *map("note: {}".format, plan_notes(plan)))]
     told: set[str] = set()
     for number, name in enumerate(plan.listed, 1):
-        lines += ["", *_gate_lines(steps, name, f"{number}. ", told)]
-    text = "".join(f"{visible_line(line)}\n" for line in lines)
-    return _bold_names(text, plan) if colour else text
+        lines += [("", "", ""), *_gate_lines(steps, name, f"{number}. ", told)]
+    bold = "\x1b[1m{}\x1b[0m" if colour else "{}"
+    return "".join(
+        f"{before}{bold.format(visible_line(name)) if name else ''}{visible_line(rest)}\n"
+        for before, name, rest in lines
+    )
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -79,28 +81,29 @@ def _heading(plan: Plan) -> str:
     return f"{plan.event.name}: {_count(plan.listed, 'gate')}, {plan.hook.strategy}; {on}"
 
 
-def _gate_lines(steps: dict[str, Step], listed: str, mark: str, told: set[str]) -> list[str]:
-    """Return the lines of a listed gate and of its chains, `mark` before it.
+def _gate_lines(
+    steps: dict[str, Step], listed: str, mark: str, told: set[str]
+) -> list[tuple[str, str, str]]:
+    """Return the lines of a listed gate and of its chains: what is before a name, it, the rest.
 
     A loop, not a recursion: a chain may be longer than the interpreter's stack.
     """
-    lines: list[str] = []
+    lines: list[tuple[str, str, str]] = []
     waiting = [("", mark, listed)]  # indent, what stands before it, the gate or action
     while waiting:
         indent, mark, name = waiting.pop()
         if name in ACTIONS:
-            lines.append(f"{indent}{mark}{name}")
+            lines.append((f"{indent}{mark}", "", name))
             continue
-        step = steps[name]
+        step, is_told = steps[name], name in told
         arrow = "→ " if indent else ""
-        first = f"{indent}{mark}{arrow}{name}: {why(step)}"
-        lines.append(f"{first} (as above)" if name in told else first)
-        is_told = name in told
+        above = " (as above)" if is_told else ""
+        lines.append((f"{indent}{mark}{arrow}", name, f": {why(step)}{above}"))
         told.add(name)
         if is_told or step.fault or name in POLICY_GATES:
             continue  # the last two have no command, no limits and no actions
         inner = f"{indent}   " if len(indent) < _DEEPEST else indent
-        lines += [f"{inner}{line}" for line in _facts(step.gate)]
+        lines += [(inner, "", line) for line in _facts(step.gate)]
         waiting.append((inner, f"{'on fail':<9} ", step.gate.on_fail))
         waiting.append((inner, f"{'on pass':<9} ", step.gate.on_pass))
     return lines
@@ -204,16 +207,3 @@ def _time(seconds: float) -> str:
     if seconds < _MINUTE_S or seconds % _MINUTE_S:
         return f"{seconds:g} s"
     return f"{seconds / _MINUTE_S:g} min"
-
-
-def _bold_names(text: str, plan: Plan) -> str:
-    """Make the names of gates bold where a line tells of one."""
-    names = {step.gate.name for step in plan.steps}
-    lines = text.split("\n")
-    for place, line in enumerate(lines):
-        if line.lstrip().startswith(("on pass", "on fail", *"0123456789")):
-            head, colon, rest = line.partition(": ")
-            before, mark, name = head.partition("→ " if "→ " in head else ". ")
-            if name in names:
-                lines[place] = f"{before}{mark}\x1b[1m{name}\x1b[0m{colon}{rest}"
-    return "\n".join(lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from gitgates.record import Record
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,21 +44,6 @@ COLUMNS = {
 }
 
 
-class GateStats(Record):
-    """What the kept runs say of one gate. None: there was nothing to count."""
-
-    name: str
-    runs: int = 0
-    total_seconds: float = 0.0
-    median_seconds: float | None = None
-    changed: int = 0
-    overrides: int = 0
-    fed_back_bytes: int = 0
-    fix_rate: float | None = None
-    attempts_to_pass: float | None = None
-    flaps: tuple[str, ...] = ()  # trees
-
-
 class _Tally:
     """What is counted of one gate on the way."""
 
@@ -73,8 +56,10 @@ class _Tally:
         self.on_tree: dict[tuple[str, str], set[bool]] = {}  # hook and tree → whether it passed
 
 
-def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[GateStats]:
+def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
     """Return what sound documents say of each gate, the one that took longest first.
+
+    Fields are those of COLUMNS and the name; None where there was nothing to count.
 
     `skipped`: a gate's name for each time that a person left it out.
     """
@@ -84,7 +69,7 @@ def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> l
     for name in skipped:
         tallies.setdefault(name, _Tally()).overrides += 1
     found = [_gate(name, tally) for name, tally in tallies.items()]
-    return sorted(found, key=lambda gate: (-gate.total_seconds, gate.name))
+    return sorted(found, key=lambda gate: (-gate["total_seconds"], gate["name"]))
 
 
 def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
@@ -120,27 +105,22 @@ def _share_out(attempt: dict[str, Any], tallies: dict[str, _Tally]) -> None:
         tallies[result["name"]].fed_back += attempt["fed_back_bytes"] * weight / sum(weights)
 
 
-def _gate(name: str, tally: _Tally) -> GateStats:
+def _gate(name: str, tally: _Tally) -> dict[str, Any]:
+    seconds, runs = sorted(tally.seconds), len(tally.seconds)
     failed = [passed for passed in tally.cycles if False in passed]
     fixed = [passed for passed in failed if True in passed[passed.index(False) :]]
     waits = [passed.index(True) + 1 for passed in tally.cycles if True in passed]
-    return GateStats(
-        name=name,
-        runs=len(tally.seconds),
-        total_seconds=round(sum(tally.seconds), 3),
-        median_seconds=_median(tally.seconds),
-        changed=tally.changed,
-        overrides=tally.overrides,
-        fed_back_bytes=round(tally.fed_back),
-        fix_rate=round(len(fixed) / len(failed), 3) if failed else None,
-        attempts_to_pass=round(sum(waits) / len(waits), 2) if waits else None,
-        flaps=tuple(sorted({tree for (_, tree), ends in tally.on_tree.items() if len(ends) > 1})),
-    )
-
-
-def _median(values: list[float]) -> float | None:
-    if not values:
-        return None
-    half, ordered = len(values) // 2, sorted(values)
-    middle = ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
-    return round(middle, 3)
+    return {
+        "name": name,
+        "runs": runs,
+        "total_seconds": round(sum(seconds), 3),
+        "median_seconds": round((seconds[(runs - 1) // 2] + seconds[runs // 2]) / 2, 3)
+        if runs
+        else None,
+        "changed": tally.changed,
+        "overrides": tally.overrides,
+        "fed_back_bytes": round(tally.fed_back),
+        "fix_rate": round(len(fixed) / len(failed), 3) if failed else None,
+        "attempts_to_pass": round(sum(waits) / len(waits), 2) if waits else None,
+        "flaps": sorted({tree for (_, tree), ends in tally.on_tree.items() if len(ends) > 1}),
+    }

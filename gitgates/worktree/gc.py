@@ -5,14 +5,12 @@ Nothing goes that somebody uses, and nothing that is not ours. What cannot be re
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
 from gitgates.git import object_store as own_objects
-from gitgates.record import Record
 from gitgates.store import runs
-from gitgates.store.files import open_state
+from gitgates.store.files import lock_file, open_state
 from gitgates.store.slots import prune_slots
 from gitgates.worktree.kept import prune_kept
 
@@ -28,35 +26,28 @@ _JOURNAL = ".jsonl"
 _LOCK = ".lock"
 
 
-class Gone(Record):
-    """How many of each went."""
+def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
+    """Remove what is old or too many in the state of this worktree, and old objects of all.
 
-    journals: int = 0
-    runs: int = 0
-    checkouts: int = 0
-    kept: int = 0  # runs of which texts were kept aside
-    objects: int = 0
-
-
-def collect(repo: Repo, config: Config, now_s: float | None = None) -> Gone:
-    """Remove what is old or too many in the state of this worktree, and old objects of all."""
+    Return how many of each went.
+    """
     now = time.time() if now_s is None else now_s
-    return Gone(
-        journals=_prune_journals(f"{repo.state_abs}/sessions", now),
-        runs=runs.prune(repo.state_abs, config.keep_runs),
-        checkouts=prune_slots(f"{repo.state_abs}/checkouts"),
-        kept=prune_kept(repo),
-        objects=own_objects.prune(repo, now, at_once=True),
-    )
+    return {
+        "journals": _prune_journals(f"{repo.state_abs}/sessions", now),
+        "runs": runs.prune(repo.state_abs, config.keep_runs),
+        "checkouts": prune_slots(f"{repo.state_abs}/checkouts"),
+        "kept": prune_kept(repo),
+        "objects": own_objects.prune(repo, now, at_once=True),
+    }
 
 
-def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> Gone:
+def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
     """Do the same where nobody has for a day; otherwise look at one file, and that is all."""
     now = time.time() if now_s is None else now_s
     stamp_abs = f"{repo.state_abs}/collected"
     try:
         if abs(now - os.stat(stamp_abs).st_mtime) < DAY_S:
-            return Gone()
+            return {}
     except OSError:
         pass
     try:
@@ -64,7 +55,7 @@ def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> Go
         with open(stamp_abs, "ab", buffering=0, opener=open_state):
             os.utime(stamp_abs, (now, now))
     except OSError:
-        return Gone()  # there is no state, or it is not ours to write
+        return {}  # there is no state, or it is not ours to write
     return collect(repo, config, now)
 
 
@@ -80,7 +71,10 @@ def _prune_journals(sessions_abs: str, now: float) -> int:
     for name in journals:
         age_s = now - found[name]
         if age_s > KEPT_S or (name in many and age_s > DAY_S):
-            paths_abs = [f"{sessions_abs}/{n}" for n in (name, *_locks(name, found))]
+            # `s.jsonl` is locked itself; each event of it has a lock of its own, `s.1234abcd.lock`.
+            stem = name.removesuffix(_JOURNAL)
+            locks = [n for n in found if n.startswith(f"{stem}.") and n.endswith(_LOCK)]
+            paths_abs = [f"{sessions_abs}/{n}" for n in (name, *locks)]
             gone += _remove_unlocked(paths_abs, now - DAY_S)
     for name, used_s in found.items():
         # Of an event whose hook was killed. Whoever waits for one looks whether it is still there.
@@ -89,22 +83,15 @@ def _prune_journals(sessions_abs: str, now: float) -> int:
     return gone
 
 
-def _locks(journal: str, found: dict[str, float]) -> list[str]:
-    return [name for name in found if name.endswith(_LOCK) and _is_of(name, journal)]
-
-
-def _is_of(lock: str, journal: str) -> bool:
-    # `s.jsonl` is locked itself; each of its events has a lock of its own, `s.1234abcd.lock`.
-    return lock.startswith(journal.removesuffix(_JOURNAL) + ".")
-
-
 def _remove_unlocked(paths_abs: list[str], before_s: float) -> bool:
     """Remove files while holding all of their locks; none where somebody holds one."""
     held: list[int] = []
     try:
         for path_abs in paths_abs:
-            held.append(open_state(path_abs, os.O_RDWR))
-            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fd = lock_file(path_abs, flags=os.O_RDWR)
+            if fd < 0:
+                return False
+            held.append(fd)
         if any(os.fstat(fd).st_mtime > before_s for fd in held):
             return False  # a session has just gone on
         for path_abs in paths_abs:
