@@ -22,7 +22,7 @@ from gitgates.hosts.claude.settings import (
     samples,
     tool_matcher,
 )
-from gitgates.install import agents, claude_md
+from gitgates.install import agent_files, agents
 from gitgates.install.json_text import parse
 from gitgates.types import Config, Gate, Hook
 
@@ -482,44 +482,44 @@ def test_it_reads_what_json_is_and_nothing_else(text: str) -> None:
 # CLAUDE.md
 
 RULES = "gitgates checks the work.\n- Stop: test\n"
-BLOCK = f"{claude_md.BEGIN}\n{RULES}{claude_md.END}"
+BLOCK = f"{agent_files.RULES_BEGIN}\n{RULES}{agent_files.RULES_END}"
 
 
 def test_the_rules_make_a_file_of_their_own() -> None:
-    text = claude_md.put(None, RULES)
+    text = agent_files.put_rules(None, RULES)
     assert text == f"{BLOCK}\n"
-    assert claude_md.put(text, RULES) == text
-    assert claude_md.without(text) is None
+    assert agent_files.put_rules(text, RULES) == text
+    assert agent_files.without_rules(text) is None
 
 
 @given(st.text(alphabet="a#\n\r\ufeff ", max_size=12))
 def test_any_text_around_the_rules_stays(text: str) -> None:
-    after = claude_md.put(text, RULES)
+    after = agent_files.put_rules(text, RULES)
     assert after.startswith(text)
-    assert claude_md.put(after, RULES) == after
-    assert claude_md.without(after) == text
-    assert claude_md.without(text) == text
+    assert agent_files.put_rules(after, RULES) == after
+    assert agent_files.without_rules(after) == text
+    assert agent_files.without_rules(text) == text
 
 
 def test_the_rules_are_renewed_where_they_stand() -> None:
     text = f"# Mine\n\n{BLOCK}\n\nMore of mine.\n"
-    assert claude_md.put(text, "new") == text.replace(RULES, "new\n")
-    assert claude_md.without(text) == "# Mine\n\nMore of mine.\n"
+    assert agent_files.put_rules(text, "new") == text.replace(RULES, "new\n")
+    assert agent_files.without_rules(text) == "# Mine\n\nMore of mine.\n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        f"{claude_md.BEGIN}\n",
-        f"{claude_md.END}\n",
+        f"{agent_files.RULES_BEGIN}\n",
+        f"{agent_files.RULES_END}\n",
         f"{BLOCK}\n{BLOCK}\n",
-        f"{claude_md.END}\n{claude_md.BEGIN}\n",
+        f"{agent_files.RULES_END}\n{agent_files.RULES_BEGIN}\n",
     ],
 )
 def test_half_a_block_is_left_alone(text: str) -> None:
     attempts: list[Callable[[], object]] = [
-        lambda: claude_md.put(text, RULES),
-        lambda: claude_md.without(text),
+        lambda: agent_files.put_rules(text, RULES),
+        lambda: agent_files.without_rules(text),
     ]
     for attempt in attempts:
         with pytest.raises(ConfigError, match="nobody knows where our block is"):
@@ -527,5 +527,5 @@ def test_half_a_block_is_left_alone(text: str) -> None:
 
 
 def test_a_text_that_mentions_the_marks_has_no_block() -> None:
-    text = f"Between `{claude_md.BEGIN}` and `{claude_md.END}` stands the block.\n"
-    assert claude_md.without(text) == text
+    text = f"Between `{agent_files.RULES_BEGIN}` and `{agent_files.RULES_END}` stands the block.\n"
+    assert agent_files.without_rules(text) == text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from gitgates.install import review_files
+from gitgates.install import agent_files
 from gitgates.types import Config, Hook, Review
 
 AGENT = ".claude/agents/reviewer.md"
@@ -289,7 +289,7 @@ def test_a_pipe_in_its_place_is_not_waited_for(ready: Repo) -> None:
 )
 def test_what_is_wanted(review: Review, paths: list[str]) -> None:
     config = Config(hooks=(Hook(name="Stop", gates=("review",)),), review=review)
-    assert [file.path for file in review_files.wanted(config)] == paths
+    assert list(agent_files.wanted(config)) == paths
 
 
 def test_the_settings_of_a_review(ready: Repo) -> None:

@@ -12,7 +12,8 @@ from gitgates.cli.repository import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
 from gitgates.hosts.claude import settings
-from gitgates.install import agents, claude_md, own_file, review_files
+from gitgates.hosts.claude.settings import RULES_FILE
+from gitgates.install import agent_files, agents, own_file
 from gitgates.policies.needs import is_review_on
 from gitgates.types import Config
 
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.git.repo import Repo
-    from gitgates.install.review_files import File, Found
+    from gitgates.install.agent_files import AgentFile
 
 _LEFT = "has been changed since we wrote it, and is left as it is"
 _SAID = {
-    review_files.MISSING: "written",
-    review_files.OLD: "brought up to date",
-    review_files.CURRENT: "is there already",
-    review_files.EDITED: _LEFT,
-    review_files.FOREIGN: "is there, not from us, and is used as it is",
-    review_files.DANGLING: "is a link to what is not there, and is left as it is",
+    agent_files.MISSING: "written",
+    agent_files.OLD: "brought up to date",
+    agent_files.CURRENT: "is there already",
+    agent_files.EDITED: _LEFT,
+    agent_files.FOREIGN: "is there, not from us, and is used as it is",
+    agent_files.DANGLING: "is a link to what is not there, and is left as it is",
 }
 
 
@@ -47,15 +48,14 @@ def install(
         wanted = agents.entries(config)
     path_abs = settings.settings_file(scope, repo.root_abs, environ.read())
     folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
-    files, remark = _select_files(config, folder_abs, repo)
-    found = review_files.look(folder_abs, files)
+    texts, remark = _select_files(config, folder_abs, repo)
+    files = agent_files.plan(folder_abs, texts)
     if print_only:
         click.echo(agents.show(wanted, start.command), nl=False)
-        for file in files:
-            path = _shown(os.path.join(folder_abs, file.path), repo)
-            click.echo(f"\n{path}:\n\n{file.text}", nl=False)
+        for path, text in texts.items():
+            click.echo(f"\n{_shown(os.path.join(folder_abs, path), repo)}:\n\n{text}", nl=False)
         return
-    _require_inside(repo, scope, path_abs, found, with_rules=with_rules)
+    _require_inside(repo, scope, path_abs, files, with_rules=with_rules)
     before = own_file.read(path_abs)
     rules = _with_rules(repo) if with_rules else None
     after = agents.put(before, wanted, start.command, shown)
@@ -66,7 +66,7 @@ def install(
         was_there = before is not None and agents.ours_in(agents.parse_settings(before, shown))
         how = "brought up to date" if was_there else "added"
         click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
-    _write_files(folder_abs, files, found, repo)
+    _write_files(folder_abs, files, repo)
     if remark:
         click.echo(remark)
     if rules:
@@ -110,8 +110,8 @@ def uninstall(repo: Repo, scope: str) -> None:
     env = environ.read()
     path_abs = settings.settings_file(scope, repo.root_abs, env)
     folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
-    found = review_files.look(folder_abs, ())
-    _require_inside(repo, scope, path_abs, found, with_rules=False)
+    files = agent_files.plan(folder_abs, {})
+    _require_inside(repo, scope, path_abs, files, with_rules=False)
     before = own_file.read(path_abs)
     after = None if before is None else agents.without(before, shown)
     if after == before:
@@ -123,7 +123,7 @@ def uninstall(repo: Repo, scope: str) -> None:
     left = [one for one in settings.SCOPES if one != scope and has_ours(one, repo, env)]
     others = {one: settings.settings_file(one, repo.root_abs, env) for one in left}
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
-        _write_files(folder_abs, (), found, repo)
+        _write_files(folder_abs, files, repo)
     for one, other_abs in others.items():
         click.echo(
             f"gitgates: our hooks stay in {_shown(other_abs, repo)}\n"
@@ -144,16 +144,16 @@ def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
 
 
 def _require_inside(
-    repo: Repo, scope: str, settings_abs: str, found: tuple[Found, ...], *, with_rules: bool
+    repo: Repo, scope: str, settings_abs: str, files: tuple[AgentFile, ...], *, with_rules: bool
 ) -> None:
     """Refuse links that lead out of the repository, before anything is written through one.
 
     A person's own settings may well be a link to somewhere else.
     """
-    paths_abs = [os.path.join(repo.root_abs, claude_md.FILE)] if with_rules else []
+    paths_abs = [os.path.join(repo.root_abs, RULES_FILE)] if with_rules else []
     if scope != "user":
         folder_abs = os.path.dirname(settings_abs)
-        written = [one.path for one in found if one.state in review_files.WRITTEN]
+        written = [one.path for one in files if one.state in agent_files.WRITTEN]
         paths_abs += [settings_abs, *(os.path.join(folder_abs, path) for path in written)]
     own_file.require_inside(repo.root_abs, *paths_abs)
 
@@ -161,41 +161,37 @@ def _require_inside(
 # The files of a review
 
 
-def _select_files(config: Config, folder_abs: str, repo: Repo) -> tuple[tuple[File, ...], str]:
+def _select_files(config: Config, folder_abs: str, repo: Repo) -> tuple[dict[str, str], str]:
     """Return the files that a configuration wants in a folder, and what to say of the reviewer."""
-    files = review_files.wanted(config)
+    texts = agent_files.wanted(config)
     reviewer = config.review.reviewer
-    own = os.path.join(review_files.AGENTS, f"{reviewer}.md")
-    theirs = review_files.agents_in(folder_abs).get(reviewer) if files else None
+    own = agent_files.agent_path(reviewer)
+    theirs = agent_files.agents_in(folder_abs).get(reviewer) if texts else None
     if theirs and theirs != own:
+        texts.pop(own, None)
         path = _shown(os.path.join(folder_abs, theirs), repo)
-        remark = f"{path}: defines the agent `{reviewer}`, and is used as it is"
-        return tuple(file for file in files if file.path != own), remark
-    if files and not review_files.may_define(reviewer):
-        return files, (
+        return texts, f"{path}: defines the agent `{reviewer}`, and is used as it is"
+    if texts and not agent_files.may_define(reviewer):
+        return texts, (
             f"gitgates: no file is written for the reviewer `{reviewer}`: a plugin, or Claude Code "
             "itself, is to have it"
         )
-    return files, ""
+    return texts, ""
 
 
-def _write_files(
-    folder_abs: str, files: tuple[File, ...], found: tuple[Found, ...], repo: Repo
-) -> None:
+def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> None:
     """Write what is missing or no longer right, take out what is not wanted; say what was done.
 
     Raises: StateError where a file cannot be written.
     """
-    wanted = {file.path: file for file in files}
-    for one in found:
-        said = _SAID[one.state]
-        if one.path in wanted and one.state in review_files.WRITTEN:
-            review_files.put(folder_abs, wanted[one.path], one)
-        elif one.path not in wanted and one.state == review_files.OLD:
-            review_files.take(folder_abs, one)
-            said = "removed"
-        if one.path in wanted or one.state in (review_files.OLD, review_files.EDITED):
-            click.echo(f"{_shown(os.path.join(folder_abs, one.path), repo)}: {said}")
+    for file in files:
+        is_wanted = file.after is not None
+        if file.state == agent_files.OLD or (is_wanted and file.state == agent_files.MISSING):
+            agent_files.apply(folder_abs, file)
+        elif not is_wanted and file.state != agent_files.EDITED:
+            continue
+        said = _SAID[file.state] if is_wanted or file.state != agent_files.OLD else "removed"
+        click.echo(f"{_shown(os.path.join(folder_abs, file.path), repo)}: {said}")
 
 
 # CLAUDE.md
@@ -205,30 +201,30 @@ def _with_rules(repo: Repo) -> tuple[str | None, str]:
     """Return the text of CLAUDE.md without and with our block."""
     from gitgates.policies.rules import rules_text
 
-    before = own_file.read(os.path.join(repo.root_abs, claude_md.FILE))
-    return before, claude_md.put(before, rules_text(configuration(repo)))
+    before = own_file.read(os.path.join(repo.root_abs, RULES_FILE))
+    return before, agent_files.put_rules(before, rules_text(configuration(repo)))
 
 
 def _put_rules(repo: Repo, before: str | None, after: str) -> None:
     if before == after:
-        click.echo(f"{claude_md.FILE}: the rules are there already")
+        click.echo(f"{RULES_FILE}: the rules are there already")
         return
-    own_file.replace(os.path.join(repo.root_abs, claude_md.FILE), before, after)
-    click.echo(f"{claude_md.FILE}: the rules of the gates were written")
+    own_file.replace(os.path.join(repo.root_abs, RULES_FILE), before, after)
+    click.echo(f"{RULES_FILE}: the rules of the gates were written")
 
 
 def _take_rules(repo: Repo) -> None:
-    path_abs = os.path.join(repo.root_abs, claude_md.FILE)
-    if not own_file.holds(path_abs, claude_md.BEGIN):
+    path_abs = os.path.join(repo.root_abs, RULES_FILE)
+    if not own_file.holds(path_abs, agent_files.RULES_BEGIN):
         return
     before = own_file.read(path_abs)
-    after = None if before is None else claude_md.without(before)
+    after = None if before is None else agent_files.without_rules(before)
     if after == before:
         return
     own_file.require_inside(repo.root_abs, path_abs)
     own_file.replace(path_abs, before, after)
     removed = "removed; only the rules of the gates were in it"
-    click.echo(f"{claude_md.FILE}: {removed if after is None else 'the rules were taken out'}")
+    click.echo(f"{RULES_FILE}: {removed if after is None else 'the rules were taken out'}")
 
 
 def _say_more(scope: str, remark: str) -> None:

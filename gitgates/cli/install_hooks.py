@@ -11,6 +11,7 @@ from gitgates.cli.repository import configuration, here
 from gitgates.errors import GitError, UsageError
 from gitgates.hosts.claude.settings import SCOPES
 from gitgates.install import framework, githooks, managers, own_file, selection
+from gitgates.install.entries import HUSKYS
 from gitgates.install.hookspath import (
     hooks_folder,
     remarks,
@@ -18,14 +19,12 @@ from gitgates.install.hookspath import (
     setting,
     unset_command,
 )
-from gitgates.install.npm_hooks import HUSKYS
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.proc.call import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
     from gitgates.install.githooks import Done
 
 
@@ -109,7 +108,6 @@ def command(  # noqa: PLR0913 - one for each option
     )
     via = via or ("pre-commit" if pre_commit else None)
     repo = here()
-    git = repo.git
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
 
@@ -121,9 +119,9 @@ def command(  # noqa: PLR0913 - one for each option
             without_asking=yes,
         )
     elif via:
-        install_via(via, repo, git, hook_types)
+        install_via(via, repo, hook_types)
     else:
-        install(repo, git, hook_types, force=force)
+        install(repo, hook_types, force=force)
     return errors.OK
 
 
@@ -137,12 +135,12 @@ def require_fit(
             raise UsageError(f"{name} {other}", "See the list of options: --help")
 
 
-def install(repo: Repo, git: Git, hook_types: tuple[str, ...], *, force: bool) -> None:
+def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     """Install shims and print what was done."""
     wanted = (
         selection.named(hook_types) if hook_types else selection.configured(configuration(repo))
     )
-    folder = hooks_folder(git, repo)
+    folder = hooks_folder(repo)
     require_usable(folder, force=force)
     own_file.require_inside(repo.root_abs, folder.path_abs)
     found = managers.present(repo.root_abs, folder, wanted.hooks)
@@ -157,13 +155,13 @@ def install(repo: Repo, git: Git, hook_types: tuple[str, ...], *, force: bool) -
         )
 
 
-def install_via(manager: str, repo: Repo, git: Git, hook_types: tuple[str, ...]) -> None:
+def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     """Let another hook manager run the gates: add our entry to its file; print what was done.
 
     Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
     """
     hooks, left_out = _select_for(manager, repo, hook_types)
-    folder = hooks_folder(git, repo)
+    folder = hooks_folder(repo)
     if folder.scope and manager == "pre-commit":
         raise GitError(
             f"{setting(folder)}: pre-commit installs nothing while that is set",
@@ -181,11 +179,11 @@ def install_via(manager: str, repo: Repo, git: Git, hook_types: tuple[str, ...])
     # Ours and the manager's would both run the gates.
     show(githooks.uninstall(folder.path_abs, hooks), repo)
     if manager == "pre-commit":
-        click.echo(framework.run_pre_commit("install", hooks, git.env))
+        click.echo(framework.run_pre_commit("install", hooks, repo.env))
     for one in left_out:
         click.echo(f"gitgates: {one}")
     try:
-        which("gitgates", git.env.get("PATH", os.defpath))
+        which("gitgates", repo.env.get("PATH", os.defpath))
     except OSError:
         click.echo(
             "gitgates: there is no `gitgates` in the PATH, where these hooks look for it\n"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
     from gitgates.install.hookspath import HooksFolder
     from gitgates.install.managers import Change
 
@@ -82,18 +81,17 @@ def command(
     via = via or ("pre-commit" if pre_commit else None)
     require_fit({"--force": force, "--via": via, "--purge": purge}, {"--scope": scope}, agent)
     repo = here()
-    git = repo.git
     if purge:
         _require_nothing_unrecovered(repo)
     if agent:
         agent_hooks.uninstall(repo, scope or SCOPES[0])
         return errors.OK
     if via:
-        if not uninstall_via((via,), repo, git):
+        if not uninstall_via((via,), repo):
             click.echo(f"gitgates: no hooks of ours in the files of {via}")
     else:
-        uninstall(repo, git, force=force)
-        _say_what_runs_gates(repo, git)
+        uninstall(repo, force=force)
+        _say_what_runs_gates(repo)
     if purge:
         _purge(repo)
     elif not via and (states := _states(repo)):
@@ -104,10 +102,10 @@ def command(
     return errors.OK
 
 
-def uninstall(repo: Repo, git: Git, *, force: bool) -> None:
+def uninstall(repo: Repo, *, force: bool) -> None:
     """Take shims out of the folder that git looks in, and of its usual one; print what was done."""
     found = False
-    current = hooks_folder(git, repo)
+    current = hooks_folder(repo)
     usual = default_folder(repo)
     for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
         if folder.is_shared and not force:
@@ -116,25 +114,25 @@ def uninstall(repo: Repo, git: Git, *, force: bool) -> None:
         done = githooks.uninstall(folder.path_abs, _ALL)
         found |= bool(done)
         show(done, repo)
-    found |= uninstall_via(managers.VIA, repo, git)
+    found |= uninstall_via(managers.VIA, repo)
     if not found:
         click.echo(f"gitgates: no hooks of ours in {current.path_abs}")
 
 
-def uninstall_via(names: tuple[str, ...], repo: Repo, git: Git) -> bool:
+def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
     """Take our entries out of managers' files; print what was done, and return whether it was."""
-    folder = hooks_folder(git, repo)
+    folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
     own_file.require_inside(repo.root_abs, *(os.path.join(repo.root_abs, c.file) for c in changes))
     for change in changes:
         own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
         gone = "removed; only our hooks were in it"
         click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
-        _say_after(change, git, folder.path_abs)
+        _say_after(change, repo, folder.path_abs)
     return bool(changes)
 
 
-def _say_after(change: Change, git: Git, folder_abs: str) -> None:
+def _say_after(change: Change, repo: Repo, folder_abs: str) -> None:
     """Say, or do, what a manager needs after a change of its file."""
     name = os.path.basename(change.file)
     if name in (".pre-commit-config.yaml", "prek.toml"):
@@ -149,7 +147,7 @@ def _say_after(change: Change, git: Git, folder_abs: str) -> None:
             return
         # Without the file, each hook of theirs refuses everything, also where it is none of ours.
         if theirs := tuple(hook for hook, by in found.items() if by == "pre-commit"):
-            click.echo(framework.run_pre_commit("uninstall", theirs, git.env))
+            click.echo(framework.run_pre_commit("uninstall", theirs, repo.env))
         if theirs := tuple(hook for hook, by in found.items() if by == "prek"):
             click.echo(
                 "gitgates: prek's hooks refuse everything without that file\n"
@@ -187,7 +185,7 @@ def _say_shared(folder: HooksFolder) -> bool:
     return bool(ours)
 
 
-def _say_what_runs_gates(repo: Repo, git: Git) -> None:
+def _say_what_runs_gates(repo: Repo) -> None:
     """Tell of whatever still runs gates, and how to take it out."""
     here_, *others = list_worktrees(repo)[0]
     folder = here_.folder
@@ -212,8 +210,8 @@ def _say_what_runs_gates(repo: Repo, git: Git) -> None:
             _say_left(what, worktree.command("gitgates uninstall-hooks"))
         seen.add(path_abs)
     for scope in SCOPES:
-        if agent_hooks.has_ours(scope, repo, git.env):
-            path_abs = settings_file(scope, repo.root_abs, git.env)
+        if agent_hooks.has_ours(scope, repo, repo.env):
+            path_abs = settings_file(scope, repo.root_abs, repo.env)
             command_ = f"gitgates uninstall-hooks --agent claude --scope {scope}"
             _say_left(f"Claude Code runs the gates, as {shown(path_abs, repo)} says", command_)
 

@@ -7,9 +7,15 @@ from itertools import product
 from shlex import quote
 
 from gitgates import environ
-from gitgates.doctor.claude_sources import Source, environment, loudest, read_source, sources
+from gitgates.doctor.agent_settings import (
+    Source,
+    check_reviewer,
+    environment,
+    loudest,
+    read_source,
+    sources,
+)
 from gitgates.doctor.findings import Finding
-from gitgates.doctor.reviewer import check_reviewer
 from gitgates.hosts.claude.settings import (
     BARE,
     FILES,

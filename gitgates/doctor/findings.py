@@ -111,7 +111,7 @@ def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
 
 
 def _worktree(repo: Repo, here_abs: str) -> Worktree:
-    folder = hooks_folder(repo.git, repo)
+    folder = hooks_folder(repo)
     listed = reversed(entries(repo.root_abs, folder))
     joined = {hook: (manager, name) for manager, name, hook in listed}
     return Worktree(repo, folder, read_framework(repo.root_abs), joined, here_abs)

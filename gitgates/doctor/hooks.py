@@ -102,7 +102,9 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
     if not may_start(file, worktree.repo):
         what = f"names {file.python}, and a file of the repository is not believed: not looked into"
         return Finding("note", "shim", where, what, mend)
-    version, trouble = _ask_version(file, worktree.repo.env)
+    version, trouble = (__version__, "")
+    if not _starts_us(file):
+        version, trouble = _ask_version(file, worktree.repo.env)
     if trouble:
         return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
     if version != __version__:
@@ -121,9 +123,13 @@ def may_start(file: HookFile, repo: Repo) -> bool:
         folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
         for place_abs in (repo.root_abs, repo.common_dir_abs)
     )
+    return is_in_git or not is_in_tree or (file.current and _starts_us(file))
+
+
+def _starts_us(file: HookFile) -> bool:
+    """Tell whether a shim starts what is running now, so that nobody has to try."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
-    is_this_one = file.current and (file.python, file.home) == (sys.executable, ours)
-    return is_this_one or is_in_git or not is_in_tree
+    return (file.python, file.home) == (sys.executable, ours)
 
 
 def _ask_version(file: HookFile, env: Mapping[str, str]) -> tuple[str, str]:

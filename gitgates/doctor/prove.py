@@ -6,29 +6,70 @@ passes, because a hook that refuses everything proves nothing, and once with one
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 
+from gitgates.doctor.agent_settings import sources
 from gitgates.doctor.findings import Finding
 from gitgates.doctor.hooks import may_start, read_hook
-from gitgates.doctor.prove_agents import prove_agents
-from gitgates.doctor.throwaway import GATE, Throwaway
+from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, KeptHook
+from gitgates.install import agents
 from gitgates.install.framework import FILE, add_yaml
 from gitgates.install.managers import FRAMEWORK
+from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.record import Record
 from gitgates.store.files import open_regular
+from gitgates.types import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any, Self
 
+    from gitgates.doctor.agent_settings import Source
     from gitgates.doctor.findings import Subject, Worktree
 
+GATE = "gitgates-doctor-proof"
+LONGEST_S = 20.0
+_MOST_BYTES = 1 << 20
+_SETTINGS = f"""\
+[gates.{GATE}]
+command = "@COMMAND@"
+[hooks.@HOOK@]
+gates = ["{GATE}"]
+"""
+# Whatever the person's own git is told to do, nothing here is signed, and the only hooks are ours.
+_SETUP = """\
+git init -q --template= . && git init -q --bare --template= ../remote && mkdir -p .git/hooks &&
+git config core.hooksPath "$PWD/.git/hooks" && git remote add origin ../remote &&
+git config commit.gpgSign false && git config push.gpgSign false &&
+git config user.name doctor && git config user.email doctor@example.invalid &&
+git commit -q --allow-empty -m start && git add -A && git commit -q -m settings
+"""
+# What names another repository, or another run of ours.
+_ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
 # Hooks that a commit or a push fires, the nearest to a person's work first.
-_PROVABLE = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
+_PROVABLE_HOOKS = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
 _SHELLS = {b"sh", b"bash", b"dash", b"ash"}
 _KEPT = f"{GATE}-kept"
 _COMMIT = "git add -A && git commit -q -m work"
 _PUSH = "git push -q origin HEAD:refs/heads/main"
+# What can be blocked, and what the client says of it beside the usual.
+_WRITE = {"tool_name": "Write", "tool_use_id": "toolu_doctor"}
+_STOP = {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []}
+_AGENT = {"agent_id": "doctor", "agent_type": "doctor"}
+_EXIT_BLOCK = 2
+_PROVABLE_EVENTS: dict[str, dict[str, Any]] = {
+    "Stop": _STOP,
+    "SubagentStop": {**_STOP, **_AGENT},
+    "PostToolUse": {**_WRITE, "tool_response": {"type": "create"}},
+    "PreToolUse": _WRITE,
+    "UserPromptSubmit": {"prompt": "go"},
+    "UserPromptExpansion": {"prompt": "/go", "command_name": "go", "command_args": ""},
+    "PreCompact": {"trigger": "manual", "custom_instructions": None},
+}
 
 
 def prove(subject: Subject, looked: list[Finding]) -> list[Finding]:
@@ -38,7 +79,7 @@ def prove(subject: Subject, looked: list[Finding]) -> list[Finding]:
 
     Raises: GitError where no repository can be made to try them in.
     """
-    found = [*_prove_git(subject.here), *prove_agents(subject, looked)]
+    found = [*_prove_git(subject.here), *_prove_agents(subject, looked)]
     if found:
         return found
     for manager, file in subject.here.joined.values():
@@ -48,13 +89,99 @@ def prove(subject: Subject, looked: list[Finding]) -> list[Finding]:
     return [Finding("note", "proof", subject.repo.root_abs, what, "gitgates install-hooks")]
 
 
+# A repository to try hosts in
+
+
+class Answered(Record):
+    """What came of a command."""
+
+    exit_status: int | None  # None: it was ended, or could not be started
+    stdout: bytes
+    stderr: str
+    trouble: str = ""  # why there is no exit status
+
+    @property
+    def last_line(self) -> str:
+        """Return the last thing that it said to a person."""
+        return self.stderr.strip().rpartition("\n")[2]
+
+
+class Throwaway:
+    """A repository that is gone after its `with`; its gate is one of `hook`, and passes or not."""
+
+    def __init__(self, hook: str, env: Mapping[str, str], *, passes: bool) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="gitgates-doctor-")
+        # Links on the way would make two names of one folder.
+        self._scratch_abs = os.path.realpath(self._folder.name)
+        self.root_abs = os.path.join(self._scratch_abs, "work")
+        self._settings = _SETTINGS.replace("@HOOK@", hook).replace(
+            "@COMMAND@", "true" if passes else "false"
+        )
+        clean = {
+            name: value
+            for name, value in env.items()
+            if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
+        }
+        self._env = clean | {"CLAUDE_PROJECT_DIR": self.root_abs}
+
+    def __enter__(self) -> Self:
+        os.mkdir(self.root_abs)
+        self.write("gitgates.toml", self._settings)
+        done = self.run(_SETUP)
+        if done.exit_status != 0:
+            self._folder.cleanup()
+            why = done.trouble or done.last_line or f"exit status {done.exit_status}"
+            raise GitError(f"no repository to try hosts in: {why}")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._folder.cleanup()
+
+    def write(self, name: str, content: str | bytes, mode: int = 0o644) -> None:
+        """Write a file of the repository."""
+        path_abs = os.path.join(self.root_abs, name)
+        os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+        with open(path_abs, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(path_abs, mode)
+
+    def run(self, script: str, stdin: bytes = b"") -> Answered:
+        """Run a script here, as a host would, with a deadline; all that it started is gone then."""
+        said_abs = os.path.join(self._scratch_abs, "stderr")
+        given_abs = os.path.join(self._scratch_abs, "stdin")
+        with open(given_abs, "wb") as file:
+            file.write(stdin)
+        command = Command(
+            argv=("sh", "-c", 'exec sh -c "$1" 2>"$2"', "sh", script, said_abs),
+            cwd_abs=self.root_abs,
+            env=tuple(self._env.items()),
+            stdin_abs=given_abs,
+        )
+        capture = Capture(_MOST_BYTES)
+        with SignalPipe() as signals, Group(signals) as group:
+            child = group.start(command, LONGEST_S, capture)
+            if isinstance(child, str):
+                return Answered(None, b"", "", child)
+            group.wait()
+            ending = child.ending()
+        trouble = f"no answer after {LONGEST_S:.0f} s" if ending.timed_out else ""
+        if ending.signal and not trouble:
+            trouble = f"ended by signal {ending.signal}"
+        with open(said_abs, "rb") as file:
+            stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        return Answered(None if trouble else ending.exit_status, capture.kept()[0], stderr, trouble)
+
+
+# git, and the pre-commit framework
+
+
 def _prove_git(worktree: Worktree) -> Iterator[Finding]:
     """Try our shim, the hooks that it runs first, and the framework's hook that runs our stage."""
     folder_abs, framework = worktree.folder.path_abs, worktree.framework
-    files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE]
+    files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE_HOOKS]
     shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
     for file in shims[:1]:
-        yield _try(file.path_abs, worktree)
+        yield _try_hook(file.path_abs, worktree)
     for file in shims:
         if KeptHook(file.path_abs, (), None, {}).exists():
             yield _try_kept(file.path_abs, worktree)
@@ -64,7 +191,7 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
         if file.hook in framework.our_stages and file.manager and file.manager.name in FRAMEWORK
     ]
     for file in served[:1]:
-        yield _try(file.path_abs, worktree)
+        yield _try_hook(file.path_abs, worktree)
     for entry in framework.strange if served else ():
         what = f"the entry `{entry}` was not tried: install-hooks would not write it"
         yield Finding("note", "proof", FILE, what, "gitgates install-hooks --pre-commit")
@@ -90,7 +217,7 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
     return Finding("problem", "proof", where, what, "gitgates install-hooks")
 
 
-def _try(hook_abs: str, worktree: Worktree) -> Finding:
+def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
     verb = "push" if hook_abs.endswith("/pre-push") else "commit"
     where, env = worktree.shown(hook_abs), worktree.repo.env
     if refused := _refusal(hook_abs, env, passes=True):
@@ -124,3 +251,100 @@ def _refusal(hook_abs: str, env: Mapping[str, str], *, passes: bool, kept: bytes
             return ""
         said = " ".join((done.stderr + os.fsdecode(done.stdout)).split())
         return done.trouble or (said if GATE in said else done.last_line) or "it does not say why"
+
+
+# Coding agents
+
+
+def _prove_agents(subject: Subject, looked: list[Finding]) -> list[Finding]:
+    """Try our program at an event of each settings file that starts it; return a finding for each.
+
+    It runs in our own environment, not in the `env` of the settings, and a program that is not ours
+    is not started: a repository that was cloned may have brought either. `looked`: what looking has
+    found; a block proves nothing where the client does not run our hook, or does not wait for it.
+    """
+    config, env = subject.config, subject.repo.env
+    found = sources(subject.repo, env)
+    gated = [hook.name for hook in config.hooks if hook.gates] if config else []
+    tried = [_try_event(source, gated, env) for source in found if source.heard]
+    if not any(one.check == "agent" and one.severity == "problem" for one in looked):
+        return tried
+    return [_in_doubt(one) if one.severity == "ok" else one for one in tried]
+
+
+def _in_doubt(proved: Finding) -> Finding:
+    what = proved.what.removeprefix("proved: ")
+    return proved._replace(severity="note", what=f"{what}, once the problems above are mended")
+
+
+def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
+    """Try the event that most hangs on: one that has gates."""
+    heard = {one.event: one.command for one in source.heard if one.event in _PROVABLE_EVENTS}
+    order = [event for event in _PROVABLE_EVENTS if event in heard]
+    fine = Finding(severity="ok", check="proof", where=source.where, what="")
+    if not order:
+        return fine._replace(severity="note", what="calls us at no event that can be blocked")
+    event = next((event for event in order if event in gated), "" if gated else order[0])
+    if not event:
+        what = "calls us at no event that has gates and can be blocked: nothing to prove"
+        return fine._replace(severity="note", what=what)
+    wrong = fine._replace(severity="problem", mend="gitgates doctor")
+    program = agents.program_of(heard[event])
+    if program is not None and not agents.is_known(program, env):
+        return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
+    passed = _answer(heard[event], event, env, passes=True)
+    failed = _answer(heard[event], event, env, passes=False)
+    if _is_block(passed):
+        return wrong._replace(what=f"{event} is blocked where the gates pass")
+    why = failed.trouble or failed.last_line or _first_words(failed.stdout)
+    if not _is_block(failed):
+        return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
+    if GATE not in failed.stdout.decode("utf-8", "replace"):
+        return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
+    return fine._replace(what=f"proved: {event} is blocked where a gate fails")
+
+
+def _answer(command: str, event: str, env: Mapping[str, str], *, passes: bool) -> Answered:
+    """Begin a session, change a file, and let the event happen."""
+    with Throwaway(event, env, passes=passes) as repo:
+        usual = {
+            "session_id": "gitgates-doctor",
+            "transcript_path": os.path.join(os.path.dirname(repo.root_abs), "none.jsonl"),
+            "cwd": repo.root_abs,
+        }
+        begin = {**usual, "hook_event_name": "SessionStart", "source": "startup"}
+        repo.run(command, json.dumps(begin).encode())
+        repo.write("work", "done\n")
+        payload = {
+            **usual,
+            "prompt_id": "gitgates-doctor-prompt",
+            "permission_mode": "default",
+            "hook_event_name": event,
+            **_PROVABLE_EVENTS[event],
+        }
+        if "tool_name" in payload:
+            file_abs = os.path.join(repo.root_abs, "work")
+            payload["tool_input"] = {"file_path": file_abs, "content": "done\n"}
+        return repo.run(command, json.dumps(payload).encode())
+
+
+def _is_block(said: Answered) -> bool:
+    """Tell whether the client would block for this answer, whoever it is from."""
+    if said.exit_status == _EXIT_BLOCK:
+        return True
+    try:
+        answer = json.loads(said.stdout)
+    except ValueError:
+        return False
+    if not isinstance(answer, dict):
+        return False
+    own = answer.get("hookSpecificOutput")
+    denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
+    return denies or answer.get("decision") == "block" or answer.get("continue") is False
+
+
+def _first_words(stdout: bytes) -> str:
+    longest = 80
+    return (
+        repr(stdout.decode("utf-8", "replace").strip()[:longest]) if stdout.strip() else "nothing"
+    )

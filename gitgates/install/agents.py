@@ -24,7 +24,7 @@ from gitgates.hosts.claude.settings import (
     tool_patterns,
 )
 from gitgates.install import json_text
-from gitgates.install.json_text import append, is_made_by_us, remove
+from gitgates.install.json_text import append
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
@@ -193,25 +193,11 @@ def _without_one(text: str, file: str) -> str | None:
             handlers = group.get("hooks")
             for index, handler in enumerate(handlers.items if handlers else ()):
                 if handlers and _is_our_handler(handler):
-                    alone = len(handlers.items) == 1 and _is_plain_group(group)
-                    if not alone:
-                        return remove(text, handlers, index)
-                    if len(event.items) > 1 or not is_made_by_us(text, event):
-                        return remove(text, event, nth)
-                    return _without_event(text, root, hooks, at)
+                    if len(handlers.items) > 1 or not _is_plain_group(group):
+                        return json_text.remove(text, handlers, index)
+                    path = [(root, root.members.index(hooks)), (hooks, at), (event, nth)]
+                    return json_text.prune(text, path)
     return text
-
-
-def _without_event(text: str, root: Node, hooks: Node, at: int) -> str | None:
-    if len(hooks.members) > 1 or not is_made_by_us(text, hooks):
-        return remove(text, hooks, at)
-    if len(root.members) > 1 or not is_made_by_us(text, root):
-        return remove(text, root, [member.key for member in root.members].index("hooks"))
-    head, tail = text[: root.start], text[root.end :]
-    if not head:
-        return None
-    newline = next((sign for sign in ("\r\n", "\r", "\n") if head.endswith(sign)), "")
-    return head.removesuffix(newline) + tail
 
 
 def _is_current(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> bool:

@@ -14,7 +14,6 @@ from gitgates.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
 
 # Settings of these scopes are the repository's own; all others hold for other ones, too.
 _OWN_SCOPES = ("local", "worktree")
@@ -40,12 +39,14 @@ def default_folder(repo: Repo) -> HooksFolder:
     return HooksFolder(path_abs=os.path.join(repo.common_dir_abs, "hooks"))
 
 
-def hooks_folder(git: Git, repo: Repo) -> HooksFolder:
+def hooks_folder(repo: Repo) -> HooksFolder:
     """Return the folder that git looks in.
 
     Raises: GitError where git cannot read its configuration.
     """
-    found = git.configured("config", "--show-scope", "--show-origin", "-z", *_GET)
+    found = repo.git.configured(
+        "config", "--show-scope", "--show-origin", "-z", "--get-all", "core.hooksPath"
+    )
     if found.exit_status == 1 and not found.stdout:
         return default_folder(repo)
     if found.exit_status:
@@ -53,12 +54,8 @@ def hooks_folder(git: Git, repo: Repo) -> HooksFolder:
         raise GitError(f"core.hooksPath cannot be read: {said}", "See: git config --list")
     # The last one counts: git lists them from the farthest scope to the nearest.
     scope, origin, value = os.fsdecode(found.stdout).split("\0")[-_FIELDS - 1 : -1]
-    asked = git.configured("rev-parse", "--git-path", "hooks")
-    path = os.fsdecode(asked.stdout).rstrip("\n")
-    return HooksFolder(os.path.normpath(os.path.join(git.cwd_abs, path)), value, scope, origin)
-
-
-_GET = ("--get-all", "core.hooksPath")
+    path = os.fsdecode(repo.git.configured("rev-parse", "--git-path", "hooks").stdout).rstrip("\n")
+    return HooksFolder(os.path.normpath(os.path.join(repo.root_abs, path)), value, scope, origin)
 
 
 def require_usable(folder: HooksFolder, *, force: bool) -> None:

@@ -121,6 +121,23 @@ def remove(text: str, holder: Node, index: int) -> str:
     return text[:start] + text[end:]
 
 
+def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
+    """Return the text without what stands at the end of a path, and what held nothing else.
+
+    What was there before us stays, empty. The path leads from the root: holder and index.
+    None: the text was made for it.
+    """
+    for holder, index in reversed(path):
+        if len(holder.parts) > 1 or not is_made_by_us(text, holder):
+            return remove(text, holder, index)
+    root = path[0][0]
+    head, tail = text[: root.start], text[root.end :]
+    if not head:
+        return None
+    newline = next((sign for sign in ("\r\n", "\r", "\n") if head.endswith(sign)), "")
+    return head.removesuffix(newline) + tail
+
+
 def is_made_by_us(text: str, holder: Node) -> bool:
     """Tell whether a list or an object that holds something was not there before we came."""
     return text[holder.start + 1] in SPACE

@@ -13,7 +13,8 @@ import re
 import shlex
 
 from gitgates.errors import ConfigError
-from gitgates.install import blocks, framework, lefthook, npm_hooks, own_file
+from gitgates.install import blocks, framework, own_file
+from gitgates.install import entries as entry
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 
@@ -78,11 +79,11 @@ MANAGERS = (
         ),
         ".old",
         add={
-            ".yml": lefthook.add_yaml,
-            ".yaml": lefthook.add_yaml,
-            ".toml": lefthook.add_toml,
+            ".yml": entry.add_lefthook_yaml,
+            ".yaml": entry.add_lefthook_yaml,
+            ".toml": entry.add_lefthook_toml,
         },
-        by_hand=lefthook.by_hand,
+        by_hand=entry.lefthook_by_hand,
         take_up="lefthook install",
     ),
     Manager(
@@ -99,16 +100,16 @@ MANAGERS = (
             "simple-git-hooks.json",
             "package.json",
         ),
-        add={".json": npm_hooks.add_json},
-        by_hand=npm_hooks.json_by_hand,
+        add={".json": entry.add_json},
+        by_hand=entry.json_by_hand,
         take_up="npx simple-git-hooks",
     ),
     Manager(
         "husky",
         (b'. "$(dirname "$0")/h"', b"/_/husky.sh", b"\n# husky"),
         (".husky/{hook}",),
-        add={"": npm_hooks.add_script},
-        by_hand=npm_hooks.script_by_hand,
+        add={"": entry.add_script},
+        by_hand=entry.script_by_hand,
         take_up="npx husky",
     ),
     Manager("overcommit", (b"Overcommit hook", b"overcommit"), (".overcommit.yml",)),
@@ -162,7 +163,7 @@ def remove(text: str, file: str) -> str | None:
     if file == framework.FILE:
         return framework.without(text)
     if file in _PACKAGES:
-        return npm_hooks.without_json(text, file)
+        return entry.without_json(text, file)
     return blocks.without(text, file)
 
 
@@ -249,7 +250,7 @@ def _tells(file: str, root_abs: str) -> bool:
     path_abs = os.path.join(root_abs, file)
     if file != "package.json":
         return os.path.isfile(path_abs)
-    return npm_hooks.is_in_package(os.fsdecode(own_file.content(path_abs)))
+    return entry.is_in_package(os.fsdecode(own_file.content(path_abs)))
 
 
 def _file_of(manager: str, root_abs: str) -> str:
@@ -272,7 +273,7 @@ def _file_of(manager: str, root_abs: str) -> str:
             f"{file}: is a program, which nobody but you can change"
             if file
             else "there is no package.json, and no other file that simple-git-hooks reads",
-            f"Add to each hook by hand, such as: {npm_hooks.call(manager, 'pre-commit')}",
+            f"Add to each hook by hand, such as: {entry.call(manager, 'pre-commit')}",
         )
     return file
 
@@ -290,7 +291,7 @@ def _files(managers: tuple[str, ...], root_abs: str, folder: HooksFolder) -> lis
         "pre-commit": (framework.FILE,),
         "prek": (framework.FILE, "prek.toml"),
         "lefthook": _BY_NAME["lefthook"].settings,
-        "husky": tuple(f"{scripts}/{hook}" for hook in npm_hooks.HUSKYS),
+        "husky": tuple(f"{scripts}/{hook}" for hook in entry.HUSKYS),
         "simple-git-hooks": _PACKAGES,
     }
     found = dict.fromkeys(file for manager in managers for file in may_hold[manager])

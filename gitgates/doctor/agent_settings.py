@@ -1,4 +1,4 @@
-"""Everything that may start us from Claude Code: the settings files, and our plugin."""
+"""What may start us from Claude Code, its settings and our plugin, and who reviews there."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import os
 
 import gitgates
+from gitgates.doctor.findings import Finding
+from gitgates.engine.hooks import names_agent
 from gitgates.errors import GitgatesError
 from gitgates.hosts.claude import settings as client
 from gitgates.hosts.claude.settings import as_heard, heard_in, others_in
-from gitgates.install import own_file
+from gitgates.install import agent_files, own_file
 from gitgates.install.agents import parse_settings
+from gitgates.policies.needs import is_review_on, is_strict_possible
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
     from gitgates.hosts.claude.settings import Heard
+    from gitgates.types import Config
+
+_OURS = "gitgates"
 
 
 class Source(Record):
@@ -111,7 +117,7 @@ def enabled_plugins(found: list[Source]) -> dict[str, str]:
 
 def _plugin(found: list[Source]) -> list[Source]:
     """Return our plugin, if it is enabled."""
-    name = enabled_plugins(found).get("gitgates")
+    name = enabled_plugins(found).get(_OURS)
     if name is None:
         return []
     package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
@@ -123,3 +129,72 @@ def _plugin(found: list[Source]) -> list[Source]:
         for event, group, one in client.handlers(hooks)
     ]
     return [Source("plugin", f"plugin {name}", heard=tuple(heard))]
+
+
+# The reviewer
+
+
+def check_reviewer(
+    config: Config, repo: Repo, env: Mapping[str, str], found: list[Source]
+) -> list[Finding]:
+    """Return what is missing for a review, where our hooks are installed."""
+    heard = [source for source in found if source.heard]
+    if not heard or not is_review_on(config):
+        return []
+    folders = _folders(repo, env)
+    said = []
+    for scope, folder_abs in folders.items():
+        here = [one for one in heard if one.scope in (scope, "local" if scope == "project" else "")]
+        if here:
+            said += _files_of(config, folder_abs, here[0])
+    if is_strict_possible(config) and not _is_there(config, folders, found):
+        said.append(_missing(config, heard[0]))
+    return said
+
+
+def _folders(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the folders that agents are defined in: that of the project, and the person's own."""
+    folders = {"project": os.path.join(repo.root_abs, client.FOLDER)}
+    try:
+        folders["user"] = os.path.dirname(client.settings_file("user", repo.root_abs, env))
+    except GitgatesError:
+        return folders  # without a home, nobody has any there
+    return folders
+
+
+def _files_of(config: Config, folder_abs: str, source: Source) -> list[Finding]:
+    """Find files that installing would write anew."""
+    note = Finding("note", "agent", "", "", source.install)
+    try:
+        files = agent_files.plan(folder_abs, agent_files.wanted(config))
+    except GitgatesError as error:
+        return [note._replace(where=folder_abs, what=error.message, mend="mend the file")]
+    old = [one.path for one in files if one.state == agent_files.OLD and one.after is not None]
+    where = os.path.dirname(source.where)
+    what = "is not as the configuration and this version want it"
+    return [note._replace(where=os.path.join(where, path), what=what) for path in old]
+
+
+def _is_there(config: Config, folders: Mapping[str, str], found: list[Source]) -> bool:
+    reviewer = config.review.reviewer
+    names = [name for folder_abs in folders.values() for name in agent_files.agents_in(folder_abs)]
+    plugins = enabled_plugins(found)
+    if _OURS in plugins:
+        names.append(f"{_OURS}:reviewer")
+    if any(names_agent((reviewer,), name) for name in names):
+        return True
+    plugin, is_named, _agent = reviewer.partition(":")
+    return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
+
+
+def _missing(config: Config, source: Source) -> Finding:
+    reviewer = config.review.reviewer
+    what = (
+        f"Claude Code has no agent `{reviewer}`: where its decision is wanted, nobody can give it"
+    )
+    mend = source.install
+    if source.scope in ("plugin", "managed") or not agent_files.may_define(reviewer):
+        mend = f"define it in {os.path.join(client.FOLDER, agent_files.AGENTS)}, or name another"
+        mend += " in [tool.gitgates.review] reviewer"
+    missing = Finding("note", "agent", source.where, what, mend)
+    return missing._replace(severity="problem") if config.review.mode == "require" else missing

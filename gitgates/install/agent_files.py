@@ -1,8 +1,12 @@
-"""The reviewer, and the command that starts it, as files of Claude Code's: written and taken out.
+"""Our files beside an agent's settings: the reviewer, the command that starts it, the rules.
 
-Their texts are the plugin's. The command is no skill, which would be named `review` and hide the
-client's own; in its folder, it has the plugin's name. A file is ours by a line in its head with the
-digest of all the rest: whoever changes the file makes it theirs.
+The texts of the first two are the plugin's. The command is no skill, which would be named `review`
+and hide the client's own; in its folder, it has the plugin's name. A file is ours by a line in its
+head with the digest of all the rest: whoever changes the file makes it theirs.
+
+The rules of the gates are a block in the file that each session reads. An empty line is added
+before it, and goes with it. What was there before us is told by the bytes around it alone: a text
+that ended without a new line ends with our block without one.
 """
 
 from __future__ import annotations
@@ -14,13 +18,16 @@ import re
 from contextlib import suppress
 
 import gitgates
-from gitgates.errors import StateError
+from gitgates.errors import ConfigError, StateError
+from gitgates.hosts.claude.settings import FOLDER, RULES_FILE
 from gitgates.install import own_file
 from gitgates.policies.needs import is_review_on
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.types import Config, Review
 
 AGENTS = "agents"
@@ -36,36 +43,36 @@ _PLUGINS_OWN = "gitgates:reviewer"
 # A file of that name would take the place of the client's own agent.
 _CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
 
+RULES_BEGIN = "<!-- gitgates: begin -->"
+RULES_END = "<!-- gitgates: end -->"
+
 MISSING, CURRENT, OLD, EDITED, FOREIGN = "missing", "current", "old", "edited", "foreign"
 WRITTEN = (MISSING, OLD)
 DANGLING = "dangling"  # somebody's link, to what is not there
 
 
-class File(Record):
-    """One file as it should be."""
+class AgentFile(Record):
+    """One file as it is, and as it should be."""
 
     path: str  # relative to the folder of the settings
-    text: str  # with its mark
-
-
-class Found(Record):
-    """One file as it is."""
-
-    path: str
-    text: str | None  # None: there is none
+    before: str | None  # None: there is none
+    after: str | None  # with its mark; None: it is not wanted
     state: str  # MISSING, CURRENT, OLD, EDITED, FOREIGN, DANGLING
 
 
-def wanted(config: Config) -> tuple[File, ...]:
-    """Return what a configuration wants to be there."""
+def wanted(config: Config) -> dict[str, str]:
+    """Return the files that a configuration wants to be there, with their texts."""
     if not is_review_on(config):
-        return ()
+        return {}
     reviewer = config.review.reviewer
     command = _read("skills/review/SKILL.md").replace(f"`{_PLUGINS_OWN}`", f"`{reviewer}`")
-    files = [File(COMMAND, _mark(command))]
-    if may_define(reviewer):
-        files.insert(0, File(os.path.join(AGENTS, f"{reviewer}.md"), _mark(_agent(config.review))))
-    return tuple(files)
+    own = {agent_path(reviewer): _agent(config.review)} if may_define(reviewer) else {}
+    return {path: _mark(text) for path, text in {**own, COMMAND: command}.items()}
+
+
+def agent_path(name: str) -> str:
+    """Return where a file of ours defines an agent."""
+    return os.path.join(AGENTS, f"{name}.md")
 
 
 def may_define(reviewer: str) -> bool:
@@ -73,52 +80,38 @@ def may_define(reviewer: str) -> bool:
     return bool(_PLAIN.fullmatch(reviewer)) and reviewer.lower() not in _CLIENTS_OWN
 
 
-def look(folder_abs: str, files: tuple[File, ...]) -> tuple[Found, ...]:
-    """Return what is there of some files, and of others of ours that are in the same places.
+def plan(folder_abs: str, wanted: Mapping[str, str]) -> tuple[AgentFile, ...]:
+    """Return the wanted files as they are, and others of ours that are in the same places.
 
     Raises: ConfigError where one of them cannot be read.
     """
-    texts = {file.path: file.text for file in files}
-    others = [path for path in _ours(folder_abs) if path not in texts]
     found = []
-    for path in (*texts, *others):
-        path_abs = os.path.join(folder_abs, path)
+    for path in dict.fromkeys((*wanted, *_ours(folder_abs))):
+        path_abs, after = os.path.join(folder_abs, path), wanted.get(path)
         text = own_file.read(path_abs)
-        found.append(Found(path, text, _state(path_abs, text, texts.get(path))))
+        found.append(AgentFile(path, text, after, _state(path_abs, text, after)))
     return tuple(found)
 
 
-def put(folder_abs: str, file: File, found: Found) -> None:
-    """Write a file that is missing, or was ours.
+def apply(folder_abs: str, file: AgentFile) -> None:
+    """Write a file, or remove it with the folders that are empty then.
 
-    Raises: StateError where it cannot be written, or holds something else by now.
+    Raises: StateError where that cannot be, or the file holds something else by now.
     """
-    _replace(os.path.join(folder_abs, file.path), found.text, file.text)
-
-
-def take(folder_abs: str, found: Found) -> None:
-    """Remove a file of ours, and the folders that are empty then.
-
-    Raises: StateError where it cannot be removed, or holds something else by now.
-    """
-    _replace(os.path.join(folder_abs, found.path), found.text, None)
-    folder = os.path.dirname(found.path)
-    while folder:
-        _remove_empty(os.path.join(folder_abs, folder))
-        folder = os.path.dirname(folder)
-    if os.path.basename(folder_abs) == ".claude":
-        _remove_empty(folder_abs)
-
-
-def _replace(path_abs: str, before: str | None, after: str | None) -> None:
     try:
-        own_file.replace(path_abs, before, after)
+        own_file.replace(os.path.join(folder_abs, file.path), file.before, file.after)
     except StateError as error:
         raise StateError(
             error.message,
             "This file is as it was; what was said on standard output before is done. Mend its "
             "folder, and do the same again.",
         ) from error
+    folder = os.path.dirname(file.path) if file.after is None else ""
+    while folder:
+        _remove_empty(os.path.join(folder_abs, folder))
+        folder = os.path.dirname(folder)
+    if file.after is None and os.path.basename(folder_abs) == FOLDER:
+        _remove_empty(folder_abs)
 
 
 def agents_in(folder_abs: str) -> dict[str, str]:
@@ -202,3 +195,71 @@ def _remove_empty(folder_abs: str) -> None:
     if not os.path.islink(folder_abs):
         with suppress(OSError):  # something else is in it
             os.rmdir(folder_abs)
+
+
+# The rules
+
+
+def put_rules(text: str | None, rules: str) -> str:
+    """Return the text with our block: where it is already, else at the end. None: no file.
+
+    Raises: ConfigError where only half of our block is there.
+    """
+    if text is None:
+        return _body(rules, "\n") + "\n"
+    start, end = _find_rules(text)
+    if start >= 0:
+        return text[:start] + _body(rules, _newline_behind(text, start)) + text[end:]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    body = _body(rules, newline)
+    if text.endswith("\n"):
+        return text + newline + body + newline
+    return text + newline * 2 + body
+
+
+def without_rules(text: str) -> str | None:
+    """Return the text without our block; None where the file was made for it.
+
+    Raises: ConfigError as `put_rules`.
+    """
+    start, end = _find_rules(text)
+    if start < 0:
+        return text
+    newline = _newline_behind(text, start)
+    head, tail = text[:start], text[end:]
+    if not head and tail in ("", newline):
+        return None
+    if not tail:
+        return head.removesuffix(newline * 2)
+    return head.removesuffix(newline) + tail.removeprefix(newline)
+
+
+def _find_rules(text: str) -> tuple[int, int]:
+    """Return where our block begins and ends; -1 where there is none.
+
+    Raises: ConfigError where only half of it is there, or it is there twice.
+    """
+    begins, ends = _lines(text, RULES_BEGIN), _lines(text, RULES_END)
+    if not begins and not ends:
+        return -1, -1
+    if len(begins) != 1 or len(ends) != 1 or ends[0] < begins[0]:
+        raise ConfigError(
+            f"{RULES_FILE}: nobody knows where our block is: `{RULES_BEGIN}` stands there "
+            f"{len(begins)} times, and `{RULES_END}` {len(ends)} times, each on a line of its own",
+            "Take the block out by hand; the file was left alone.",
+        )
+    return begins[0], ends[0] + len(RULES_END)
+
+
+def _body(rules: str, newline: str) -> str:
+    return f"{RULES_BEGIN}\n{rules.strip()}\n{RULES_END}".replace("\n", newline)
+
+
+def _newline_behind(text: str, start: int) -> str:
+    return "\r\n" if text.startswith("\r", start + len(RULES_BEGIN)) else "\n"
+
+
+def _lines(text: str, mark: str) -> list[int]:
+    """Return where a mark stands on a line of its own."""
+    found = re.finditer(rf"^\ufeff?({re.escape(mark)})\r?$", text, re.MULTILINE)
+    return [match.start(1) for match in found]
