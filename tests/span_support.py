@@ -9,7 +9,8 @@ import pytest
 from conftest import Repo
 from worktree_state import where
 
-from gitgates.git.session_change import Span, changes, diff_text, patch_id
+from gitgates.git.authorship import Span
+from gitgates.git.session_change import changes, diff_text, patch_id
 from gitgates.git.snapshot import take
 from gitgates.types import Changed, Point
 

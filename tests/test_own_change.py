@@ -11,9 +11,9 @@ from span_support import Colleague, Watched, long_ago, point, right_now, text
 from worktree_state import where
 
 from gitgates.errors import GitError
-from gitgates.git import merge_tree as threeway
 from gitgates.git import reflog
-from gitgates.git.session_change import Span, changes
+from gitgates.git.authorship import Span
+from gitgates.git.session_change import changes
 from gitgates.types import Point
 
 pytestmark = pytest.mark.slow
@@ -156,7 +156,23 @@ def test_pulled_with_dirty_files_in_the_way(watched: Watched, colleague: Colleag
     watched.repo.write("base.py", text("own", 3) + text("base", 60))
     colleague.push("base.py", text("base", 60) + text("theirs", 40))
     watched.repo.git("pull", "-q", "--rebase", "--autostash", "origin", "main")
-    assert watched.lines() == {"base.py": (3, 0)}
+    assert watched.lines() == {"base.py": (43, 0)}  # both have changed it: all of it counts
+
+
+def test_a_file_that_both_have_changed_counts(watched: Watched, colleague: Colleague) -> None:
+    watched.repo.write("base.py", text("own", 3) + text("base", 60))
+    watched.repo.commit_all("own")
+    colleague.push("base.py", text("base", 60) + text("theirs", 40))
+    colleague.push("theirs.py", THEIRS)
+    watched.repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", "main")
+    assert watched.lines() == {"base.py": (43, 0)}
+
+
+def test_commits_of_others_that_are_taken_back(watched: Watched) -> None:
+    watched.repo.git("checkout", "-q", "-B", "main", "other")
+    later = Watched(watched.repo)
+    watched.repo.git("reset", "-q", "--hard", "HEAD~1")
+    assert later.lines() == {"other.py": (0, 500)}
 
 
 def test_rebased_onto_an_upstream_that_moved(watched: Watched, colleague: Colleague) -> None:
@@ -213,8 +229,7 @@ def test_merged_with_a_conflict_that_the_session_resolves(
     assert watched.repo.ask("git", "merge", "-q", "origin/main").returncode
     watched.repo.write("shared.py", text("shared", 29) + "both\n" + text("more", 400))
     watched.repo.commit_all("resolved")
-    added, removed = watched.lines().pop("shared.py")
-    assert (added, removed) == (1, 1)  # others' is on both sides
+    assert watched.lines() == {"shared.py": (401, 1)}  # both have changed it
 
 
 def test_what_a_merge_sneaks_in_is_own(watched: Watched) -> None:
@@ -474,10 +489,7 @@ def test_without_a_log_the_name_and_the_time_tell(
     assert watched.lines() == OWN
 
 
-def test_without_merge_tree_files_are_taken_whole(
-    watched: Watched, colleague: Colleague, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threeway, "_MERGE", ("merge-tree", "--there-is-no-such-option"))
+def test_what_others_have_added_and_removed(watched: Watched, colleague: Colleague) -> None:
     work(watched.repo)
     colleague.push("theirs.py", THEIRS)
     colleague.push("deep/er.py", THEIRS)
@@ -486,7 +498,9 @@ def test_without_merge_tree_files_are_taken_whole(
     colleague.push("more.py", THEIRS)
     watched.repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", "main")
     assert watched.lines() == OWN
-    assert not [name for name in os.listdir(watched.repo.path / ".git/gitgates") if "merge" in name]
+    assert not [
+        name for name in os.listdir(watched.repo.path / ".git/gitgates") if "authorship" in name
+    ]
 
 
 def test_merging_again_stores_nothing_new(watched: Watched) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitgates.git.reflog import (
-    Entry,
+    HeadMove,
     are_known,
     last_switch,
     made_in,
@@ -50,11 +50,11 @@ def test_goes_to_a_commit(message: str) -> None:
     assert not makes_commit(message)
 
 
-def entries(*known: tuple[str, int]) -> tuple[Entry, ...]:
-    return tuple(Entry(new, stamp, "commit: x") for new, stamp in known)
+def entries(*known: tuple[str, int]) -> tuple[HeadMove, ...]:
+    return tuple(HeadMove(new, stamp, "commit: x") for new, stamp in known)
 
 
-def news(found: tuple[Entry, ...]) -> str:
+def news(found: tuple[HeadMove, ...]) -> str:
     return "".join(entry.new for entry in found)
 
 

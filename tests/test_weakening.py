@@ -14,8 +14,8 @@ from weakening_fine import FINE
 from weakening_samples import PY, Files, Wanted, but
 
 from gitgates.config.load import checked
+from gitgates.git.authorship import Span
 from gitgates.git.repo import find_repo
-from gitgates.git.session_change import Span
 from gitgates.git.snapshot import take
 from gitgates.types import Config, Point
 from gitgates.weakening.finding import Finding, Pair

@@ -11,8 +11,8 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.authorship import Span
     from gitgates.git.run import Git
-    from gitgates.git.session_trees import Span
 
 _FILE = ".gitattributes"
 _ASKED = ("linguist-generated", "linguist-vendored", "diff")

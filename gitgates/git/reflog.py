@@ -12,6 +12,8 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.git.run import Git
     from gitgates.types import Point
 
@@ -29,7 +31,7 @@ _SWITCH = "checkout: moving from "
 _TICK_S = 0.02
 
 
-class Entry(Record):
+class HeadMove(Record):
     """One move of HEAD."""
 
     new: str  # the commit that it came to
@@ -37,7 +39,7 @@ class Entry(Record):
     message: str
 
 
-def read(git_dir_abs: str) -> tuple[Entry, ...]:
+def read(git_dir_abs: str) -> tuple[HeadMove, ...]:
     """Return the moves of a worktree's HEAD, the oldest first; none where git keeps no log."""
     try:
         with open(f"{git_dir_abs}/logs/HEAD", "rb", buffering=0) as file:
@@ -50,7 +52,7 @@ def read(git_dir_abs: str) -> tuple[Entry, ...]:
     return tuple(entry for entry in found if entry)
 
 
-def ask(git: Git) -> tuple[Entry, ...]:
+def ask(git: Git) -> tuple[HeadMove, ...]:
     """Return the same as git itself tells it: it need not keep the log in a file (reftable)."""
     shown = "--format=%H%x00%gd%x00%gs"
     done = git.ask("log", "-g", "--no-show-signature", "--date=unix", shown, "HEAD", "--")
@@ -60,11 +62,11 @@ def ask(git: Git) -> tuple[Entry, ...]:
         when, _nul, message = rest.partition("\0")
         stamp = when.partition("@{")[2].rstrip("}")
         if stamp.isdigit():
-            found.append(Entry(new=new, stamp=int(stamp), message=message))
+            found.append(HeadMove(new=new, stamp=int(stamp), message=message))
     return tuple(reversed(found))
 
 
-def since(entries: tuple[Entry, ...], start: Point) -> tuple[Entry, ...]:
+def since(entries: tuple[HeadMove, ...], start: Point) -> tuple[HeadMove, ...]:
     """Return the moves since a point, and maybe some of the second before.
 
     Told by the time, and by where HEAD was: a commit can be given any time, so that the first one
@@ -79,7 +81,7 @@ def since(entries: tuple[Entry, ...], start: Point) -> tuple[Entry, ...]:
     return entries[min(by_time, by_place) :]
 
 
-def made_in(entries: tuple[Entry, ...], objects_abs: str, start: Point) -> frozenset[str]:
+def made_in(entries: Iterable[HeadMove], objects_abs: str, start: Point) -> frozenset[str]:
     """Return the commits that these moves made, and that were not there at the start."""
     return frozenset(
         entry.new
@@ -101,34 +103,34 @@ def makes_commit(message: str) -> bool:
     return not (is_joining and rest.lower() in _FORWARD)
 
 
-def are_known(entries: tuple[Entry, ...]) -> bool:
+def are_known(entries: tuple[HeadMove, ...]) -> bool:
     """Tell whether git itself made all of these moves, one for each commit."""
     return all(entry.message.startswith(_ACTIONS) for entry in entries)
 
 
-def last_switch(entries: tuple[Entry, ...]) -> str:
+def last_switch(entries: tuple[HeadMove, ...]) -> str:
     """Return the commit that another branch was last checked out at; empty where none was."""
     found = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
     return found[-1] if found else ""
 
 
-def rebased_onto(entries: tuple[Entry, ...]) -> frozenset[str]:
+def rebased_onto(entries: Iterable[HeadMove]) -> frozenset[str]:
     """Return the commits that something was rebased onto."""
     return frozenset(
         one.new for one in entries if one.message.partition(": ")[0].endswith("(start)")
     )
 
 
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> HeadMove | None:
     """Take a line apart: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
     who, _tab, message = line.partition("\t")
     words = who.split(" ")
     if len(words) < 4 or not words[-2].isdigit():  # noqa: PLR2004 - two ids, a time, a zone
         return None
-    return Entry(new=words[1], stamp=int(words[-2]), message=message)
+    return HeadMove(new=words[1], stamp=int(words[-2]), message=message)
 
 
-def _is_older(entry: Entry, objects_abs: str, start_s: float) -> bool:
+def _is_older(entry: HeadMove, objects_abs: str, start_s: float) -> bool:
     """Tell whether a commit of about the second of the start was made before it.
 
     The log counts in whole seconds; the file that git writes a new commit to has a finer time. It

@@ -6,21 +6,19 @@ import os
 import re
 from itertools import zip_longest
 
-from gitgates.git import session_trees as lineage
+from gitgates.git import authorship
 from gitgates.git.attributes import Excuses, excuses
 from gitgates.git.object_store import read_blobs, reading_git
-from gitgates.git.session_trees import Span
 from gitgates.types import Changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gitgates.git.authorship import Span
     from gitgates.git.run import Git
 
     Ids = tuple[bytes, bytes]
-
-__all__ = ["Span", "changes", "diff_text", "patch_id"]
 
 # Above so many files on a side, git compares only whole files to find what was renamed: it would
 # compare each with each.
@@ -60,7 +58,7 @@ def changes(span: Span) -> tuple[Changed, ...]:
     Raises: GitError where one of the trees is not there.
     """
     git = _reading(span)
-    trees = lineage.trees(span)
+    trees = authorship.trees(span)
     found = tuple(_differences(git, trees))
     excused = excuses(git, span, (trees[0], tuple(one.path for one in found)))
     counted = _recounted(git, trees, (found, excused))
@@ -81,7 +79,7 @@ def patch_id(span: Span) -> str:
     Raises: GitError where one of the trees is not there.
     """
     git = _reading(span)
-    trees = lineage.trees(span)
+    trees = authorship.trees(span)
     if trees[0] == trees[1] or _bytes(git, trees) > _MOST_BYTES:
         return ""
     diff = git.out(*_PATCH, *_PLAIN, "--no-renames", *trees)
@@ -95,7 +93,7 @@ def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
     Raises: GitError where one of the trees is not there.
     """
     git = _reading(span)
-    trees = lineage.trees(span)
+    trees = authorship.trees(span)
     was = {one.path: one.was for one in _differences(git, trees)}
     wanted = [(path, was[path]) for path in sorted(set(paths)) if path in was]
     parts = [

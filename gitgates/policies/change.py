@@ -6,8 +6,8 @@ import os
 import time
 
 from gitgates.errors import GitError
-from gitgates.git.merge_tree import begin, take_over
-from gitgates.git.session_change import Span, changes, patch_id
+from gitgates.git.authorship import Span, with_changes
+from gitgates.git.session_change import changes, patch_id
 from gitgates.git.snapshot import Snapshot, take
 from gitgates.lifecycle import kind_of
 from gitgates.policies.asking import IN_TRANSCRIPT, Facts, Ruling, Standing, judge
@@ -53,8 +53,7 @@ class Scene(Record):
         times = tuple((one.began, one.ended) for one in later)
         trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
         if trees:
-            work = begin(self.repo)
-            start = start._replace(tree=take_over(work, start.tree, trees))
+            start = start._replace(tree=with_changes(self.repo, start.tree, trees))
         return Span(self.repo, start, self.now, self.also, times)
 
 

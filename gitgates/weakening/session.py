@@ -10,8 +10,8 @@ import os
 
 from gitgates.config import load
 from gitgates.errors import ConfigError
+from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
-from gitgates.git.session_trees import trees
 from gitgates.policies.significance import kinds_of
 from gitgates.store.files import open_regular
 from gitgates.weakening.commands import find_in_commands
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeAlias
 
+    from gitgates.git.authorship import Span
     from gitgates.git.run import Git
-    from gitgates.git.session_change import Span
     from gitgates.types import Config, Review
 
     Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local

@@ -1,0 +1,274 @@
+"""Authorship: which of the files that differ between two points a session has itself changed.
+
+A file counts as the session's, unless what is there now is as in a commit that was merged, pulled,
+rebased onto or checked out, and no commit made here has touched it. So a file that both have
+changed counts, with all of it. The answer is given as the two trees that the change lies between:
+what others have done is in the first one, too.
+
+In doubt, a commit is the session's: one review too many can be answered, one too few is not seen.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+
+from gitgates.errors import GitError
+from gitgates.git import reflog
+from gitgates.git.object_store import reading_git, storing_git
+from gitgates.git.paths import merge_heads
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from typing import TypeAlias
+
+    from gitgates.git.reflog import HeadMove
+    from gitgates.git.repo import Repo
+    from gitgates.git.run import Git
+    from gitgates.types import Point
+
+    File: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
+
+_RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+_GONE = b"000000"
+_MOST_BRANCHES = 16  # that were left with work on them
+
+
+class Span(Record):
+    """Two points of one worktree."""
+
+    repo: Repo
+    start: Point
+    now: Point
+    # The git folders of other worktrees that the same session has worked in: commits of theirs
+    # are its own. Of any other worktree that was there at the start they are somebody else's.
+    also: tuple[str, ...] = ()
+    # When the session had nothing to do, from and until. What others did then is in `start`, file
+    # by file; so is what they committed then, where it is not the session's own work.
+    idle: tuple[tuple[float, float], ...] = ()
+
+    def is_idle(self, stamp: int) -> bool:
+        """Tell whether the session had nothing to do then; not at the very ends."""
+        return any(int(began) < stamp < int(ended) for began, ended in self.idle)
+
+
+def trees(span: Span) -> tuple[str, str]:
+    """Return the trees before and after what the session itself has done.
+
+    Where no commit has come or gone, these are the snapshots. So they are where the commits are
+    gone, or nothing can be stored: then what others have done counts, too.
+    """
+    seen = span.start.tree, span.now.tree
+    if not span.start.head or not span.now.head:
+        return seen
+    try:
+        return _tell_apart(span)
+    except (GitError, OSError):
+        return seen
+
+
+def _tell_apart(span: Span) -> tuple[str, str]:
+    repo, start, now = span.repo, span.start, span.now
+    git = reading_git(repo)
+    logs = [reflog.read(folder) for folder in (repo.git_dir_abs, *span.also)]
+    if not logs[0] and start.head != now.head:
+        logs[0] = reflog.ask(repo.git)
+    recent = [reflog.since(log, start) for log in logs]
+    objects_abs = f"{repo.common_dir_abs}/objects"
+    moves = [move for log in recent for move in log]
+    made = reflog.made_in(moves, objects_abs, start)
+    tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
+    if tips == (start.head,) and not made:
+        return start.tree, now.tree
+    history = git.lines("rev-list", *tips, f"^{start.head}") if set(tips) != {start.head} else []
+    unknown = set(history) - made
+    is_told = bool(logs[0]) and all(map(reflog.are_known, recent))
+    elsewhere = _made_elsewhere(span, unknown, recent[0], is_told=is_told)
+    touched = _touched(git, made | elsewhere) | _brought(git, span, recent[0])
+    differs = {path: file for path, _was, file in _changes(git, start.tree, now.tree)}
+    others: set[tuple[bytes, File]] = set()
+    if not touched.issuperset(differs):
+        switched = reflog.last_switch(recent[0]) not in ("", start.head)
+        others = _of_others(git, span, tips, has_switched=switched)
+    kept = {p: file for p, file in differs.items() if (p, file) in others and p not in touched}
+    busy = [move for move in moves if not span.is_idle(move.stamp)]
+    left = reflog.made_in(busy, objects_abs, start).difference(history)
+    before = _with_files(repo, start.tree, kept) if kept else start.tree
+    return before, _with_left_branches(git, span, left)
+
+
+def _of_others(
+    git: Git, span: Span, tips: Collection[str], *, has_switched: bool
+) -> set[tuple[bytes, File]]:
+    """Return the files that commits have brought, as they are there.
+
+    Where another branch was checked out, that is all in which it differs from the start.
+    """
+    found: set[tuple[bytes, File]] = set()
+    for tip in tips:
+        base = span.start.head
+        joined = git.ask("merge-base", base, tip)
+        if not has_switched and not joined.exit_status:
+            base = joined.stdout.split()[0].decode()
+        found.update((path, file) for path, _was, file in _changes(git, base, tip))
+    return found
+
+
+def _made_elsewhere(
+    span: Span, unknown: Collection[str], moves: Iterable[HeadMove], *, is_told: bool
+) -> set[str]:
+    """Return which commits that no log of ours has are the session's all the same.
+
+    Those that were committed since the start, as in a worktree that it made by a shell command; not
+    what comes from a remote or from a worktree that was there before, nor what it rebases onto.
+    Where no log tells (not `is_told`), those under the user's name.
+    """
+    git, start = span.repo.git, span.start
+    if not unknown:
+        return set()
+    asked = git.ask("var", "GIT_COMMITTER_IDENT")
+    if asked.exit_status and not is_told:
+        return set(unknown)
+    us = os.fsdecode(asked.stdout).rpartition("<")[2].partition(">")[0]
+    shown = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct %ce")
+    listed = os.fsdecode(git.out("rev-list", *shown, stdin=_lines(unknown))).splitlines()
+    told = [line.split(" ", 2) for line in listed]
+    commits = [
+        reflog.HeadMove(new=one, stamp=int(stamp), message="commit")
+        for one, stamp, who in told
+        if int(stamp) >= int(start.stamp) - 1 and (is_told or who == us)
+    ]
+    made = set(reflog.made_in(commits, f"{span.repo.common_dir_abs}/objects", start))
+    if made and is_told:
+        onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(moves))
+        local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
+        made = made.intersection(local.decode().split()) - _made_beside(span)
+    return made
+
+
+def _made_beside(span: Span) -> set[str]:
+    """Return the commits made in other worktrees that were there when the session began."""
+    folders = {os.path.dirname(state_abs) for state_abs in span.repo.states_abs[1:]}
+    logs = [reflog.read(folder) for folder in folders.difference(span.also)]
+    older = [log for log in logs if log and log[0].stamp < int(span.start.stamp)]
+    return {move.new for log in older for move in reflog.since(log, span.start)}
+
+
+def _brought(git: Git, span: Span, moves: Iterable[HeadMove]) -> set[bytes]:
+    """Return the files that moves of HEAD have changed while the session was idle.
+
+    Where they are not the session's work, they are in the tree of the start. Each row of moves
+    counts as one: a rebase of the person's makes hundreds.
+    """
+    found: set[bytes] = set()
+    before = span.start.head
+    for is_idle, row in groupby(moves, lambda move: span.is_idle(move.stamp)):
+        *_, last = row
+        if is_idle and last.new != before:
+            found.update(path for path, _was, _file in _changes(git, before, last.new))
+        before = last.new
+    return found
+
+
+def _touched(git: Git, commits: Collection[str]) -> set[bytes]:
+    """Return the files that commits have changed; of a merge, those that are as in no parent."""
+    if not commits:
+        return set()
+    shown = ("--format=", "--name-only", "-z", "--root", "--no-renames", "--diff-merges=combined")
+    plain = ("--no-ext-diff", "--no-relative", "--ignore-submodules=none")
+    args = ("log", "--no-walk=unsorted", "--ignore-missing", "--stdin", *shown, *plain)
+    return {name.lstrip(b"\n") for name in git.out(*args, stdin=_lines(commits)).split(b"\0")}
+
+
+def _with_left_branches(git: Git, span: Span, left: Collection[str]) -> str:
+    """Return the tree of now with what the session has committed to branches that it has left.
+
+    A mere checkout is to hide nothing. Commits that no branch has any more have been amended,
+    rebased or given up; of what is there in another form, nothing is taken over.
+    """
+    tree, head = span.now.tree, span.now.head
+    if not left:
+        return tree
+    parents = git.out("rev-list", "--parents", "--branches", "--not", head, span.start.head)
+    on_branches = [line.split() for line in parents.decode().splitlines()]
+    kept = {one: above for one, *above in on_branches if one in left}
+    inner = {parent for above in kept.values() for parent in above}
+    touched = _touched(git, kept)
+    spans = []
+    for tip in [one for one in kept if one not in inner][-_MOST_BRANCHES:]:
+        joined = git.ask("merge-base", head, tip)
+        if not joined.exit_status:
+            base = joined.stdout.split()[0].decode()
+            names = {path for path, _was, _file in _changes(git, base, tip)}
+            spans.append((base, tip, tuple(map(os.fsdecode, names - touched))))
+    return with_changes(span.repo, tree, spans)
+
+
+def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[str, ...]]]) -> str:
+    """Return a tree with what has changed in spans of time on top, file by file.
+
+    `spans` are the trees before and after each, and files that are left out. A file that is
+    another one in the tree than it was before stays as it is there: whoever changed it first has
+    not seen the rest. So it stays, too, where a span only brings such a file back.
+
+    Raises: GitError where a tree is not there; OSError where nothing can be stored.
+    """
+    git = reading_git(repo)
+    taken: dict[bytes, File] = {}
+    others: dict[bytes, set[File]] = {}  # what such files were like before
+    for before, after, left_out in spans:
+        kept = set(map(os.fsencode, left_out))
+        differs = {path for path, _was, _file in _changes(git, before, onto)}
+        changes = _changes(git, before, after)
+        own = {
+            path: was
+            for path, was, _file in changes
+            if path in kept or (was != taken[path] if path in taken else path in differs)
+        }
+        for path, was in own.items():
+            others.setdefault(path, set()).add(was)
+        # Under another name it is the same file.
+        moved = {own[path][1] for path, _was, file in changes if path in own and file[0] == _GONE}
+        for path, was, file in changes:
+            is_renamed = was[0] == _GONE and file[1] in moved
+            if path not in own and not is_renamed and file not in others.get(path, ()):
+                taken[path] = file
+    return _with_files(repo, onto, taken) if taken else onto
+
+
+def _changes(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]]:
+    """Return each file that differs, as it was and as it is."""
+    if before == after:
+        return []
+    fields = git.out(*_RAW, before, after).split(b"\0")
+    metas = [meta[1:].split(b" ") for meta in fields[0:-1:2]]
+    return [
+        (path, (old_mode, old_id), (mode, object_id))
+        for (old_mode, mode, old_id, object_id, _status), path in zip(
+            metas, fields[1::2], strict=True
+        )
+    ]
+
+
+def _with_files(repo: Repo, tree: str, files: Mapping[bytes, File]) -> str:
+    """Return a tree with other files in it; a mode of zeros takes one out."""
+    lines = [
+        b"%s %s\t%s\0" % (mode.replace(_GONE, b"0"), object_id, path)
+        for path, (mode, object_id) in files.items()
+    ]
+    index_abs = f"{repo.state_abs}/authorship.index.{os.getpid()}"
+    git = storing_git(repo)
+    git = git._replace(env={**git.env, "GIT_INDEX_FILE": index_abs})
+    try:
+        git.out("read-tree", tree)
+        git.out("update-index", "-z", "--index-info", stdin=b"".join(lines))
+        return git.out("write-tree").decode().strip()
+    finally:
+        if os.path.exists(index_abs):
+            os.unlink(index_abs)
+
+
+def _lines(commits: Iterable[str]) -> bytes:
+    return "".join(f"{one}\n" for one in commits).encode()
