@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from pathlib import Path
 
 import click
 
 from gitgates import environ, errors
-from gitgates.cli import VERBS
+from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
@@ -198,10 +197,10 @@ def _yes(fact: bool) -> str:  # noqa: FBT001 - one cell
 def _commands() -> str:
     parts = []
     for verb in VERBS:
-        module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
-        parts += [f"## `gitgates {verb}`", _help(module.command, f"gitgates {verb}")]
-        if isinstance(module.command, click.Group):
-            for name, below in module.command.commands.items():
+        command = load_verb(verb)
+        parts += [f"## `gitgates {verb}`", _help(command, f"gitgates {verb}")]
+        if isinstance(command, click.Group):
+            for name, below in command.commands.items():
                 parts += [f"### `gitgates {verb} {name}`", _help(below, f"gitgates {verb} {name}")]
     return _page(
         "Commands",

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from gitgates import environ, errors
-from gitgates.cli import VERBS
+from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
 from gitgates.lifecycle import HOOK_POINTS
@@ -180,8 +180,7 @@ def _missing(words: list[str]) -> str:
         return ""
     if verb not in VERBS:
         return verb
-    module = importlib.import_module(f"gitgates.cli.{verb.replace('-', '_')}")
-    command: click.Command = module.command
+    command = load_verb(verb)
     if isinstance(command, click.Group) and words[1:] and not words[1].startswith("-"):
         below = command.get_command(click.Context(command), words[1])  # it may load it only then
         if below is None:

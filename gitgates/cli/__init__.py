@@ -12,7 +12,7 @@ import click
 from gitgates import __version__, errors
 from gitgates.cli import output
 
-# verb → the line that the list of verbs shows. The verb's file has the verb's name.
+# verb → the line that the list of verbs shows. Its file has the verb's name, and `command` in it.
 VERBS = {
     "init": "Propose gates from what the project says about itself.",
     "run": "Run the gates of a hook now.",
@@ -32,11 +32,22 @@ VERBS = {
     "gc": "Clear away what has grown old.",
 }
 
+# Verbs that stand in another verb's file, under their own name.
+_BESIDE = {"schema": "check"}
+
 # `recover` looks before it acts; `run` says even then what went wrong in the format asked for.
 _HEAL_THEMSELVES = ("recover", "run")
 
 # In click's context: all arguments, word for word, so that a verb can find its own call.
 ARGUMENTS = "gitgates.arguments"
+
+
+def load_verb(verb: str) -> click.Command:
+    """Load the file of a verb, and return the verb."""
+    file = _BESIDE.get(verb, verb).replace("-", "_")
+    module = importlib.import_module(f"gitgates.cli.{file}")
+    command: click.Command = getattr(module, verb if verb in _BESIDE else "command")
+    return command
 
 
 class LazyGroup(click.Group):
@@ -65,11 +76,7 @@ class LazyGroup(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         """Return a verb."""
-        if cmd_name not in VERBS:
-            return None
-        module = importlib.import_module(f"gitgates.cli.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+        return load_verb(cmd_name) if cmd_name in VERBS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

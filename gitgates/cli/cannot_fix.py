@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gitgates import environ
-from gitgates.cli.params import GateName
+from gitgates.cli.completion import complete_gates
 from gitgates.cli.repository import configuration, here
 from gitgates.cli.reviewing import call_of
 from gitgates.config.values import did_you_mean
@@ -28,7 +28,7 @@ _LONGEST = 2000
 
 
 @click.command("cannot-fix")
-@click.argument("gate", type=GateName())
+@click.argument("gate", shell_complete=complete_gates)
 @click.option("--reason", required=True, help="Why it cannot be fixed here; the person reads it.")
 @click.option("--session", metavar="ID", help="The agent's session. Default: the one that asks.")
 @click.pass_context

@@ -1,4 +1,4 @@
-"""`gitgates check`: tell whether the configuration is right."""
+"""`gitgates check`, and `gitgates schema`: is the configuration right, and what may it hold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from gitgates import errors
 from gitgates.cli.repository import config_root
+from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
 from gitgates.git.repo import current_folder
 
@@ -50,3 +51,13 @@ def command(fmt: str) -> int:
 
 def _count(items: tuple[object, ...], what: str) -> str:
     return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
+
+
+@click.command("schema")
+def schema() -> int:
+    """Print the JSON Schema (draft-07) of [tool.gitgates] and of gitgates.toml.
+
+    validate-pyproject finds it by itself; give it to an editor as a file.
+    """
+    click.echo(json.dumps(get_schema(), indent=2, ensure_ascii=False))
+    return errors.OK

@@ -7,13 +7,14 @@ import json
 import click
 
 from gitgates import environ
+from gitgates.cli.completion import complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
-from gitgates.cli.params import HookName
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.repository import configuration, here
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
 from gitgates.hosts import manual
+from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report.documents import VERSION
 from gitgates.report.explain import plan_document, plan_text
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("explain", cls=PathCommand)
-@click.argument("hook", type=HookName(), required=False)
+@click.argument("hook", required=False, shell_complete=complete_hooks)
 @click.option(
     "--for-agent",
     is_flag=True,
@@ -41,6 +42,8 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     """
     if for_agent and hook:
         raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
+    if hook and hook not in HOOK_POINTS:
+        raise unknown_hook(hook)
     repo = here()
     config = configuration(repo)
     if for_agent:

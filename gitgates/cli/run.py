@@ -9,8 +9,8 @@ import click
 
 from gitgates import environ, errors
 from gitgates.artifacts import save_handled
+from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
-from gitgates.cli.params import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.repository import configuration, heal, here
 from gitgates.config.values import did_you_mean
@@ -196,7 +196,7 @@ def _hook(config: Config, wish: Wish) -> Hook:
         if any(gate.name == name for gate in config.gates):
             hint = f"Did you mean `--gate {name}`?"
             raise errors.UsageError(f"`{name}` is no hook, but a gate", hint)
-        raise unknown_hook(name, config)
+        raise unknown_hook(name)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)
     if not wish.gates:
