@@ -246,8 +246,11 @@ def _result_json() -> str:
     )
 
 
-def _fields(fields: tuple[result.Field, ...]) -> str:
-    rows = ((f"`{f.name}`{'' if f.always else '*'}", f.kind, f.meaning) for f in fields)
+def _fields(fields: result.Fields) -> str:
+    rows = (
+        (f"`{name.rstrip('*')}`{'*' * name.count('*')}", kind, meaning)
+        for name, (kind, meaning) in fields.items()
+    )
     return _table(("field", "value", "meaning"), rows)
 
 

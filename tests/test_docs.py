@@ -101,7 +101,10 @@ def test_generated_pages_are_fresh() -> None:
         ("commands.md", [f"`gitgates {verb}`" for verb in (*VERBS, *HOST_VERBS)]),
         (
             "result-json.md",
-            [f"`{f.name}`" for f in (*fields.RUN, *fields.CYCLE, *fields.ATTEMPT, *fields.RESULT)]
+            [
+                f"`{name.rstrip('*')}`"
+                for name in (*fields.RUN, *fields.CYCLE, *fields.ATTEMPT, *fields.RESULT)
+            ]
             + [f"`{outcome}`" for outcome in fields.OUTCOMES],
         ),
         ("environment.md", [f"`{name}`" for name, _by, _meaning in environ.NAMES]),

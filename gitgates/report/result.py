@@ -1,8 +1,8 @@
 """A run and its attempts as the data of `result.json`: fields, writer, check. Pure and cold.
 
 One cycle of failing, fixing and trying again is one run: each attempt, a process of its own, is
-added to what the ones before it left. The tables of fields check what is read back, and make a page
-of the docs; the names without `ours` are those of the decision that the format comes from.
+added to what the ones before it left. The tables of fields say what is written, check what is read
+back, and make a page of the docs.
 """
 
 from __future__ import annotations
@@ -14,23 +14,15 @@ from gitgates.types import BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Vi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    # Name → what its value is, and what that means; a * where it may be left out.
+    Fields: TypeAlias = dict[str, tuple[str, str]]
 
 VERSION = 1
 _MOST = 1e12  # seconds, bytes
 LONGEST_FIXES = 2000  # characters
 WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
-
-
-class Field(Record):
-    """One field: its name, what its value is, and what that means."""
-
-    name: str
-    kind: str  # a word of _FITS
-    meaning: str
-    always: bool = True  # False: left out where there is nothing to tell
-    ours: bool = True
-
 
 # The verdict of an attempt → what that is in two words, and its meaning.
 OUTCOMES: dict[str, tuple[str, str]] = {
@@ -45,81 +37,69 @@ OUTCOMES: dict[str, tuple[str, str]] = {
     "could-not-run": ("failed", "no gate that blocked could be started: nothing is known"),
 }
 
-RUN = (
-    Field("version", "whole number", f"{VERSION}; another one when a field goes or changes"),
-    Field("execution_id", "text", "the run, and the name of its folder", ours=False),
-    Field("hook", "text", "the hook of the first attempt"),
-    Field("host", "text", "who fired it: `git`, `pre-commit`, `manual`, `claude`"),
-    Field("root", "text", "the top of the working tree"),
-    Field("session", "text", "the agent's session", always=False),
-    Field("agent", "text", "the sub-agent's type", always=False),
-    Field("outcome", "text", "the verdict of the last attempt"),
-    Field("quality_gates", "object", "all attempts, and what they come to", ours=False),
-)
+RUN: Fields = {
+    "version": ("whole number", f"{VERSION}; another one when a field goes or changes"),
+    "execution_id": ("text", "the run, and the name of its folder"),
+    "hook": ("text", "the hook of the first attempt"),
+    "host": ("text", "who fired it: `git`, `pre-commit`, `manual`, `claude`"),
+    "root": ("text", "the top of the working tree"),
+    "session*": ("text", "the agent's session"),
+    "agent*": ("text", "the sub-agent's type"),
+    "outcome": ("text", "the verdict of the last attempt"),
+    "quality_gates": ("object", "all attempts, and what they come to"),
+}
 
-CYCLE = (
-    Field("retry_attempts", "whole number", "how many attempts followed the first", ours=False),
-    Field(
-        "max_retries",
-        "whole number",
-        "how many may follow; 0 where failures go back to nobody",
-        ours=False,
-    ),
-    Field("final_status", "text", "`passed` or `failed`: see Outcomes", ours=False),
-    Field(
-        "total_duration_seconds",
+CYCLE: Fields = {
+    "retry_attempts": ("whole number", "how many attempts followed the first"),
+    "max_retries": ("whole number", "how many may follow; 0 where failures go back to nobody"),
+    "final_status": ("text", "`passed` or `failed`: see Outcomes"),
+    "total_duration_seconds": (
         "number",
         "all attempts together, without the time in which the agent worked",
-        ours=False,
     ),
-    Field("attempts", "list of objects", "oldest first", ours=False),
-)
+    "attempts": ("list of objects", "oldest first"),
+}
 
-ATTEMPT = (
-    Field("attempt", "whole number", "its number, from 1", ours=False),
-    Field("timestamp", "text", "when it began, in UTC", ours=False),
-    Field(
-        "agent_fixes",
+ATTEMPT: Fields = {
+    "attempt": ("whole number", "its number, from 1"),
+    "timestamp": ("text", "when it began, in UTC"),
+    "agent_fixes*": (
         "text",
         "what the agent said last before this attempt, at most 2,000 characters",
-        always=False,
-        ours=False,
     ),
-    Field("hook", "text", "the hook that fired"),
-    Field("duration_seconds", "number", "from its beginning to its decision"),
-    Field("verdict", "text", "what came of it: see Outcomes"),
-    Field("asked", "text", "the gate that decided; empty where none did"),
-    Field("reason", "text", "why, in one line"),
-    Field("tree", "text", "the snapshot (a git tree) that the gates saw", always=False),
-    Field("fed_back_bytes", "whole number", "how long the text was that the agent got"),
-    Field("not_run", "list of texts", "gates that did not get their turn", always=False),
-    Field("cannot_fix", "list of pairs", "gate and reason, as the agent said", always=False),
-    Field("notes", "list of texts", "what a person should know", always=False),
-    Field("results", "list of objects", "every gate, in the order of the walk", ours=False),
-)
+    "hook": ("text", "the hook that fired"),
+    "duration_seconds": ("number", "from its beginning to its decision"),
+    "verdict": ("text", "what came of it: see Outcomes"),
+    "asked": ("text", "the gate that decided; empty where none did"),
+    "reason": ("text", "why, in one line"),
+    "tree*": ("text", "the snapshot (a git tree) that the gates saw"),
+    "fed_back_bytes": ("whole number", "how long the text was that the agent got"),
+    "not_run*": ("list of texts", "gates that did not get their turn"),
+    "cannot_fix*": ("list of pairs", "gate and reason, as the agent said"),
+    "notes*": ("list of texts", "what a person should know"),
+    "results": ("list of objects", "every gate, in the order of the walk"),
+}
 
-RESULT = (
-    Field("name", "text", "the gate", ours=False),
-    Field("passed", "true or false", "whether its status is `passed`", ours=False),
-    Field("duration_seconds", "number", "0 where it did not run", ours=False),
-    Field("exit_code", "whole number", "where there is one", always=False, ours=False),
-    Field(
-        "output",
+RESULT: Fields = {
+    "name": ("text", "the gate"),
+    "passed": ("true or false", "whether its status is `passed`"),
+    "duration_seconds": ("number", "0 where it did not run"),
+    "exit_code*": ("whole number", "where there is one"),
+    "output": (
         "text",
         "head and tail of standard output and error; empty in all but the newest 20 attempts",
-        ours=False,
     ),
-    Field("status", "text", "how it ended: `passed`, `failed`, `timed-out`, `not-started`, …"),
-    Field("signal", "whole number", "that ended it", always=False),
-    Field("verdict", "text", "what that led to: `allow`, `warn`, `block`, `stop`"),
-    Field("action", "text", "the action that led there, `CONTINUE` or a gate's name for example"),
-    Field("reason", "text", "why, where the status does not say it", always=False),
-    Field("log", "text", "the file with all of the output, from this folder", always=False),
-    Field("dropped_bytes", "whole number", "of the output, left out here", always=False),
-    Field("changed_paths", "list of texts", "that it changed", always=False),
-    Field("observed", "true or false", "its failure was only watched", always=False),
-    Field("excused", "true or false", "its failures were there before", always=False),
-)
+    "status": ("text", "how it ended: `passed`, `failed`, `timed-out`, `not-started`, …"),
+    "signal*": ("whole number", "that ended it"),
+    "verdict": ("text", "what that led to: `allow`, `warn`, `block`, `stop`"),
+    "action": ("text", "the action that led there, `CONTINUE` or a gate's name for example"),
+    "reason*": ("text", "why, where the status does not say it"),
+    "log*": ("text", "the file with all of the output, from this folder"),
+    "dropped_bytes*": ("whole number", "of the output, left out here"),
+    "changed_paths*": ("list of texts", "that it changed"),
+    "observed*": ("true or false", "its failure was only watched"),
+    "excused*": ("true or false", "its failures were there before"),
+}
 
 
 class Attempt(Record):
@@ -139,8 +119,6 @@ class Attempt(Record):
     fed_back_bytes: int = 0
     notes: tuple[str, ...] = ()  # besides those of the decision
     cannot_fix: tuple[tuple[str, str], ...] = ()  # gate and reason
-    excused: tuple[str, ...] = ()  # gates whose failures were there before
-    observed: tuple[str, ...] = ()  # gates whose failures are only watched
 
 
 def outcome_of(decision: Decision) -> str:
@@ -167,77 +145,74 @@ def add_attempt(
         "hook": attempt.hook,
         "host": attempt.host,
         "root": attempt.root,
-        **_present({"session": attempt.session, "agent": attempt.agent}),
+        "session": attempt.session,
+        "agent": attempt.agent,
     }
-    plain: dict[str, Any] = _utf8(
-        {
-            **first,
-            **known,
-            "outcome": attempt.verdict,
-            "quality_gates": {
-                "retry_attempts": len(attempts) - 1,
-                "max_retries": max_retries,
-                "final_status": OUTCOMES[attempt.verdict][0],
-                "total_duration_seconds": round(sum(a["duration_seconds"] for a in attempts), 3),
-                "attempts": [*map(_without_output, old), *new],
-            },
-        }
-    )
+    cycle = {
+        "retry_attempts": len(attempts) - 1,
+        "max_retries": max_retries,
+        "final_status": OUTCOMES[attempt.verdict][0],
+        "total_duration_seconds": round(sum(a["duration_seconds"] for a in attempts), 3),
+        "attempts": [*map(_without_output, old), *new],
+    }
+    run = {**first, **known, "outcome": attempt.verdict, "quality_gates": cycle}
+    plain: dict[str, Any] = _utf8(_filled(RUN, run))
     return plain
 
 
 def _attempt(attempt: Attempt, number: int, execution_id: str) -> dict[str, Any]:
     decision = attempt.decision
-    said = attempt.agent_fixes[:LONGEST_FIXES] if number > 1 else ""
-    return {
+    fields = {
         "attempt": number,
         "timestamp": utc(attempt.timestamp_s),
-        **_present({"agent_fixes": said}),
+        "agent_fixes": attempt.agent_fixes[:LONGEST_FIXES] if number > 1 else "",
         "hook": attempt.hook,
         "duration_seconds": round(attempt.duration_s, 3),
         "verdict": attempt.verdict,
         "asked": decision.asked,
         "reason": decision.reason,
+        "tree": attempt.tree,
         "fed_back_bytes": attempt.fed_back_bytes,
-        **_present(
-            {
-                "tree": attempt.tree,
-                "not_run": list(decision.not_run),
-                "cannot_fix": [list(pair) for pair in attempt.cannot_fix],
-                "notes": list(dict.fromkeys((*decision.notes, *attempt.notes))),
-            }
-        ),
-        "results": [_result(visit, attempt, execution_id) for visit in decision.visits],
+        "not_run": list(decision.not_run),
+        "cannot_fix": [list(pair) for pair in attempt.cannot_fix],
+        "notes": list(dict.fromkeys((*decision.notes, *attempt.notes))),
+        "results": [_result(visit, execution_id) for visit in decision.visits],
     }
+    return _filled(ATTEMPT, fields)
 
 
-def _result(visit: Visit, attempt: Attempt, execution_id: str) -> dict[str, Any]:
+def _result(visit: Visit, execution_id: str) -> dict[str, Any]:
     result = visit.result
     fields = {
         "name": result.gate,
         "passed": result.status == "passed",
         "duration_seconds": round(result.duration_s, 3),
-    }
-    if result.exit_status is not None:
-        fields["exit_code"] = result.exit_status
-    return {
-        **fields,
+        "exit_code": result.exit_status,
         "output": result.output.decode("utf-8", "replace"),
         "status": result.status,
+        "signal": result.signal,
         "verdict": VERDICTS[visit.verdict],
         "action": visit.action,
-        **_present(
-            {
-                "signal": result.signal,
-                "reason": result.reason,
-                "log": _log(result, execution_id),
-                "dropped_bytes": result.dropped_bytes,
-                "changed_paths": list(result.changed_paths),
-                "observed": bool(visit.would) or result.gate in attempt.observed,
-                "excused": bool(result.excused) or result.gate in attempt.excused,
-            }
-        ),
+        "reason": result.reason,
+        "log": _log(result, execution_id),
+        "dropped_bytes": result.dropped_bytes or None,
+        "changed_paths": list(result.changed_paths),
+        "observed": bool(visit.would),
+        "excused": bool(result.excused),
     }
+    return _filled(RESULT, fields)
+
+
+def _filled(fields: Fields, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values in the order of the table, without those that have nothing to tell."""
+    found = {}
+    for field in fields:
+        name = field.rstrip("*")
+        value = values.get(name)
+        is_empty = value is None or value is False or value in ("", [])
+        if name == field or not is_empty:
+            found[name] = value
+    return found
 
 
 def _log(result: GateResult, execution_id: str) -> str:
@@ -247,10 +222,6 @@ def _log(result: GateResult, execution_id: str) -> str:
         return ""
     run, _, inside = path.partition("/")
     return inside if run == execution_id else f"../{path}"
-
-
-def _present(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value}
 
 
 def _without_output(attempt: dict[str, Any]) -> dict[str, Any]:
@@ -289,10 +260,10 @@ def is_sound(document: object) -> bool:
     )
 
 
-def _has(value: object, fields: tuple[Field, ...]) -> bool:
+def _has(value: object, fields: Fields) -> bool:
     return isinstance(value, dict) and all(
-        _fits(value[field.name], field.kind) if field.name in value else not field.always
-        for field in fields
+        _fits(value[name.rstrip("*")], kind) if name.rstrip("*") in value else name.endswith("*")
+        for name, (kind, _meaning) in fields.items()
     )
 
 
