@@ -12,7 +12,7 @@ from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
-from gitgates.hosts.claude import EVENTS
+from gitgates.hosts.claude import EVENTS, VARIABLES
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.report import result
 
@@ -255,7 +255,9 @@ def _fields(fields: result.Fields) -> str:
 
 
 def _environment() -> str:
-    rows = ((f"`{name}`", set_by, meaning) for name, set_by, meaning in environ.NAMES)
+    rows = (
+        (f"`{name}`", set_by, meaning) for name, set_by, meaning in (*environ.NAMES, *VARIABLES)
+    )
     return _page(
         "Environment",
         "`gitgates/environ.py`",

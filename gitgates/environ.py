@@ -1,4 +1,7 @@
-"""Every environment name that gitgates reads or sets. The only reader of `os.environ`."""
+"""Every environment name that gitgates reads or sets, but for those of agents, which `hosts` knows.
+
+The only reader of `os.environ`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-# (name, who sets it: you, git, sudo, pre-commit, claude, gitgates; what it does)
+# (name, who sets it: you, git, sudo, pre-commit, gitgates; what it does)
 NAMES: tuple[tuple[str, str, str], ...] = (
     ("GITGATES", "you", "`0` switches every gitgates hook off for this command"),
     ("GITGATES_SKIP", "you", "gates to skip, separated by commas; required ones still run"),
@@ -43,11 +46,6 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
     ("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: where it came from"),
     ("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
-    ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
-    ("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
-    ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
-    ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
-    ("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),

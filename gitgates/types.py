@@ -96,6 +96,7 @@ class Payload(Record):
     session: str = ""
     prompt_id: str = ""
     cwd_abs: str = ""
+    project_abs: str = ""  # where the session was started; empty: not told
     agent_id: str = ""  # only inside of a sub-agent
     agent_type: str = ""
     mode: str = ""  # default, plan, acceptEdits, …

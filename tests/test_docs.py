@@ -20,6 +20,7 @@ from gitgates import environ, errors
 from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
+from gitgates.hosts.claude import VARIABLES
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report import result as fields
 
@@ -107,7 +108,7 @@ def test_generated_pages_are_fresh() -> None:
             ]
             + [f"`{outcome}`" for outcome in fields.OUTCOMES],
         ),
-        ("environment.md", [f"`{name}`" for name, _by, _meaning in environ.NAMES]),
+        ("environment.md", [f"`{name}`" for name, _by, _meaning in (*environ.NAMES, *VARIABLES)]),
         ("exit-statuses.md", [f"| {status} |" for status, _meaning in errors.EXIT_STATUSES]),
     ],
 )
@@ -125,7 +126,7 @@ def test_every_exit_status_in_use_is_documented() -> None:
 
 
 def test_every_environment_name_in_use_is_documented() -> None:
-    known = {name for name, _by, _meaning in environ.NAMES}
+    known = {name for name, _by, _meaning in (*environ.NAMES, *VARIABLES)}
     used = set()
     for path in (ROOT / "gitgates").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):

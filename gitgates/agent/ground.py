@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # What these are about is the session, wherever the agent has gone since.
 _OF_THE_SESSION = ("session-start", "prompt", "turn-end")
-_PROJECT = "CLAUDE_PROJECT_DIR"
 # The agent has done nothing before them, where there is no transcript yet.
 _BEGINNINGS = ("session-start", "prompt")
 
@@ -34,7 +33,7 @@ def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
 
     Raises: GitError where that is in no repository that may be looked at.
     """
-    project_abs = env.get(_PROJECT, "")
+    project_abs = payload.project_abs
     project_abs = project_abs if os.path.isdir(project_abs) else ""
     home = _repo(project_abs, env) if project_abs else None
     is_folder = os.path.isabs(payload.cwd_abs) and os.path.isdir(payload.cwd_abs)

@@ -14,7 +14,8 @@ from gitgates.agent.place import find_places
 from gitgates.config.load import load
 from gitgates.errors import GitgatesError
 from gitgates.git.snapshot_index import flagged_paths
-from gitgates.hosts import agent_host
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import is_review_on
 from gitgates.store.files import open_regular
 from gitgates.store.log import session_journal
@@ -35,7 +36,6 @@ _REVIEW = "gate `review`"
 _DEFINITIONS = ("gate ", "hook ")
 _MOST_READ = 1 << 20  # bytes of a file
 _MOST_NAMED = 5
-_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 _SINCE = "since this session began"
 
 
@@ -112,7 +112,8 @@ def answer_lost(payload: Payload, why: str) -> Answer:
 def reviewers(review: Review, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
     """Return each file that the reviewer may have, after `reviewer `, with a digest of it."""
     name = review.reviewer.rpartition(":")[2]
-    files = [f"{folder}/agents/{name}.md" for folder in (f"{root_abs}/.claude", _home(env))]
+    host = agent_host(DEFAULT_AGENT)
+    files = host.agent_files(name, (f"{root_abs}/{host.FOLDER}", host.home(env)))
     digests = {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}
     return {path: digest for path, digest in digests.items() if digest}
 
@@ -150,9 +151,9 @@ def _look(place: Place, config: Config) -> dict[str, str]:
 
 def _beginning(place: Place, before: Mapping[str, str]) -> list[str]:
     first = before.get(_BEGAN, "")
-    if first in ("SessionStart", _TOLD) or elsewhere(place):
+    if first in (HOOK_OF["session-start"], _TOLD) or elsewhere(place):
         return []
-    home = os.path.realpath(place.env.get("CLAUDE_PROJECT_DIR") or place.repo.root_abs)
+    home = os.path.realpath(place.payload.project_abs or place.repo.root_abs)
     if not f"{home}/".startswith(f"{os.path.realpath(place.repo.root_abs)}/"):
         return []  # the session began in a folder of repositories, or in another worktree
     text = f"the first that is known of this session is a {first} event: what was known before "
@@ -209,12 +210,7 @@ def _required(config: Config) -> str:
 
 
 def _settings(place: Place) -> list[str]:
-    own = f"{_home(place.env)}/settings.json"
-    return [*(f"{place.repo.root_abs}/{name}" for name in _SETTINGS), own]
-
-
-def _home(env: Mapping[str, str]) -> str:
-    return env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
+    return agent_host(place.payload.host).settings_files(place.repo.root_abs, place.env)
 
 
 def _sets_off(settings: bytes) -> bool:

@@ -13,10 +13,10 @@ from gitgates.clean import tame, visible_line
 from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import here, post_message
 from gitgates.config.values import did_you_mean
+from gitgates.hosts import calling_session
 from gitgates.store import messages
 from gitgates.store.messages import MOST_TEXT, Message, MessageLog, as_meant
 
-_SESSION = "CLAUDE_CODE_SESSION_ID"
 _VERSION = 1
 _SHOWN = 20
 _SHORT_COMMIT = 12
@@ -77,7 +77,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
     draft = Message(
         topic=topic,
         text="\n\n".join(given) if given not in ((), ("-",)) else _standard_input(),
-        session=environ.read().get(_SESSION, ""),
+        session=calling_session(environ.read()),
         refs=refs,
     )
     repo = here()

@@ -10,7 +10,8 @@ from gitgates.config.parse import reachable
 from gitgates.discover.choose import USUAL, Proposal, choose, place
 from gitgates.discover.sources import find_tasks, read_project
 from gitgates.discover.tools import find_languages
-from gitgates.hosts.claude import TOOL_NAMES
+from gitgates.hosts.claude import FOLDER, TOOL_NAMES
+from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.record import Record
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from gitgates.types import Config
 
-_AGENT_FILES = (".claude", "CLAUDE.md")
+_AGENT_FILES = (FOLDER, RULES_FILE)
 
 
 class Found(Record):

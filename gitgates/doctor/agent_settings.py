@@ -9,6 +9,7 @@ import gitgates
 from gitgates.doctor.findings import Finding
 from gitgates.engine.hooks import names_agent
 from gitgates.errors import GitgatesError
+from gitgates.hosts.claude import FOLDER
 from gitgates.hosts.claude import settings as client
 from gitgates.hosts.claude.settings import as_heard, heard_in, others_in
 from gitgates.install import agent_files, own_file
@@ -154,7 +155,7 @@ def check_reviewer(
 
 def _folders(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
     """Return the folders that agents are defined in: that of the project, and the person's own."""
-    folders = {"project": os.path.join(repo.root_abs, client.FOLDER)}
+    folders = {"project": os.path.join(repo.root_abs, FOLDER)}
     try:
         folders["user"] = os.path.dirname(client.settings_file("user", repo.root_abs, env))
     except GitgatesError:
@@ -194,7 +195,7 @@ def _missing(config: Config, source: Source) -> Finding:
     )
     mend = source.install
     if source.scope in ("plugin", "managed") or not agent_files.may_define(reviewer):
-        mend = f"define it in {os.path.join(client.FOLDER, agent_files.AGENTS)}, or name another"
+        mend = f"define it in {os.path.join(FOLDER, agent_files.AGENTS)}, or name another"
         mend += " in [tool.gitgates.review] reviewer"
     missing = Finding("note", "agent", source.where, what, mend)
     return missing._replace(severity="problem") if config.review.mode == "require" else missing

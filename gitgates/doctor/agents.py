@@ -16,10 +16,10 @@ from gitgates.doctor.agent_settings import (
     sources,
 )
 from gitgates.doctor.findings import Finding
+from gitgates.hosts.claude import FOLDER
 from gitgates.hosts.claude.settings import (
     BARE,
     FILES,
-    FOLDER,
     MANAGED_ONLY,
     NO_HOOKS,
     Entry,

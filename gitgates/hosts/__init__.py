@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
     from gitgates.types import Answer, Payload, ToolCall
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
         """What such a module offers."""
 
         SECRETS: tuple[str, ...]  # variables of its own that no gate gets unless it asks for them
+        OF_A_SESSION: tuple[str, ...]  # variables that another agent must not be started with
+
+        def session_of(self, env: Mapping[str, str]) -> str:
+            """Return the session of the agent that runs a command; empty where none does."""
+
+        def is_caller(self, env: Mapping[str, str]) -> bool:
+            """Tell whether such an agent runs a command, and not a person."""
 
         def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
             """Return what a payload says.
@@ -27,6 +34,26 @@ if TYPE_CHECKING:
 
         def encode(self, payload: Payload, answer: Answer) -> bytes:
             """Return what the agent's client receives, or nothing."""
+
+        FOLDER: str  # of a project, that settings, agents and skills are in
+
+        def home(self, env: Mapping[str, str]) -> str:
+            """Return the folder of a person's own; empty where there is none."""
+
+        def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
+            """Return the folders that agents and skills are defined in."""
+
+        def plugin_of(self, env: Mapping[str, str]) -> str:
+            """Return the folder of the plugin that has started us; empty where none has."""
+
+        def settings_files(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
+            """Return the settings that a person, or a project, may have."""
+
+        def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
+            """Return the files that define a sub-agent."""
+
+        def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
+            """Return the files that define a skill."""
 
         def calls_in(self, line: bytes) -> Sequence[ToolCall]:
             """Return the calls of tools, and their results, in one line of a transcript."""
@@ -52,3 +79,19 @@ def agent_host(name: str) -> AgentHost:
     __import__(module)
     found: AgentHost = sys.modules[module]
     return found
+
+
+def calling_session(env: Mapping[str, str]) -> str:
+    """Return the session of the agent that runs a command; empty where none does."""
+    found = (agent_host(name).session_of(env) for name in AGENTS)
+    return next((session for session in found if session), "")
+
+
+def is_called_by_agent(env: Mapping[str, str]) -> bool:
+    """Tell whether an agent runs a command, and not a person."""
+    return any(agent_host(name).is_caller(env) for name in AGENTS)
+
+
+def withheld_from_agents() -> tuple[str, ...]:
+    """Return the variables of a session that another agent must not be started with."""
+    return tuple(name for agent in AGENTS for name in agent_host(agent).OF_A_SESSION)

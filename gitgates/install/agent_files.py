@@ -19,7 +19,8 @@ from contextlib import suppress
 
 import gitgates
 from gitgates.errors import ConfigError, StateError
-from gitgates.hosts.claude.settings import FOLDER, RULES_FILE
+from gitgates.hosts.claude import FOLDER
+from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import own_file
 from gitgates.policies.needs import is_review_on
 from gitgates.record import Record

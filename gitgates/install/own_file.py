@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
+from gitgates.hosts.claude import FOLDER
 from gitgates.store.files import link_out, read_regular, replace_file, sync_folder
 
 
@@ -58,7 +59,7 @@ def require_inside(root_abs: str, *paths_abs: str) -> None:
 def replace(path_abs: str, before: str | None, after: str | None) -> None:
     """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
 
-    A folder `.claude` that is empty once its file is removed goes, too.
+    An agent's folder that is empty once its file is removed goes, too.
 
     Raises: StateError where it cannot be written, or holds something else by now.
     """
@@ -83,7 +84,7 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
 def _remove(path_abs: str) -> None:
     os.unlink(os.path.realpath(path_abs))
     folder_abs = os.path.dirname(path_abs)
-    if os.path.basename(folder_abs) == ".claude" and not os.path.islink(folder_abs):
+    if os.path.basename(folder_abs) == FOLDER and not os.path.islink(folder_abs):
         with suppress(OSError):  # something else is in it
             os.rmdir(folder_abs)
 

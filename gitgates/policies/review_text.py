@@ -10,6 +10,7 @@ from shlex import quote
 
 from gitgates.clean import plain_line
 from gitgates.engine.hooks import names_agent
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.policies.asking import NO_DECISION, NOT_REVIEWED, OPEN_ISSUES, STALE
 from gitgates.record import Record
 
@@ -274,27 +275,26 @@ def installed(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the sub-agents and the skills that reviews are made with and that are there.
 
-    That is what has a file in `.claude`, in the project or of the user, or comes with our plugin
+    That is what has a file in the project or in the person's own folder, or comes with our plugin
     where that has started us. What other plugins bring cannot be seen; where the configuration
     names such a one (`plugin:name`), it is believed.
     """
-    home = env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
-    projects = dict.fromkeys((root_abs, env.get("CLAUDE_PROJECT_DIR", root_abs)))
-    folders = [*(f"{folder}/.claude" for folder in projects), home]
-    plugin = env.get("CLAUDE_PLUGIN_ROOT", "")
+    host = agent_host(DEFAULT_AGENT)
+    folders = host.folders_of(root_abs, env)
+    plugins = [plugin] if (plugin := host.plugin_of(env)) else []
     agents = [
         found
         for name in (review.reviewer, *review.agents)
-        for found in _find(name, [f"{one}/agents/{name}.md" for one in folders])
-        + _in_plugin(name, f"{plugin}/agents/{name}.md" if plugin else "")
+        for found in _find(name, host.agent_files(name, folders))
+        + _in_plugin(name, *host.agent_files(name, plugins))
     ]
     skills = [
         found
         for name in review.skills
-        for found in _in_plugin(name, f"{plugin}/skills/{name}/SKILL.md" if plugin else "")
+        for found in _in_plugin(name, *host.skill_files(name, plugins))
         # What we install is a command in a folder that has the plugin's name.
-        + _in_plugin(name, *(f"{one}/commands/{_PLUGIN}/{name}.md" for one in folders))
-        + _find(name, [path for one in folders for path in _skill_files(one, name)])
+        + _in_plugin(name, *host.skill_files(f"{_PLUGIN}/{name}", folders))
+        + _find(name, host.skill_files(name, folders))
     ]
     return tuple(dict.fromkeys(agents)), tuple(dict.fromkeys(skills))
 
@@ -303,10 +303,6 @@ def installed_reviewer(review: Review, root_abs: str, env: Mapping[str, str]) ->
     """Return what the client calls the reviewer; empty where none can be seen."""
     agents, _skills = installed(review, root_abs, env)
     return next((one for one in agents if names_agent((review.reviewer,), one)), "")
-
-
-def _skill_files(folder: str, name: str) -> tuple[str, str]:
-    return f"{folder}/skills/{name}/SKILL.md", f"{folder}/commands/{name}.md"
 
 
 def _find(name: str, files: Iterable[str]) -> list[str]:

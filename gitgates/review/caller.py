@@ -12,6 +12,7 @@ import time
 
 from gitgates.engine.pipeline import ACTIVE
 from gitgates.errors import StateError, UsageError
+from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.policies.evidence import fold
 from gitgates.policies.tokens import digest_of
 from gitgates.record import Record
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.policies.evidence import Evidence, Fact, Seen
 
-_SESSION = "CLAUDE_CODE_SESSION_ID"
-_AGENT = "CLAUDECODE"
 _RECENT_S = 600.0
 
 
@@ -143,7 +142,7 @@ def find_told(repo: Repo, env: Mapping[str, str], call: Call) -> Caller | None:
 
 def _is_of_agent(env: Mapping[str, str]) -> bool:
     """Tell whether the environment says that no person runs us: an agent does, or a run of ours."""
-    return bool(env.get(_SESSION) or env.get(_AGENT) or env.get(ACTIVE))
+    return is_called_by_agent(env) or bool(env.get(ACTIVE))
 
 
 def _candidates(repo: Repo, call: Call, *, by_agent: bool) -> list[_Candidate]:
@@ -209,7 +208,7 @@ def _choose(candidates: list[_Candidate], env: Mapping[str, str], call: Call) ->
 
     Raises: UsageError where there are more, or where it is not of the session that is named.
     """
-    inherited = env.get(_SESSION, "")
+    inherited = calling_session(env)
     candidates = [
         one
         for one in candidates
@@ -284,7 +283,7 @@ def _note(found: _Candidate, call: Call) -> None:
 
 def _named(repo: Repo, env: Mapping[str, str], call: Call) -> str:
     """Return the session that is named, by an option or by the environment; empty for none."""
-    inherited = env.get(_SESSION, "")
+    inherited = calling_session(env)
     if not call.session:
         return find_named(repo, inherited) if inherited else ""
     named = find_named(repo, call.session)

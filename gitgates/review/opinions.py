@@ -15,6 +15,7 @@ from gitgates.engine.context import Silent, World
 from gitgates.engine.pipeline import inside, is_running_here
 from gitgates.engine.runner import run_plan
 from gitgates.engine.walk import ENDED
+from gitgates.hosts import withheld_from_agents
 from gitgates.record import Record
 from gitgates.store.runs import new_run
 from gitgates.types import Config, Event, Gate, Hook, Plan, Step
@@ -36,13 +37,6 @@ _LONGEST_REQUEST = 32 * 1024  # characters
 _NAMED = 50  # files that are not shown
 _LAST_LINES = 10  # that a decision is looked for in
 _FILE, _HEAD = b"\ndiff --git ", b"diff --git "
-# Another agent would take the session for its own, or refuse to start inside of one.
-_SESSIONS_OWN = (
-    "CLAUDECODE",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_ENV_FILE",
-)
 _DECISION = re.compile(r"\W*(?:(?:Decision|Verdict)\W*)?(COMPLETE|ISSUES)\b")
 _ASSIGNMENT = re.compile(r"\w+=|\d+$")  # or what is redirected
 _NAME = re.compile(r"\w[\w.+-]{0,39}")
@@ -151,7 +145,7 @@ def ask(
     names = names_of(commands)
     run_abs = new_run(place.repo.state_abs)
     plan = _plan(place, (names, commands), question, f"{run_abs}/{INPUT}")
-    env = {name: value for name, value in place.env.items() if name not in _SESSIONS_OWN}
+    env = {name: value for name, value in place.env.items() if name not in withheld_from_agents()}
     ear = _Ear(dict(zip(names, commands, strict=True)), hear)
     world = inside(World(place.repo, place.git, env, ear), plan.event)
     # They only read, and may take minutes: nobody else is to wait for that.

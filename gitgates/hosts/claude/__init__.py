@@ -20,12 +20,22 @@ from gitgates.types import BLOCK, STOP, Answer, Channels, Payload, Task, ToolCal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from gitgates.types import EventKind, ToolKind
 
 NAME = "claude"
+FOLDER = ".claude"  # of a project, and of a person's own
+# (name, who sets it, what it does): what we read, for the documentation
+VARIABLES = (
+    ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
+    ("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
+    ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
+    ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
+    ("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
+)
+_PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER = (name for name, _by, _meaning in VARIABLES)
 # What an event is, and what it can be answered with. The configuration calls them as Claude does.
 EVENTS: dict[str, tuple[EventKind, Channels]] = {
     "SessionStart": ("session-start", Channels(context=True)),
@@ -77,6 +87,8 @@ _LONGEST = 10_000  # of one text; the client puts what is longer into a file
 _CUT = " […]"
 _BOM = b"\xef\xbb\xbf"
 # The client hands its hooks everything that it has itself. Source: recorded from the client.
+# Another agent would take the session for its own, or refuse to start inside of one.
+OF_A_SESSION = (_CALLER, _SESSION, "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE")
 SECRETS = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -100,10 +112,53 @@ _SCHEDULERS = ("ScheduleWakeup", "CronCreate")
 def home(env: Mapping[str, str]) -> str:
     """Return the folder of a person's own settings and agents; empty where there is none."""
     own = env.get("HOME")
-    return env.get("CLAUDE_CONFIG_DIR") or (f"{own}/.claude" if own else "")
+    return env.get(_CONFIG) or (f"{own}/{FOLDER}" if own else "")
 
 
-def decode(data: bytes, _env: Mapping[str, str]) -> Payload:
+def project_of(env: Mapping[str, str]) -> str:
+    """Return where the agent's session was started; empty where that is not told."""
+    return env.get(_PROJECT, "")
+
+
+def session_of(env: Mapping[str, str]) -> str:
+    """Return the session of the agent that runs a command; empty where none does."""
+    return env.get(_SESSION, "")
+
+
+def is_caller(env: Mapping[str, str]) -> bool:
+    """Tell whether an agent runs a command, and not a person."""
+    return bool(env.get(_SESSION) or env.get(_CALLER))
+
+
+def settings_files(root_abs: str, env: Mapping[str, str]) -> list[str]:
+    """Return the settings that a person, or a project, may have."""
+    folders = (f"{root_abs}/{FOLDER}/settings", f"{root_abs}/{FOLDER}/settings.local")
+    return [f"{name}.json" for name in (*folders, f"{home(env)}/settings")]
+
+
+def agent_files(name: str, folders: Iterable[str]) -> list[str]:
+    """Return the files that define a sub-agent, in folders of a project or of a person's own."""
+    return [f"{folder}/agents/{name}.md" for folder in folders]
+
+
+def skill_files(name: str, folders: Iterable[str]) -> list[str]:
+    """Return the files that define a skill, or a command of that name."""
+    files = ("skills/{}/SKILL.md", "commands/{}.md")
+    return [f"{folder}/{file.format(name)}" for folder in folders for file in files]
+
+
+def folders_of(root_abs: str, env: Mapping[str, str]) -> list[str]:
+    """Return the folders that agents and skills are defined in: projects', and a person's own."""
+    projects = dict.fromkeys((root_abs, project_of(env) or root_abs))
+    return [*(f"{folder}/{FOLDER}" for folder in projects), home(env)]
+
+
+def plugin_of(env: Mapping[str, str]) -> str:
+    """Return the folder of the plugin that has started us; empty where none has."""
+    return env.get(_PLUGIN, "")
+
+
+def decode(data: bytes, env: Mapping[str, str]) -> Payload:
     """Return what a payload says.
 
     Raises: BadPayload where it is no JSON object.
@@ -131,6 +186,7 @@ def decode(data: bytes, _env: Mapping[str, str]) -> Payload:
         session=_text(found, "session_id"),
         prompt_id=_text(found, "prompt_id"),
         cwd_abs=_path(found, "cwd"),
+        project_abs=project_of(env),
         agent_id=_text(found, "agent_id"),
         agent_type=_text(found, "agent_type"),
         mode=_text(found, "permission_mode"),

@@ -19,7 +19,7 @@ import shlex
 from difflib import get_close_matches
 
 from gitgates.errors import StateError
-from gitgates.hosts.claude import EVENTS, FORMER_NAMES, NAME, TOOL_NAMES, home
+from gitgates.hosts.claude import EVENTS, FOLDER, FORMER_NAMES, NAME, TOOL_NAMES, home
 from gitgates.record import Record
 from gitgates.types import TOOL_EVENTS
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from gitgates.types import ToolKind
 
-FOLDER = ".claude"  # of a project, and of a person's own
 RULES_FILE = "CLAUDE.md"  # which each session reads
 SCOPES = ("project", "local", "user")
 FILES = {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"}
