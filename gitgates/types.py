@@ -10,6 +10,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal, TypeAlias
 
     # How one gate ended. A gate that timed out, was killed or could not start did not "fail".
@@ -366,6 +367,6 @@ class Command(Record):
 
     argv: tuple[str, ...]
     cwd_abs: str
-    env: tuple[tuple[str, str], ...]
+    env: Mapping[str, str]
     stdin_abs: str = ""  # a file to read from; empty: nothing to read
     shell: bool = False  # then exit statuses 126 and 127 mean what sh means by them

@@ -5,15 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.engine.command import Setting, chunks, make_commands
+from gitgates.engine.command import chunks, make_commands
 from gitgates.types import Command, Event, Gate, Step
 
-SETTING = Setting(root_abs="/r", env=(), stdin_abs="/stdin", runner=("prek",), limit=10_000)
 EVENT = Event(host="git", name="pre-commit", root_abs="/r", argv=("one", "two"))
 
 
+def commands_of(gate: Gate, *paths: str, event: Event = EVENT) -> list[Command]:
+    step = Step(gate=gate, paths=paths)
+    return make_commands(step, event, root_abs="/r", env={}, stdin_abs="/stdin", limit=10_000)
+
+
 def argvs(gate: Gate, *paths: str, event: Event = EVENT) -> list[tuple[str, ...]]:
-    commands = make_commands(Step(gate=gate, paths=paths), event, SETTING)
+    commands = commands_of(gate, *paths, event=event)
     return [command.argv for command in commands]
 
 
@@ -47,26 +51,24 @@ def test_a_path_is_never_an_option() -> None:
 def test_paths_are_relative_to_the_working_dir() -> None:
     gate = Gate(name="g", command=("tsc",), pass_files=True, working_dir="web/app")
     assert argvs(gate, "web/app/-a.ts", "web/b.ts") == [("tsc", "./-a.ts", "../../web/b.ts")]
-    step = Step(gate=gate, paths=("web/app/a.ts",))
-    assert make_commands(step, EVENT, SETTING)[0].cwd_abs == "/r/web/app"
+    assert commands_of(gate, "web/app/a.ts")[0].cwd_abs == "/r/web/app"
 
 
 def test_hook_input_comes_before_paths() -> None:
     gate = Gate(name="g", command=("x",), pass_files=True, pass_hook_input=True)
-    commands = make_commands(Step(gate=gate, paths=("a",)), EVENT, SETTING)
-    assert commands == (Command(("x", "one", "two", "a"), "/r", (), "/stdin"),)
+    assert commands_of(gate, "a") == [Command(("x", "one", "two", "a"), "/r", {}, "/stdin")]
 
 
 def test_pre_commit_hooks_of_one_gate() -> None:
-    gate = Gate(name="g", pre_commit=("ruff", "mypy"))
+    gate = Gate(name="g", pre_commit=("ruff", "mypy"), runner="/bin/prek")
     assert argvs(gate, "a.py") == [
-        ("prek", "run", "ruff", "--hook-stage", "pre-commit", "--files", "a.py"),
-        ("prek", "run", "mypy", "--hook-stage", "pre-commit", "--files", "a.py"),
+        ("/bin/prek", "run", "ruff", "--hook-stage", "pre-commit", "--files", "a.py"),
+        ("/bin/prek", "run", "mypy", "--hook-stage", "pre-commit", "--files", "a.py"),
     ]
     message = Event(host="git", name="commit-msg", root_abs="/r", message_file_abs="/m")
-    assert argvs(Gate(name="g", pre_commit=()), "m", event=message) == [
+    assert argvs(Gate(name="g", pre_commit=(), runner="/bin/prek"), "m", event=message) == [
         (
-            "prek",
+            "/bin/prek",
             "run",
             "--hook-stage",
             "commit-msg",

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.engine.command import GitView, gate_env
-from gitgates.engine.context import Deadline, Silent, World
+from gitgates.engine.command import gate_env
 from gitgates.engine.plan import make_plan
-from gitgates.engine.runner import run_plan
+from gitgates.engine.run import Deadline, RunOptions, Silent, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
-from gitgates.git.run import Git
 from gitgates.hosts.claude import SECRETS
 from gitgates.types import (
     ALLOW,
@@ -51,7 +49,7 @@ PAYLOAD = Payload(host="claude")
 
 
 def run(
-    repo: Repo, *gates: Gate, left_s: float = 60.0, strategy: str = "sequence", **world: Any
+    repo: Repo, *gates: Gate, left_s: float = 60.0, strategy: str = "sequence", **options: Any
 ) -> tuple[Decision, list[str]]:
     """Run gates as an agent's hook does, with some of seven seconds left."""
     hook = Hook(name="Stop", gates=tuple(gate.name for gate in gates), strategy=strategy)  # type: ignore[arg-type]
@@ -60,9 +58,9 @@ def run(
     plan = make_plan(config, hook, event, {})
     env = dict(os.environ)
     heard = Heard()
-    there = World(find_repo(str(repo.path), env), Git(str(repo.path), env), env, heard)
-    deadline = Deadline(time.monotonic() + left_s, 7)
-    decision = run_plan(plan, config, there._replace(deadline=deadline, **world))
+    there = find_repo(str(repo.path), env)
+    how = RunOptions(deadline=Deadline(time.monotonic() + left_s, 7), **options)
+    decision = run_plan(plan, config, there, heard, options=how)
     return decision, heard.gates
 
 
@@ -164,7 +162,7 @@ def env_for(host: str, pass_env: tuple[str, ...] = (), **fields: Any) -> dict[st
     payload = Payload(host=host) if host == "claude" else None
     event = Event(host=host, name="Stop", root_abs="/r", payload=payload)
     asked = Gate(name="a", command="x", pass_env=pass_env, **fields)
-    return dict(gate_env(BASE, event, asked, GitView()))
+    return dict(gate_env(BASE, event, asked))
 
 
 PLAIN = {"PATH": "/bin", "CLAUDECODE": "1", "GITGATES_HOOK": "Stop"}

@@ -104,7 +104,6 @@ NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multi
 
 # A number of things of different kinds, as one parameter: each is to be a parameter of its own.
 PACKED = {
-    "__init__(place)",
     "__init__(shown)",
     "_answer_changed(settings)",
     "_answer_gates(around)",
@@ -113,7 +112,6 @@ PACKED = {
     "_compare(failed)",
     "_doubts(found)",
     "_fill(wanted)",
-    "_handle_in_checkout(place)",
     "_is_of_now(compared)",
     "_last_review(known)",
     "_recounted(known)",

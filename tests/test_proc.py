@@ -23,7 +23,7 @@ def run(
     tmp_path: Path, *argv: str, timeout_s: float = 20.0, limit: int = LIMIT, stdin: str = ""
 ) -> tuple[Ending | str, bytes, float]:
     """Run one program to its end; return how it ended, its output, and how long that took."""
-    env = tuple(os.environ.items())
+    env = dict(os.environ)
     capture = Capture(limit, str(tmp_path / "logs/gate.log"))
     command = Command(argv=argv, cwd_abs=str(tmp_path), env=env, stdin_abs=stdin)
     started = time.monotonic()
@@ -189,7 +189,7 @@ def test_a_file_in_the_path_that_may_not_run_is_told_apart(
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    env = tuple(os.environ.items())
+    env = dict(os.environ)
     command = Command(argv=("true",), cwd_abs=str(tmp_path / "gone"), env=env)
     with SignalPipe() as signals, proc.Group(signals) as group:
         why = group.start(command, 5.0, Capture(LIMIT))
@@ -205,7 +205,7 @@ INTERRUPTED = textwrap.dedent(
     from gitgates.types import Command
     argv = ("/bin/sh", "-c", sys.argv[1])
     with SignalPipe() as signals, Group(signals) as group:
-        group.start(Command(argv, os.getcwd(), tuple(os.environ.items())), 60.0, Capture(99))
+        group.start(Command(argv, os.getcwd(), dict(os.environ)), 60.0, Capture(99))
         child = group.wait()
         print(child.ending(), group.interrupted_by, flush=True)
     """

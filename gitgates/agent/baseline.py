@@ -9,19 +9,18 @@ from __future__ import annotations
 import os
 import zlib
 
-from gitgates.agent.checks import Check, failures_of, run_check, whole_output, world_of
+from gitgates.agent.checks import Check, LogListener, failures_of, run_check, whole_output
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import Failure
-from gitgates.engine.pipeline import inside
-from gitgates.engine.runner import run_plan
+from gitgates.engine.run import RunOptions, run_plan
 from gitgates.errors import GitgatesError
-from gitgates.git.run import Git
 from gitgates.policies.session import Baseline
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.git.repo import Repo
     from gitgates.policies.session import Fact, Session
     from gitgates.types import Decision, Gate, GateResult, Step
 
@@ -106,7 +105,7 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
             )
             if step.paths and not there:
                 return Baseline(gate.name)  # nothing that it looks at was there
-            result = _run_there(place, check, step._replace(paths=there), checkout.root_abs)
+            result = _run_there(place, check, step._replace(paths=there), checkout.repo)
     except GitgatesError as error:
         return Baseline(gate.name, why_not=error.message)
     if why_not := _NO_VERDICT.get(result.status, ""):
@@ -117,17 +116,20 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
     return Baseline(gate.name, tuple((one.fingerprint, one.title) for one in failures))
 
 
-def _run_there(place: Place, check: Check, step: Step, folder_abs: str) -> GateResult:
+def _run_there(place: Place, check: Check, step: Step, checkout: Repo) -> GateResult:
     gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
     alone = step._replace(gate=gate)
     plan = check.plan._replace(listed=(step.gate.name,), steps=(alone,))
-    world = inside(world_of(place), check.plan.event)._replace(
-        git=Git(cwd_abs=folder_abs, env=without_git(place.env)),
-        in_checkout=True,
+    options = RunOptions(
+        checkout=checkout._replace(env=without_git(place.env)),
         deadline=check.deadline,
         logs_abs=f"{check.logs_abs}/baseline",
     )
-    return run_plan(plan, check.config, world).visits[0].result
+    return (
+        run_plan(plan, check.config, place.repo, LogListener(place), options=options)
+        .visits[0]
+        .result
+    )
 
 
 def _compare(

@@ -7,13 +7,12 @@ import shlex
 import time
 
 from gitgates.agent.place import is_elsewhere
-from gitgates.engine.context import Deadline, Silent, World
 from gitgates.engine.failures import Failure, split
 from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s
 from gitgates.engine.normalise import normalise
-from gitgates.engine.pipeline import inside, record_skips
+from gitgates.engine.pipeline import record_skips
 from gitgates.engine.plan import make_plan
-from gitgates.engine.runner import run_plan
+from gitgates.engine.run import Deadline, RunOptions, Silent, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.record import Record
@@ -36,7 +35,7 @@ _OWN_FIRST_S = 2.0
 _MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
-class _Listener(Silent):
+class LogListener(Silent):
     """Hears what a person should know at once; there is none, so that the host's log does."""
 
     def __init__(self, place: Place) -> None:
@@ -79,8 +78,7 @@ def make_check(place: Place, config: Config, hook: Hook, changes: Changes) -> Ch
         payload=place.payload,
     )
     plan = make_plan(config, hook, event, skipped_gates(place.env))
-    world = world_of(place)
-    record_skips(plan, world)
+    record_skips(plan, place.repo)
     if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
         return None
     limit_s = gates_limit_s(config, hook)
@@ -98,15 +96,8 @@ def run_check(
 
     Raises: GitgatesError for each expected failure.
     """
-    there = inside(world_of(place), check.plan.event)._replace(
-        deadline=check.deadline, logs_abs=check.logs_abs, earlier=earlier
-    )
-    return run_plan(check.plan, check.config, there)
-
-
-def world_of(place: Place) -> World:
-    """Return the world of an event: its repository, and the host's log to hear what is said."""
-    return World(place.repo, place.git, place.env, _Listener(place))
+    options = RunOptions(deadline=check.deadline, logs_abs=check.logs_abs, earlier=earlier)
+    return run_plan(check.plan, check.config, place.repo, LogListener(place), options=options)
 
 
 def unpassed(decision: Decision) -> list[Visit]:

@@ -269,7 +269,7 @@ def _is_of_a_gate(place: Place) -> bool:
     """Tell whether a gate that is running here started this agent."""
     if "GITGATES_ACTIVE" not in place.env:
         return False
-    from gitgates.engine.pipeline import is_running_here  # seldom needed
+    from gitgates.engine.command import is_running_here  # seldom needed
 
     return is_running_here(place.env, place.repo.git_dir_abs)
 

@@ -14,10 +14,8 @@ from gitgates.cli.repository import config_root, here
 from gitgates.config.edit import Edit, difference, save, summary
 from gitgates.config.load import FILES, parse_files, read_files
 from gitgates.discover.propose import Found, look, propose, wants_agent
-from gitgates.engine.context import World
-from gitgates.engine.pipeline import inside
 from gitgates.engine.plan import make_plan
-from gitgates.engine.runner import run_plan
+from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
@@ -181,8 +179,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     event = manual.decode(hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, hook, event, {})
     console = Console(stdout(), Style())
-    world = World(repo, repo.git, repo.env, console)
-    decision = run_plan(plan, config._replace(jobs=1), inside(world, event))
+    decision = run_plan(plan, config._replace(jobs=1), repo, console)
     for visit in decision.visits:
         if visit.result.status not in ("passed", "skipped"):
             failed[visit.result.gate] = describe(visit.result)

@@ -14,10 +14,10 @@ from gitgates.cli.output import stdout
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.repository import configuration, heal, here
 from gitgates.config.values import did_you_mean
-from gitgates.engine.context import Silent, World
-from gitgates.engine.pipeline import Handled, handle, inside, is_running_here, record_skips
+from gitgates.engine.command import is_running_here
+from gitgates.engine.pipeline import Handled, handle, record_skips
 from gitgates.engine.plan import find_hook, make_plan
-from gitgates.engine.runner import InterruptedRun, run_plan
+from gitgates.engine.run import InterruptedRun, Silent, run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
@@ -37,7 +37,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.engine.context import Listener
+    from gitgates.engine.run import Listener
+    from gitgates.git.repo import Repo
     from gitgates.proc.terminal import Terminal
 
 
@@ -103,12 +104,10 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
 def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Terminal) -> int:
     heal("run")
     repo = here()
-    live = terminal.live and wish.fmt == "text"
-    world = World(repo, repo.git, repo.env, listener, wants_ticks=live)
     began_s = time.time()
     handle_wish = _handle_staged if selection.staged else _handle
     try:
-        handled = handle_wish(wish, selection, world)
+        handled = handle_wish(wish, selection, repo, listener)
     except InterruptedRun as error:
         if wish.junit:
             _write_junit(wish.junit, error.decision, error.plan)
@@ -124,36 +123,35 @@ def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Termina
     return manual.encode(handled.decision)
 
 
-def _handle(wish: Wish, selection: Selection, world: World) -> Handled:
+def _handle(wish: Wish, selection: Selection, repo: Repo, listener: Listener) -> Handled:
     """Run the gates on paths of the working tree as it is."""
-    repo = world.repo
     config = configuration(repo)
     hook = _hook(config, wish)
     paths, gone = select_paths(selection, repo)
     event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
     event = event._replace(with_untracked=selection == Selection())
-    if is_running_here(world.env, repo.git_dir_abs, event.name):
+    if is_running_here(repo.env, repo.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again")
     if not hook.gates:
         raise _no_gates(hook.name, config)
-    plan = make_plan(config, hook, event, environ.skipped_gates(world.env))
-    record_skips(plan, world)
-    return Handled(plan, run_plan(plan, config, inside(world, event)), config=config)
+    plan = make_plan(config, hook, event, environ.skipped_gates(repo.env))
+    record_skips(plan, repo)
+    return Handled(plan, run_plan(plan, config, repo, listener), config=config)
 
 
-def _handle_staged(wish: Wish, selection: Selection, world: World) -> Handled:
+def _handle_staged(wish: Wish, selection: Selection, repo: Repo, listener: Listener) -> Handled:
     """Do what git's own hook does before a commit."""
-    config = configuration(world.repo)
+    config = configuration(repo)
     name = wish.hook or "pre-commit"
     hook = _hook(config, wish._replace(hook=name))
     if name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
-    event = githook.decode(name, (), b"", world.repo.root_abs)
-    staged = select_paths(selection, world.repo)  # the hook asks for itself
-    if not any(staged) and not world.git.ask("diff", "--cached", "--quiet").exit_status:
+    event = githook.decode(name, (), b"", repo.root_abs)
+    staged = select_paths(selection, repo)  # the hook asks for itself
+    if not any(staged) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
         event = event._replace(note="nothing is staged; to stage what you have changed: git add")
-    handled = handle(event, world, wish.gates)
+    handled = handle(event, repo, listener, wish.gates)
     if handled.plan is None and not handled.note:
         raise _no_gates(hook.name, config)
     return handled

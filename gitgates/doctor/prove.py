@@ -154,7 +154,7 @@ class Throwaway:
         command = Command(
             argv=("sh", "-c", 'exec sh -c "$1" 2>"$2"', "sh", script, said_abs),
             cwd_abs=self.root_abs,
-            env=tuple(self._env.items()),
+            env=self._env,
             stdin_abs=given_abs,
         )
         capture = Capture(_MOST_BYTES)

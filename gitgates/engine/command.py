@@ -9,9 +9,12 @@ worktree's own.
 
 from __future__ import annotations
 
+import os
+
 from gitgates.engine.walk import ENDED
-from gitgates.record import Record
+from gitgates.proc.call import find_runner
 from gitgates.types import Command, Ending, Event, Gate, GateResult, Step
+from gitgates.worktree.locks import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 # Stages that pre-commit takes `--files` for; elsewhere its hooks run as before a commit.
 _FILE_STAGES = ("pre-commit", "pre-merge-commit", "pre-push", "manual")
 _MESSAGE_STAGES = ("commit-msg", "prepare-commit-msg")
+
+ACTIVE = "GITGATES_ACTIVE"  # the hooks that are running already: process, name, git folder
 
 # Source: `git rev-parse --local-env-vars`, git 2.39 to 2.54, and what `git commit` exports.
 GIT_LOCAL = (
@@ -58,36 +63,32 @@ _SHELL_CANNOT = {
 }
 
 
-class Setting(Record):
-    """What the commands of one gate run in."""
+def make_commands(
+    step: Step, event: Event, *, root_abs: str, env: Mapping[str, str], stdin_abs: str, limit: int
+) -> list[Command]:
+    """Return the commands of a step, in order, to be run with this environment.
 
-    root_abs: str
-    env: tuple[tuple[str, str], ...]
-    stdin_abs: str  # the hook's standard input, kept in a file; empty: none
-    runner: tuple[str, ...]  # the program that runs pre-commit hooks
-    limit: int  # bytes that all arguments together may take
-
-
-def make_commands(step: Step, event: Event, setting: Setting) -> tuple[Command, ...]:
-    """Return the commands of a step, in order."""
+    `stdin_abs` is the hook's standard input, kept in a file; `limit` is how many bytes the
+    arguments of one command may take.
+    """
     gate = step.gate
     if gate.pre_commit is not None:
-        fixed = _pre_commit_commands(gate, event, setting.runner)
+        fixed = _pre_commit_commands(gate, event, find_runner(gate.runner, env))
     else:
         fixed = (_base(gate, event),)
     paths = tuple(_argument(path, gate.working_dir) for path in step.paths)
     passes = gate.pass_files or (gate.pre_commit is not None and _takes_files(event))
-    return tuple(
+    return [
         Command(
             argv=(*argv, *chunk),
-            cwd_abs=_join(setting.root_abs, gate.working_dir),
-            env=setting.env,
-            stdin_abs=setting.stdin_abs if gate.pass_hook_input else "",
+            cwd_abs=_join(root_abs, gate.working_dir),
+            env=env,
+            stdin_abs=stdin_abs if gate.pass_hook_input else "",
             shell=isinstance(gate.command, str),
         )
         for argv in fixed
-        for chunk in (chunks(paths, setting.limit - _cost(argv)) if passes else ((),))
-    )
+        for chunk in (chunks(paths, limit - _cost(argv)) if passes else ((),))
+    ]
 
 
 def chunks(paths: tuple[str, ...], limit: int) -> tuple[tuple[str, ...], ...]:
@@ -157,18 +158,20 @@ def _cost(argv: tuple[str, ...]) -> int:
     return sum(len(arg.encode("utf-8", "surrogateescape")) + 9 for arg in argv)
 
 
-class GitView(Record):
-    """What a gate's own git commands need to know to see what is being committed."""
-
-    index_file: str = ""  # the private copy of the index; empty: the worktree's own is right
-    git_dir_abs: str = ""  # only where the folder does not lead to the repository
-    root_abs: str = ""
-
-
 def gate_env(
-    base: Mapping[str, str], event: Event, gate: Gate, view: GitView
-) -> tuple[tuple[str, str], ...]:
-    """Return the environment of one gate."""
+    base: Mapping[str, str],
+    event: Event,
+    gate: Gate,
+    *,
+    index_file: str = "",
+    git_dir_abs: str = "",
+    root_abs: str = "",
+) -> dict[str, str]:
+    """Return the environment of one gate.
+
+    `index_file` is the private copy of the index; empty: the worktree's own is right.
+    `git_dir_abs` and `root_abs` are given where the folder does not lead to the repository.
+    """
     env = without_git(base)
     if event.payload:
         from gitgates.hosts import agent_host  # hooks of git have no agent
@@ -176,14 +179,14 @@ def gate_env(
         for name in agent_host(event.payload.host).SECRETS:
             if name not in gate.pass_env:
                 env.pop(name, None)
-    if view.git_dir_abs:
-        env["GIT_DIR"] = view.git_dir_abs
-        env["GIT_WORK_TREE"] = view.root_abs
-    if view.index_file and gate.git_env != "clean":
-        env["GIT_INDEX_FILE"] = view.index_file
+    if git_dir_abs:
+        env["GIT_DIR"] = git_dir_abs
+        env["GIT_WORK_TREE"] = root_abs
+    if index_file and gate.git_env != "clean":
+        env["GIT_INDEX_FILE"] = index_file
     env["GITGATES_HOOK"] = event.name
     env.update(gate.env)
-    return tuple(env.items())
+    return env
 
 
 def without_git(env: Mapping[str, str]) -> dict[str, str]:
@@ -191,12 +194,19 @@ def without_git(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in GIT_LOCAL}
 
 
-def enter(active: str, hook: str, git_dir_abs: str, pid: int) -> str:
-    """Return GITGATES_ACTIVE with this hook of this repository, run by a process, added."""
-    return f"{active}\n{pid} {hook} {git_dir_abs}".lstrip("\n")
+def with_hook(env: Mapping[str, str], hook: str, git_dir_abs: str) -> dict[str, str]:
+    """Return an environment that says that this process runs a hook of a worktree."""
+    active = f"{env.get(ACTIVE, '')}\n{os.getpid()} {hook} {git_dir_abs}"
+    return {**env, ACTIVE: active.lstrip("\n")}
 
 
-def active_pids(active: str, git_dir_abs: str, hook: str = "") -> tuple[int, ...]:
+def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
+    """Tell whether a run further up, which still lives, runs this hook (empty: any) here."""
+    pids = _active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
+    return any(map(is_alive, pids))
+
+
+def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
     """Return the processes further up that run this hook of this worktree (empty: any hook).
 
     Whether they still live is not said: what a gate leaves running keeps the name for ever.
@@ -207,7 +217,7 @@ def active_pids(active: str, git_dir_abs: str, hook: str = "") -> tuple[int, ...
         name, _, where = rest.partition(" ")
         if where == git_dir_abs and hook in ("", name) and pid.isdigit():
             found.append(int(pid))
-    return tuple(found)
+    return found
 
 
 def judge(gate: str, endings: tuple[Ending, ...], *, shell: bool) -> GateResult:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from gitgates.config.load import FILES, checked, load, read_files
-from gitgates.engine.command import active_pids, enter, without_git
-from gitgates.engine.context import World
+from gitgates.engine.command import is_running_here, without_git
 from gitgates.engine.plan import (
     by_tip,
     choose_view,
@@ -18,7 +16,7 @@ from gitgates.engine.plan import (
     matches_deleted,
     wants_paths,
 )
-from gitgates.engine.runner import run_plan
+from gitgates.engine.run import RunOptions, run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
 from gitgates.errors import StateError
@@ -27,15 +25,12 @@ from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
 from gitgates.worktree.isolate import catch_up
-from gitgates.worktree.locks import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from gitgates.engine.run import Listener
+    from gitgates.git.repo import Repo
     from gitgates.git.run import Git
-
-ACTIVE = "GITGATES_ACTIVE"
 
 
 class Handled(Record):
@@ -55,22 +50,22 @@ class Handled(Record):
         return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
 
 
-def handle(event: Event, world: World, only: tuple[str, ...] = ()) -> Handled:
+def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] = ()) -> Handled:
     """Handle an event as the configuration of its repository says.
 
     `only`: these gates run, in place of those of the hook.
 
     Raises: GitgatesError for each expected failure, configuration problems among them.
     """
-    world = world._replace(began_ns=time.time_ns())
-    if is_running_here(world.env, world.repo.git_dir_abs, event.name):
+    options = RunOptions(began_ns=time.time_ns())
+    if is_running_here(repo.env, repo.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again inside itself")
-    catch_up(world.repo, world.say)
-    config = load(event.root_abs, _cache(world))
+    catch_up(repo, listener.said)
+    config = load(event.root_abs, _cache(repo))
     hook = _hook_of(config, event, only)
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not (hook and hook.gates):
         # Taken away in an edit that is not part of the commit, gates are still asked for by it.
-        config = committed_config(world.git) or config
+        config = committed_config(repo.git) or config
         hook = _hook_of(config, event, only)
     if config is None:
         return Handled(note="no [tool.gitgates] here; nothing was checked (gitgates init adds it)")
@@ -78,11 +73,24 @@ def handle(event: Event, world: World, only: tuple[str, ...] = ()) -> Handled:
         return Handled()
     if event.name == "pre-push" and not event.refs:
         return Handled()  # nothing is pushed
+    ran: list[tuple[Plan, Config]] = []
+
+    def as_committed() -> tuple[Plan, Config]:
+        shown = load(event.root_abs, _cache(repo)) or Config()
+        named = _hook_of(shown, event, only) or Hook(name=event.name)
+        note = "the configuration has changes that are not part of the commit; they do not count"
+        told = event._replace(note="; ".join(filter(None, (event.note, note))))
+        ran.append((plan_event(shown, named, told, repo), shown))
+        return ran[0]
+
+    pipeline = _Pipeline(config, hook, repo, listener)
     if choose_view(event, hook) != "checkout":
-        return _handle_here(config, hook, event, world, only=only)
+        options = options._replace(as_committed=as_committed)
+        handled = pipeline.run_here(event, options)
+        return handled._replace(plan=ran[0][0], config=ran[0][1]) if ran else handled
     if event.name == "pre-push":
-        return _handle_push(config, hook, event, world)
-    return _handle_in_checkout(config, hook, event, (world, ""))
+        return pipeline.run_push(event, options)
+    return pipeline.run_in_checkout(event, options)
 
 
 def _hook_of(config: Config | None, event: Event, only: tuple[str, ...]) -> Hook | None:
@@ -90,32 +98,62 @@ def _hook_of(config: Config | None, event: Event, only: tuple[str, ...]) -> Hook
     return (hook or Hook(name=event.name))._replace(gates=only) if config and only else hook
 
 
-def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
-    """Tell whether a run further up, which still lives, runs this hook (empty: any) here."""
-    pids = active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
-    if not pids:
-        return False
-    return any(map(is_alive, pids))
+def _cache(repo: Repo) -> str:
+    return f"{repo.state_abs}/config.marshal"
 
 
-def _handle_here(
-    config: Config, hook: Hook, event: Event, world: World, *, only: tuple[str, ...] = ()
-) -> Handled:
-    plan = plan_event(config, hook, event, world)
-    record_skips(plan, world)
-    ran = [(plan, config)]
+class _Pipeline:
+    """From an event to its decision, with one configuration."""
 
-    def as_committed() -> tuple[Plan, Config]:
-        shown = load(event.root_abs, _cache(world)) or Config()
-        named = _hook_of(shown, event, only) or Hook(name=event.name)
-        note = "the configuration has changes that are not part of the commit; they do not count"
-        told = event._replace(note="; ".join(filter(None, (event.note, note))))
-        ran[0] = plan_event(shown, named, told, world), shown
-        return ran[0]
+    def __init__(self, config: Config, hook: Hook, repo: Repo, listener: Listener) -> None:
+        self.config, self.hook = config, hook
+        self.repo, self.listener = repo, listener
 
-    decision = run_plan(plan, config, inside(world, event), as_committed)
-    plan, config = ran[0]
-    return Handled(plan=plan, decision=decision, config=config)
+    def run_here(self, event: Event, options: RunOptions) -> Handled:
+        """Check the working tree."""
+        plan = plan_event(self.config, self.hook, event, self.repo)
+        record_skips(plan, self.repo)
+        decision = run_plan(plan, self.config, self.repo, self.listener, options=options)
+        return Handled(plan=plan, decision=decision, config=self.config)
+
+    def run_push(self, event: Event, options: RunOptions) -> Handled:
+        """Check each pushed commit: where the working tree is just that, there; else apart."""
+        from gitgates.git.paths import is_as_committed  # not needed before a commit
+
+        handled: list[Handled] = []
+        for tip, part in by_tip(event):
+            if not tip or is_as_committed(self.repo.git, tip):
+                handled.append(self.run_here(part, options))
+            else:
+                refs = describe_refs(part)
+                self.listener.said(f"checking what is pushed to {refs} in a private checkout")
+                handled.append(self.run_in_checkout(part, options, tip))
+            decision = handled[-1].decision
+            if decision and decision.verdict >= BLOCK and self.hook.strategy == "sequence":
+                break
+        decisions = tuple(one.decision for one in handled if one.decision)
+        return handled[-1]._replace(decision=join(decisions))
+
+    def run_in_checkout(self, event: Event, options: RunOptions, tip: str = "") -> Handled:
+        """Check a commit, or without one the index being committed, in a private checkout."""
+        # Cold: only where the working tree is not what is to be checked.
+        from gitgates.git.checkout import lay_out, lay_out_index
+
+        repo, link = self.repo, self.config.link
+        plan = plan_event(self.config, self.hook, event, repo)
+        record_skips(plan, repo)
+        laid_out = (
+            lay_out(repo, tip, link=link)
+            if tip
+            else lay_out_index(repo, named_index(repo)[0], link=link)
+        )
+        with laid_out as checkout:
+            for note in checkout.notes:
+                self.listener.said(note)
+            there = checkout.repo._replace(env=without_git(repo.env))
+            options = options._replace(checkout=there)
+            decision = run_plan(plan, self.config, repo, self.listener, options=options)
+            return Handled(plan=plan, decision=decision, config=self.config)
 
 
 def committed_config(git: Git) -> Config | None:
@@ -135,53 +173,7 @@ def committed_config(git: Git) -> Config | None:
     return checked(raw)
 
 
-def _cache(world: World) -> str:
-    return f"{world.repo.state_abs}/config.marshal"
-
-
-def _handle_push(config: Config, hook: Hook, event: Event, world: World) -> Handled:
-    """Check each commit that is pushed: where the working tree is just that, there; else apart."""
-    from gitgates.git.paths import is_as_committed  # not needed before a commit
-
-    handled: list[Handled] = []
-    for tip, part in by_tip(event):
-        if not tip or is_as_committed(world.git, tip):
-            handled.append(_handle_here(config, hook, part, world))
-        else:
-            world.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
-            handled.append(_handle_in_checkout(config, hook, part, (world, tip)))
-        decision = handled[-1].decision
-        if decision and decision.verdict >= BLOCK and hook.strategy == "sequence":
-            break
-    decisions = tuple(one.decision for one in handled if one.decision)
-    return handled[-1]._replace(decision=join(decisions))
-
-
-def _handle_in_checkout(
-    config: Config, hook: Hook, event: Event, place: tuple[World, str]
-) -> Handled:
-    """Check a commit, or the index being committed, in a private checkout."""
-    # Cold: only where the working tree is not what is to be checked.
-    from gitgates.git.checkout import lay_out, lay_out_index
-
-    world, tip = place
-    plan = plan_event(config, hook, event, world)
-    record_skips(plan, world)
-    index_abs, _is_other = named_index(world.repo)
-    laid_out = (
-        lay_out(world.repo, tip, link=config.link)
-        if tip
-        else lay_out_index(world.repo, index_abs, link=config.link)
-    )
-    with laid_out as checkout:
-        for note in checkout.notes:
-            world.say(note)
-        there = checkout.repo._replace(env=without_git(world.env))
-        inner = inside(world, event)._replace(git=there.git, in_checkout=True)
-        return Handled(plan=plan, decision=run_plan(plan, config, inner), config=config)
-
-
-def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
+def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
     """Return the plan of an event, its paths asked from git where a gate wants them."""
     is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
     # Where unstaged work is hidden, git tells what is staged as well.
@@ -189,21 +181,21 @@ def plan_event(config: Config, hook: Hook, event: Event, world: World) -> Plan:
     if event.paths is None and is_needed:
         from gitgates.git.paths import with_paths  # only where a gate is about paths
 
-        event = with_paths(event, world.repo)
-    plan = make_plan(config, hook, event, skipped_gates(world.env))
+        event = with_paths(event, repo)
+    plan = make_plan(config, hook, event, skipped_gates(repo.env))
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
         from gitgates.git.paths import with_paths
 
-        gone = with_paths(event, world.repo).gone
-        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(world.env))
+        gone = with_paths(event, repo).gone
+        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(repo.env))
     return plan
 
 
-def record_skips(plan: Plan, world: World) -> None:
+def record_skips(plan: Plan, repo: Repo) -> None:
     """Write to the ledger which gates a person left out of this run."""
-    skips = skipped_gates(world.env)
+    skips = skipped_gates(repo.env)
     skipped = [step.gate.name for step in plan.steps if step.skip and step.gate.name in skips]
     if not skipped:
         return
@@ -211,17 +203,9 @@ def record_skips(plan: Plan, world: World) -> None:
 
     fields = {"hook": plan.event.name, "gates": skipped, "by": skips[skipped[0]]}
     try:
-        write_ledger(world.repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
+        write_ledger(repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
     except OSError as error:
         raise StateError(
-            f"{world.repo.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
+            f"{repo.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
             "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
         ) from error
-
-
-def inside(world: World, event: Event) -> World:
-    """Return the world that gates of this event run in: one that knows that it is running."""
-    git_dir_abs = world.repo.git_dir_abs
-    active = enter(world.env.get(ACTIVE, ""), event.name, git_dir_abs, os.getpid())
-    is_nested = is_running_here(world.env, git_dir_abs)
-    return world._replace(env={**world.env, ACTIVE: active}, is_nested=is_nested)

@@ -1,8 +1,7 @@
 """Walk a plan: which gates are due, and what the results mean, in words for a person.
 
 The walk is a fold: it starts from the first gate each time, with all results so far, and either
-comes to a gate without a result, which is due, or to the end. How far each chain had come is kept
-in between, for speed alone: a chain may have thousands of gates.
+comes to a gate without a result, which is due, or to the end.
 
 A result counts for the content that the gate saw. When a gate that writes has changed files, the
 content is another one, and a gate met again after that runs again.
@@ -57,36 +56,19 @@ class Walk(Record):
     not_run: tuple[str, ...]  # listed gates that the end came before
 
 
-class _Chain:
-    """How far a listed gate, and those that it led to, have come."""
+class _Walker:
+    """One walk through a plan with the results so far."""
 
-    def __init__(self, listed: str, generation: int) -> None:
-        self.name, self.called_by = listed, ""  # the gate to go on with
-        self.generation = generation  # of the content that it is met with
-        self.visits: list[Visit] = []
-        self.led_on: list[tuple[int, bool]] = []  # the places of those that led on; did they pass
-        self.verdict: Verdict | None = None  # None: a gate has not run yet
-
-
-class Walker:
-    """Walks one plan again and again, while results are added."""
-
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, results: Results) -> None:
         self.plan = plan
+        self.results = results
         self.steps = {step.gate.name: step for step in plan.steps}
         self.may_change = plan.hook.name not in (*BEFORE_A_COMMIT, "pre-push")
-        self.chains: dict[tuple[str, int], _Chain] = {}
-        self._begin({})
-
-    def _begin(self, results: Results) -> None:
-        self.results = results
-        self.generation = 0
+        self.generation = 0  # how often gates have changed the content by now
         self.due: list[Due] = []
         self.visits: list[Visit] = []
 
-    def advance(self, results: Results) -> Walk:
-        """Return which gates are due after these results, or what it all means in the end."""
-        self._begin(results)
+    def walk(self) -> Walk:
         collect = self.plan.hook.strategy == "collect"
         listed = self.plan.listed
         verdict: Verdict = ALLOW
@@ -100,74 +82,78 @@ class Walker:
             verdict = max(verdict, found)
             if verdict == STOP or (verdict == BLOCK and not collect):
                 self.due.clear()
-                self.note_ended(listed[place + 1 :])
-                return _walk(self, verdict, listed)
-        return _walk(self, verdict, ())
+                return self.over(verdict, listed[place + 1 :])
+        due = tuple(dict.fromkeys(self.due))
+        return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
 
     def visit(self, listed: str) -> Verdict | None:
-        """Return what a gate and its chain mean; None where one of them has not run yet."""
-        met_at = (listed, self.generation)
-        chain = self.chains.setdefault(met_at, _Chain(*met_at))
-        self.generation = chain.generation
-        if chain.verdict is None:
-            self._follow(chain)
-            chain.generation = self.generation
-        self.visits += chain.visits
-        return chain.verdict
-
-    def _follow(self, chain: _Chain) -> None:
-        """Go on along a chain, to its end or to a gate that has not run yet.
+        """Return what a gate and its chain mean; None where one of them has not run yet.
 
         A loop, not a recursion: a chain may be longer than the interpreter's stack.
         """
+        begun = len(self.visits)
+        led_on: list[tuple[int, bool]] = []  # the places of visits that led on; did they pass
+        name, called_by = listed, ""
         while True:
-            name, called_by = chain.name, chain.called_by
             step = self.steps[name]
             result = self.results.get((name, self.generation))
-            if step.fault or step.skip:
-                chain.visits.append(_unrun(step, called_by))
-                break
-            if result is None:
-                self.due.append(Due(step, self.generation))
-                return
-            passed = self._passed(step, result)
-            if result.status == "killed" and result.reason == ENDED:
-                chain.visits.append(Visit(result, BLOCK, "BLOCK", called_by))
-                break  # we ended it: that is nothing to act upon
-            action = step.gate.on_pass if passed else step.gate.on_fail
-            if step.gate.observe or result.excused:
-                would = action if step.gate.observe else ""
-                chain.visits.append(Visit(result, ALLOW, "CONTINUE", called_by, would=would))
-                break
-            chain.visits.append(Visit(result, _plain(action, passed=passed), action, called_by))
-            if action in ACTIONS:
-                break
-            chain.led_on.append((len(chain.visits) - 1, passed))
-            chain.name, chain.called_by = action, name
-        _unwind(chain)
+            if result is None and not (step.fault or step.skip):
+                self.due.append(Due(step=step, generation=self.generation))
+                return None
+            visit, passed = self._visit_one(step, result, called_by)
+            self.visits.append(visit)
+            if visit.action in ACTIONS:
+                return _unwind(self.visits, led_on, begun)
+            led_on.append((len(self.visits) - 1, passed))
+            name, called_by = visit.action, name
 
-    def note_ended(self, names: tuple[str, ...]) -> None:
-        """Take note of gates that were under way when another one stopped the run."""
-        for name in names:
-            result = self.results.get((name, self.generation))
-            if result and not any(visit.result is result for visit in self.visits):
-                self.visits.append(Visit(result, ALLOW, "CONTINUE"))
+    def _visit_one(
+        self, step: Step, result: GateResult | None, called_by: str
+    ) -> tuple[Visit, bool]:
+        """Return what a gate's action makes of its result, and whether it passed."""
+        if result is None or step.fault or step.skip:
+            return _unrun(step, called_by), False
+        passed = self._passed(step, result)
+        if result.status == "killed" and result.reason == ENDED:
+            # We ended it: that is nothing to act upon.
+            return Visit(result=result, verdict=BLOCK, action="BLOCK", called_by=called_by), passed
+        action = step.gate.on_pass if passed else step.gate.on_fail
+        if step.gate.observe or result.excused:
+            would = action if step.gate.observe else ""
+            return _allowed(result, called_by)._replace(would=would), passed
+        verdict = _plain(action, passed=passed)
+        return Visit(result=result, verdict=verdict, action=action, called_by=called_by), passed
 
     def _passed(self, step: Step, result: GateResult) -> bool:
         self.generation += step.gate.writes and bool(result.changed_paths)
         left_out = set(result.changed_paths) - set(result.restaged_paths)
         return result.status == "passed" and (self.may_change or not left_out)
 
+    def over(self, verdict: Verdict, rest: tuple[str, ...]) -> Walk:
+        """Return the end of a walk that `rest` did not get its turn in, or not to its end."""
+        for name in rest:  # some may have been under way when another one stopped the run
+            result = self.results.get((name, self.generation))
+            if result and not any(visit.result is result for visit in self.visits):
+                self.visits.append(_allowed(result))
+        met = {visit.result.gate for visit in self.visits}
+        not_run = tuple(name for name in rest if name not in met)
+        return Walk(due=(), verdict=verdict, visits=tuple(self.visits), not_run=not_run)
 
-def _unwind(chain: _Chain) -> None:
-    """Let each gate of a chain take the verdict of what it led to."""
-    verdict = chain.visits[-1].verdict
-    for place, passed in reversed(chain.led_on):
-        visit = chain.visits[place]
+
+def advance(plan: Plan, results: Results) -> Walk:
+    """Return which gates of a plan are due after these results, or what it all means in the end."""
+    return _Walker(plan, results).walk()
+
+
+def _unwind(visits: list[Visit], led_on: list[tuple[int, bool]], begun: int) -> Verdict:
+    """Let each gate of a chain take the verdict of what it led to; return that of the first."""
+    verdict = visits[-1].verdict
+    for place, passed in reversed(led_on):
+        visit = visits[place]
         rescued_by = visit.action if not passed and verdict == ALLOW else ""
         verdict = max(verdict, ALLOW if passed else WARN)
-        chain.visits[place] = visit._replace(verdict=verdict, rescued_by=rescued_by)
-    chain.verdict = verdict
+        visits[place] = visit._replace(verdict=verdict, rescued_by=rescued_by)
+    return visits[begun].verdict
 
 
 def _unrun(step: Step, called_by: str) -> Visit:
@@ -175,15 +161,12 @@ def _unrun(step: Step, called_by: str) -> Visit:
     name = step.gate.name
     if step.fault:
         result = GateResult(gate=name, status="not-started", reason=step.fault)
-        return Visit(result, STOP, "STOP", called_by)
-    return Visit(
-        GateResult(gate=name, status="skipped", reason=step.skip), ALLOW, "CONTINUE", called_by
-    )
+        return Visit(result=result, verdict=STOP, action="STOP", called_by=called_by)
+    return _allowed(GateResult(gate=name, status="skipped", reason=step.skip), called_by)
 
 
-def advance(plan: Plan, results: Results) -> Walk:
-    """Return which gates of a plan are due after these results, or what it all means in the end."""
-    return Walker(plan).advance(results)
+def _allowed(result: GateResult, called_by: str = "") -> Visit:
+    return Visit(result=result, verdict=ALLOW, action="CONTINUE", called_by=called_by)
 
 
 def _holds_back(due: list[Due], before: int) -> bool:
@@ -196,12 +179,6 @@ def _holds_back(due: list[Due], before: int) -> bool:
     if before:
         due.pop()
     return True
-
-
-def _walk(walker: Walker, verdict: Verdict, rest: tuple[str, ...]) -> Walk:
-    met = {visit.result.gate for visit in walker.visits} if rest else frozenset[str]()
-    due = tuple(dict.fromkeys(walker.due))
-    return Walk(due, verdict, tuple(walker.visits), tuple(n for n in rest if n not in met))
 
 
 def _plain(action: str, *, passed: bool) -> Verdict:

@@ -9,9 +9,8 @@ import os
 import time
 
 from gitgates import environ
-from gitgates.engine.command import enter
-from gitgates.engine.context import World
-from gitgates.engine.pipeline import ACTIVE, handle, is_running_here
+from gitgates.engine.command import is_running_here, with_hook
+from gitgates.engine.pipeline import handle
 from gitgates.errors import UsageError
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
@@ -41,15 +40,12 @@ def run(args: list[str]) -> int:
     stdin = read_stdin() if point.reads_stdin else None
     kept_status = 0
     if os.path.isfile(shim + KEPT_SUFFIX):
-        active = enter(env.get(ACTIVE, ""), hook, repo.git_dir_abs, os.getpid())
-        kept_status = _run_kept(
-            terminal, shim, argv=tuple(argv), stdin=stdin, env={**env, ACTIVE: active}
-        )
+        kept_env = with_hook(env, hook, repo.git_dir_abs)
+        kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
     console = Console(terminal, Style(colour=terminal.colour))
-    world = World(repo, repo.git, env, console, wants_ticks=terminal.live)
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
     began_s = time.time()
-    handled = handle(event, world)
+    handled = handle(event, repo, console)
     if handled.note:
         terminal.write(as_bytes(f"gitgates {hook}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:

@@ -6,7 +6,6 @@ import os
 import time
 
 from gitgates import environ
-from gitgates.engine.context import World
 from gitgates.engine.pipeline import handle
 from gitgates.errors import UsageError
 from gitgates.git.paths import pushed_id
@@ -34,11 +33,10 @@ def run(args: list[str]) -> int:
     repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)
     console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
-    world = World(repo, repo.git, _persons_env(env), console)
     told = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
     began_s = time.time()
-    handled = handle(event, world)
+    handled = handle(event, repo._replace(env=_persons_env(env)), console)
     if handled.note:
         terminal.write(as_bytes(f"gitgates {stage}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:

@@ -180,12 +180,11 @@ def spawn(command: Command, output_fd: int) -> int:
         (os.POSIX_SPAWN_DUP2, output_fd, 1),
         (os.POSIX_SPAWN_DUP2, output_fd, 2),
     ]
-    env = dict(command.env)
     here = os.open(".", os.O_RDONLY)
     os.chdir(command.cwd_abs)  # posix_spawn has no working directory, and we have one thread
     try:
-        program = which(command.argv[0], env.get("PATH", os.defpath))
-        return spawn_apart(program, command.argv, env, actions)
+        program = which(command.argv[0], command.env.get("PATH", os.defpath))
+        return spawn_apart(program, command.argv, command.env, actions)
     finally:
         os.fchdir(here)
         os.close(here)

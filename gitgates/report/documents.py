@@ -81,6 +81,8 @@ def _visit(visit: Visit, plan: Plan) -> dict[str, Any]:
 class JsonLines:
     """The listener that writes a line for each thing that happens, numbered from 1."""
 
+    live = False
+
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._number = 0

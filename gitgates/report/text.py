@@ -47,7 +47,7 @@ class Console:
     def __init__(self, terminal: Terminal, style: Style) -> None:
         self._terminal = terminal
         self._style = style
-        self._is_live = terminal.live and not style.quiet
+        self.live = terminal.live and not style.quiet
         self._running: dict[str, float] = {}  # gate → when it started
         self._drawn = ""  # the live line, while it is there
         self._skipped: set[str] = set()  # lines of skipped gates that are printed already
@@ -72,7 +72,7 @@ class Console:
     def tick(self) -> None:
         """Draw the live line anew where it says something else by now."""
         now = time.monotonic()
-        if not self._is_live or not any(now - at > _PATIENCE_S for at in self._running.values()):
+        if not self.live or not any(now - at > _PATIENCE_S for at in self._running.values()):
             return
         gates = ", ".join(f"{gate} {now - at:.0f} s" for gate, at in self._running.items())
         line = f"running: {gates}"[:_LIVE_WIDTH]

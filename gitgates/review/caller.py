@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.engine.pipeline import ACTIVE
+from gitgates.engine.command import ACTIVE
 from gitgates.errors import StateError, UsageError
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.policies.evidence import fold

@@ -11,9 +11,8 @@ import re
 import shlex
 
 from gitgates.clean import plain
-from gitgates.engine.context import Silent, World
-from gitgates.engine.pipeline import inside, is_running_here
-from gitgates.engine.runner import run_plan
+from gitgates.engine.command import is_running_here
+from gitgates.engine.run import RunOptions, Silent, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.hosts import withheld_from_agents
 from gitgates.record import Record
@@ -147,10 +146,10 @@ def ask(
     plan = _plan(place, (names, commands), question, f"{run_abs}/{INPUT}")
     env = {name: value for name, value in place.env.items() if name not in withheld_from_agents()}
     ear = _Ear(dict(zip(names, commands, strict=True)), hear)
-    world = inside(World(place.repo, place.git, env, ear), plan.event)
     # They only read, and may take minutes: nobody else is to wait for that.
-    world = world._replace(is_nested=True, logs_abs=f"{run_abs}/logs")
-    decision = run_plan(plan, place.config._replace(jobs=len(names)), world)
+    options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
+    config = place.config._replace(jobs=len(names))
+    decision = run_plan(plan, config, place.repo._replace(env=env), ear, options=options)
     results = {visit.result.gate: visit.result for visit in decision.visits}
     return tuple(
         _opinion(name, command, results[name])

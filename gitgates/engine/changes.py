@@ -1,0 +1,180 @@
+"""Detect what gates change: the files that an event is about, and the index being committed.
+
+A gate that changes files without saying so (`writes`) has not checked what is being committed, nor
+have those that ran beside it.
+"""
+
+from __future__ import annotations
+
+from gitgates.engine.plan import choose_view, how_again
+from gitgates.engine.walk import (
+    BEFORE_A_COMMIT,
+    changed_meanwhile,
+    undeclared,
+    undeclared_staging,
+)
+from gitgates.git.index import CommittedIndex, Contents, EventFiles, named_index, restage
+from gitgates.types import BLOCK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+    from gitgates.types import Decision, Gate, GateResult, Plan
+    from gitgates.worktree.isolate import Isolation
+
+
+class GateChanges:
+    """What changed while one gate ran."""
+
+    def __init__(self, gate: Gate, paths: tuple[str, ...]) -> None:
+        self.gate = gate
+        self.paths = paths  # that the gate is given
+        self.before: Contents | None = None  # of a gate that writes
+        self.found: set[str] = set()  # though the gate does not say that it writes
+        self.beside: set[str] = set()  # gates that ran at the same time, and may have done that
+
+
+class ChangeDetector:
+    """Watches the files of one run, and the index that git commits from."""
+
+    def __init__(
+        self, plan: Plan, repo: Repo, isolation: Isolation, *, checkout: Repo | None, began_ns: int
+    ) -> None:
+        self._plan = plan
+        self._isolation = isolation
+        self._there = checkout or repo  # where gates run
+        self._running: list[GateChanges] = []
+        self._is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
+        self._again = how_again(plan.event)  # then a gate may not change the event's files
+        self._files = self._event_files()
+        self._altered: set[str] = set()  # what changed while gates ran that may not change it
+        # What somebody else changed before any gate ran: they would check something else.
+        self._strays: tuple[str, ...] = ()
+        self.index: CommittedIndex | None = None  # where it is not simply the worktree's own
+        if not checkout:  # which has an index of its own
+            self._strays = self._files.written_since(began_ns, isolation.shown)
+            self.index = self._committed_index(repo)
+
+    def _event_files(self) -> EventFiles:
+        """Return the files that the event is about, where gates are to leave them as they are."""
+        plan, isolation = self._plan, self._isolation
+        is_watched = self._again or plan.event.payload
+        paths = (isolation.staged or plan.event.paths or ()) if is_watched else ()
+        in_index = isolation.hides or choose_view(plan.event, plan.hook) == "checkout"
+        return EventFiles(self._there.git, paths, in_index=in_index)
+
+    def _committed_index(self, repo: Repo) -> CommittedIndex | None:
+        copies = any(step.gate.git_env == "commit" for step in self._plan.steps)
+        _named_abs, is_other = named_index(repo)
+        if self._is_commit or copies or is_other:
+            return CommittedIndex(repo, copies=copies)
+        return None
+
+    def close(self) -> None:
+        """Remove what was put aside."""
+        if self.index:
+            self.index.remove()
+
+    def why_none_starts(self) -> str:
+        """Return why no gate is to run: what it would check is not what is to be checked."""
+        return changed_meanwhile(self._strays, self._again) if self._strays else ""
+
+    def begin(self, gate: Gate, paths: tuple[str, ...]) -> GateChanges:
+        """Note that a gate starts."""
+        changes = GateChanges(gate, paths)
+        if gate.writes:
+            changes.before = Contents(self._there.git, self._watched(paths))
+        self._running.append(changes)
+        return changes
+
+    def finish(self, changes: GateChanges, result: GateResult) -> GateResult:
+        """Return the result of a gate that has ended, with what it changed and what follows."""
+        if not changes.gate.writes:
+            self._note()
+        self._running.remove(changes)
+        staged = self._staged_by(changes.gate)
+        if changes.before:
+            result = self._see_files(changes, result, changes.before)
+            self._files.accept()
+        result = _judge_staging(changes.gate, self._judge(changes, result), staged)
+        if result.status in ("passed", "failed"):  # it ended by itself
+            for path in result.changed_paths:
+                self._isolation.changed_by[path] = changes.gate.name, changes.gate.writes
+        return result
+
+    def judge_run(self, decision: Decision) -> Decision:
+        """Block where somebody else changed what was to be checked, or may have."""
+        said = changed_meanwhile(self._strays or self._altered, self._again)
+        # Where no gate blocks for that, others have passed on something else all the same.
+        if self._strays or (self._altered and decision.verdict < BLOCK):
+            return decision._replace(verdict=max(decision.verdict, BLOCK), reason=said)
+        notes = (f"if somebody else did that: {said}",) if self._altered else ()
+        return decision._replace(notes=(*decision.notes, *notes))
+
+    def _note(self) -> None:
+        """Note what changed since the last look; any gate that runs may have done that."""
+        found = set(self._files.changed())
+        if found and self._plan.event.with_untracked:  # caches and reports of gates among them
+            found &= set(self._there.git.names("ls-files", "-z"))
+        if not found:
+            return
+        names = {one.gate.name for one in self._running}
+        for one in self._running:
+            one.found.update(found)
+            one.beside |= names - {one.gate.name}
+
+    def _judge(self, changes: GateChanges, result: GateResult) -> GateResult:
+        """Fail a gate that changed the event's files and does not say that it writes."""
+        if not changes.found:
+            return result
+        paths = tuple(sorted(changes.found))
+        result = result._replace(changed_paths=paths)
+        if not self._again:
+            return result
+        self._altered |= changes.found
+        return _failed(result, undeclared(paths, changes.beside))
+
+    def _watched(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a gate's files with what an agent wrote: git need not know of it yet."""
+        return (*paths, *(self._files.paths if self._plan.event.payload else ()))
+
+    def _see_files(self, changes: GateChanges, result: GateResult, before: Contents) -> GateResult:
+        """See what a fixer changed, and put it into the commit where that is wished and right."""
+        after = Contents(self._there.git, self._watched(changes.paths))
+        found = after.changed_since(before)
+        result = result._replace(changed_paths=found)
+        if not (changes.gate.restage and self._is_commit and result.status == "passed"):
+            return result
+        staged = set(self._files.paths) - before.unstaged - self._isolation.hidden_paths()
+        restaged = restage(self._there, tuple(path for path in found if path in staged))
+        if self.index and restaged:
+            self.index.take()
+        return result._replace(restaged_paths=restaged)
+
+    def _staged_by(self, gate: Gate) -> tuple[str, ...]:
+        """Return what a gate itself changed in the index being committed."""
+        if not self.index or not self._is_commit:
+            return ()
+        staged = self.index.changed_paths()
+        if staged and gate.writes:
+            self.index.carry_back()
+        elif staged:
+            self.index.take()
+        return staged
+
+
+def _judge_staging(gate: Gate, result: GateResult, staged: tuple[str, ...]) -> GateResult:
+    """Let only a gate that restages change what is being committed."""
+    if not staged:
+        return result
+    result = result._replace(changed_paths=tuple(sorted({*result.changed_paths, *staged})))
+    if gate.writes and gate.restage:
+        return result._replace(restaged_paths=tuple(sorted({*result.restaged_paths, *staged})))
+    return _failed(result, undeclared_staging(staged))
+
+
+def _failed(result: GateResult, reason: str) -> GateResult:
+    """Return a pass as a failure for a reason; what was none stays what it was."""
+    if result.status != "passed":
+        return result
+    return result._replace(status="failed", exit_status=None, reason=reason)

@@ -1,0 +1,339 @@
+"""Run a plan: start the gates that are due, wait, look again, until the walk is over."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.config.load import FILES
+from gitgates.engine.changes import ChangeDetector
+from gitgates.engine.command import gate_env, is_running_here, judge, make_commands, with_hook
+from gitgates.engine.plan import choose_view
+from gitgates.engine.walk import ENDED, Due, advance, decide
+from gitgates.errors import GitgatesError, Interrupted, LockError
+from gitgates.proc.call import argument_limit
+from gitgates.proc.processes import Capture, Child, Group, SignalPipe
+from gitgates.record import Record
+from gitgates.store import runs
+from gitgates.types import ALLOW, STOP, Command, Config, Decision, Ending, GateResult, Plan
+from gitgates.worktree.isolate import Isolation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Protocol
+
+    from gitgates.engine.changes import GateChanges
+    from gitgates.git.repo import Repo
+    from gitgates.proc.watchdog import Watch
+
+    class Listener(Protocol):
+        """Hears how a run goes on."""
+
+        live: bool  # `tick` is called while something runs
+
+        def planned(self, plan: Plan) -> None:
+            """Hear what is going to run."""
+
+        def started(self, gate: str) -> None:
+            """Hear that a gate starts."""
+
+        def ended(self, result: GateResult, plan: Plan) -> None:
+            """Hear how a gate ended."""
+
+        def tick(self) -> None:
+            """Be called now and then while something runs."""
+
+        def said(self, text: str) -> None:
+            """Hear something that a person should know at once."""
+
+
+class Silent:
+    """The listener that ignores it all."""
+
+    live = False
+
+    def planned(self, plan: Plan) -> None:
+        """Ignore it."""
+
+    def started(self, gate: str) -> None:
+        """Ignore it."""
+
+    def ended(self, result: GateResult, plan: Plan) -> None:
+        """Ignore it."""
+
+    def tick(self) -> None:
+        """Ignore it."""
+
+    def said(self, text: str) -> None:
+        """Ignore it."""
+
+
+class Deadline(Record):
+    """The end of the time that all gates of an event have together."""
+
+    at: float  # of the monotonic clock
+    limit_s: float  # what it was in the beginning, for people
+
+    def left_s(self) -> float:
+        """Return how much of it is left; 0 where it is over."""
+        return max(self.at - time.monotonic(), 0.0)
+
+
+class RunOptions(Record):
+    """What one run does otherwise than most."""
+
+    checkout: Repo | None = None  # a private checkout that gates run in
+    locks: bool = True  # False: nobody that wants to change the files waits for it
+    deadline: Deadline | None = None
+    logs_abs: str = ""  # where the gates' logs go; empty: into a new run
+    began_ns: int = 0  # when the event came, by the wall clock; 0: that does not matter
+    earlier: Mapping[tuple[str, int], GateResult] = {}  # results that stand already
+    # Makes the plan anew where the configuration itself was among what is hidden: what is committed
+    # is checked as it says itself, not as an edit that is not part of it says.
+    as_committed: Callable[[], tuple[Plan, Config]] | None = None
+
+
+class InterruptedRun(Interrupted):
+    """A signal ended the run; `decision` holds how gates ended until then, and decides nothing."""
+
+    def __init__(self, message: str, plan: Plan, decision: Decision) -> None:
+        super().__init__(message)
+        self.plan = plan
+        self.decision = decision
+
+
+def run_plan(
+    plan: Plan,
+    config: Config,
+    repo: Repo,
+    listener: Listener,
+    *,
+    options: RunOptions | None = None,
+) -> Decision:
+    """Run the gates of a plan and return what they mean.
+
+    Raises: InterruptedRun after a signal, when every process that was started is gone.
+    """
+    options = options or RunOptions()
+    is_nested = is_running_here(repo.env, repo.git_dir_abs)  # a run here waits for this one
+    locks = options.locks and not (is_nested or options.checkout)
+    hides = locks and choose_view(plan.event, plan.hook) == "hide"
+    with SignalPipe() as signals:
+
+        def look() -> None:
+            signals.drain()
+            if signals.received:
+                text = f"interrupted by signal {signals.received[0]} while waiting"
+                raise InterruptedRun(text, plan, Decision(verdict=ALLOW, not_run=plan.listed))
+            if options.deadline and not options.deadline.left_s():
+                raise LockError("the working tree was in use by another run for too long")
+
+        isolation = Isolation(repo, listener.said, look, hides=hides, locks=locks)
+        try:
+            with isolation:
+                if options.as_committed and isolation.hidden_paths() & set(FILES):
+                    plan, config = options.as_committed()
+                listener.planned(plan)
+                run = _Run(plan, config, repo, options, listener=listener, isolation=isolation)
+                try:
+                    with Group(signals, listener.tick if listener.live else None) as group:
+                        decision = run.loop(group)
+                finally:
+                    run.close()
+        except GitgatesError as error:
+            raise error.with_notes(isolation.notes) from error
+    return decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)
+
+
+class _Job:
+    """One gate under way: the commands still to run, the ends of those that ran, the output."""
+
+    def __init__(
+        self, due: Due, commands: list[Command], capture: Capture, changes: GateChanges
+    ) -> None:
+        self.due = due
+        self.gate = due.step.gate
+        self.commands = commands
+        self.capture = capture
+        self.changes = changes
+        self.endings: list[Ending] = []
+        self.started = time.monotonic()
+        self.child: Child | None = None
+        self.shell = commands[0].shell
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        config: Config,
+        repo: Repo,
+        options: RunOptions,
+        *,
+        listener: Listener,
+        isolation: Isolation,
+    ) -> None:
+        self.plan, self.config, self.repo, self.options = plan, config, repo, options
+        self.listener, self.isolation = listener, isolation
+        self.run_abs = runs.run_of(options.logs_abs) or runs.new_run(repo.state_abs)
+        self.logs_abs = options.logs_abs or f"{self.run_abs}/logs"
+        self.folder = runs.hold(self.run_abs)
+        self.results = {
+            at: result
+            for at, result in options.earlier.items()
+            if result.reason != ENDED  # we ended it: that is no result to go on from
+        }
+        self.slots = config.jobs or os.cpu_count() or 1
+        self.jobs: list[_Job] = []
+        self.env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
+        self.watch = _watch() if plan.event.payload else None
+        self.detector = ChangeDetector(
+            plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
+        )
+        self.stdin_abs = ""
+        if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
+            self.stdin_abs = runs.keep_stdin(self.run_abs, plan.event.stdin)
+
+    def loop(self, group: Group) -> Decision:
+        while True:
+            if group.interrupted_by and not self.jobs:
+                text = _say_interrupted(group.interrupted_by, self.results)
+                raise InterruptedRun(text, self.plan, self._so_far())
+            walk = advance(self.plan, self.results)
+            if not walk.due and not self.jobs:
+                decision = self.detector.judge_run(decide(self.plan, walk))
+                return decision._replace(results=tuple(self.results.items()))
+            if walk.verdict == STOP:
+                group.end_all()
+            if not group.interrupted_by:
+                for due in walk.due:
+                    self._start(due, group)
+            if child := group.wait():
+                self._ended(child, group)
+
+    def _so_far(self) -> Decision:
+        walk = advance(self.plan, self.results)
+        met = {visit.result.gate for visit in walk.visits}
+        rest = tuple(name for name in self.plan.listed if name not in met)
+        return Decision(verdict=walk.verdict, visits=walk.visits, not_run=rest)
+
+    def close(self) -> None:
+        self.detector.close()
+        if self.stdin_abs:
+            os.unlink(self.stdin_abs)
+        self.folder.release()
+        if self.watch:
+            self.watch.close()
+        runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
+
+    def _start(self, due: Due, group: Group) -> None:
+        if len(self.jobs) >= self.slots or any(job.due == due for job in self.jobs):
+            return
+        gate = due.step.gate
+        if self.jobs and gate.writes:
+            return
+        if reason := self._why_none_starts():
+            result = GateResult(gate=gate.name, status="not-run", reason=reason)
+            self.results[gate.name, due.generation] = result
+            self.listener.ended(result, self.plan)
+            return
+        log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
+        capture = Capture(self.config.max_output_bytes, log_abs, self.config.max_log_bytes)
+        job = _Job(due, self._commands(due), capture, self.detector.begin(gate, due.step.paths))
+        self.listener.started(gate.name)
+        self.jobs.append(job)
+        self._next_command(job, group)
+
+    def _why_none_starts(self) -> str:
+        deadline = self.options.deadline
+        if deadline and not deadline.left_s():
+            return f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
+        return self.detector.why_none_starts()
+
+    def _commands(self, due: Due) -> list[Command]:
+        repo, index = self.repo, self.detector.index
+        by_folder = repo.found_by_folder or self.options.checkout
+        env = gate_env(
+            self.env,
+            self.plan.event,
+            due.step.gate,
+            index_file=index.value if index else "",
+            git_dir_abs="" if by_folder else repo.git_dir_abs,
+            root_abs=repo.root_abs,
+        )
+        env["GITGATES_RUN"] = self.isolation.token
+        return make_commands(
+            due.step,
+            self.plan.event,
+            root_abs=(self.options.checkout or repo).root_abs,
+            env=env,
+            stdin_abs=self.stdin_abs,
+            limit=argument_limit(env),
+        )
+
+    def _next_command(self, job: _Job, group: Group) -> None:
+        """Start the next command of a gate; where there is none, the gate has ended."""
+        while job.commands:
+            left_s = max(job.started + job.gate.timeout_s - time.monotonic(), 0.0)
+            if self.options.deadline:
+                left_s = min(left_s, self.options.deadline.left_s())
+            child = group.start(job.commands.pop(0), left_s, job.capture)
+            if not isinstance(child, str):
+                job.child = child
+                if self.isolation.rescue:
+                    self.isolation.rescue.note_group(child.pid)
+                if self.watch:
+                    self.watch.add(child.pid)
+                return
+            job.endings.append(Ending(not_started=child))
+            job.commands.clear()
+        self._finish(job)
+
+    def _ended(self, child: Child, group: Group) -> None:
+        job = next(job for job in self.jobs if job.child is child)
+        ending = child.ending()
+        job.endings.append(ending)
+        if self.watch:
+            self.watch.remove(child.pid)
+        if ending.timed_out or ending.ended_by_us or group.interrupted_by:
+            job.commands.clear()
+        self._next_command(job, group)
+
+    def _finish(self, job: _Job) -> None:
+        job.capture.close()
+        output, dropped = job.capture.kept()
+        result = judge(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
+            duration_s=time.monotonic() - job.started,
+            output=output,
+            dropped_bytes=dropped,
+            log_abs=job.capture.log_abs,
+        )
+        if result.status == "timed-out":
+            result = result._replace(reason=self._limit(job, result.duration_s))
+        result = self.detector.finish(job.changes, result)
+        self.jobs.remove(job)
+        self.results[job.gate.name, job.due.generation] = result
+        self.listener.ended(result, self.plan)
+
+    def _limit(self, job: _Job, took_s: float) -> str:
+        """Say which limit a gate that timed out has met."""
+        deadline = self.options.deadline
+        if deadline and took_s < job.gate.timeout_s:
+            return f"limit {deadline.limit_s:g} s for all gates of the hook"
+        return f"limit {job.gate.timeout_s:g} s"
+
+
+def _watch() -> Watch:
+    # An agent's host kills a hook that takes too long; no hook of git need pay for that.
+    from gitgates.proc.watchdog import Watch
+
+    return Watch()
+
+
+def _say_interrupted(number: int, results: Mapping[tuple[str, int], GateResult]) -> str:
+    ended = [result.gate for result in results.values() if result.status == "killed"]
+    while_running = f" while `{'`, `'.join(ended)}` ran" if ended else ""
+    return f"interrupted by signal {number}{while_running}; nothing was decided"
