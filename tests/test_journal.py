@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from together import run_together
 
 from gitgates.store import log as logs
 from gitgates.store.log import EventLock, Journal, file_name, session_journal, sessions
@@ -163,26 +164,17 @@ def test_the_newest_session_comes_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_fifty_processes_at_once_lose_nothing(journal: Journal) -> None:
-    program = """
-journal = Journal(args[0])
-print("ready", flush=True)
-sys.stdin.readline()
-for n in range(4):
-    journal.append(*({"what": "x", "by": args[1], "n": 3 * n + m, "pad": "p" * 3000 * m}
-                     for m in range(3)))
-    seen = [f["n"] for f in journal.read() if f["by"] == args[1]]
-    assert seen == list(range(3 * n + 3)) and not journal.torn, (seen, journal.torn)
-"""
-    processes = [start(program, journal.path_abs, str(n)) for n in range(50)]
-    for process in processes:
-        assert said(process) == b"ready\n"
-    for process in processes:
-        assert process.stdin
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    for process in processes:
-        end(process)
+def test_fifty_processes_at_once_lose_nothing(journal: Journal, tmp_path: Path) -> None:
+    body = f"""
+    from gitgates.store.log import Journal
+    journal = Journal({journal.path_abs!r})
+    for n in range(4):
+        journal.append(*({{"what": "x", "by": by, "n": 3 * n + m, "pad": "p" * 3000 * m}}
+                         for m in range(3)))
+        seen = [f["n"] for f in journal.read() if f["by"] == by]
+        assert seen == list(range(3 * n + 3)) and not journal.torn, (seen, journal.torn)
+    """
+    run_together(50, body, tmp_path)
     found: dict[object, list[object]] = {}
     for fact in facts_of(journal):
         found.setdefault(fact["by"], []).append(fact["n"])
@@ -323,18 +315,17 @@ def test_a_holder_that_was_killed_frees_its_turn(journal: Journal) -> None:
 
 
 @pytest.mark.slow
-def test_a_turn_is_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
-    program = """
-for _ in range(20):
-    turn = EventLock(Journal(args[0]), "key\\ud800")
-    assert turn.acquire(60)
-    os.mkdir(args[1])
-    os.rmdir(args[1])
-    turn.release()
-"""
-    processes = [start(program, journal.path_abs, str(tmp_path / "in")) for _ in range(8)]
-    for process in processes:
-        end(process)
+def test_an_event_is_handled_by_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
+    body = f"""
+    from gitgates.store.log import EventLock, Journal
+    for _ in range(20):
+        lock = EventLock(Journal({journal.path_abs!r}), "key\\ud800")
+        assert lock.acquire(60)
+        os.mkdir("in")
+        os.rmdir("in")
+        lock.release()
+    """
+    run_together(8, body, tmp_path)
     assert os.listdir(os.path.dirname(journal.path_abs)) == []
 
 

@@ -7,13 +7,13 @@ import resource
 import signal
 import sqlite3
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from conftest import SRC, Repo
+from conftest import Repo
+from together import run_together
 
 from gitgates.errors import UsageError
 from gitgates.git.repo import find_repo
@@ -333,25 +333,13 @@ def test_any_path_will_do(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_many_search_and_post_at_once(repo: Repo) -> None:
-    program = """
-import os, sys
-from gitgates.store.messages import Message, post
-from gitgates.store.search import search
-for n in range(1, 11):
-    post(".git/gitgates", Message(topic=sys.argv[1], text=f"word {n} " + "x " * 1000 * n))
-    assert search(".git/gitgates", "word", topic=sys.argv[1]).total == n
-"""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, f"by/{number}"],
-            cwd=repo.path,
-            env={**os.environ, "PYTHONPATH": str(SRC)},
-            stderr=subprocess.PIPE,
-        )
-        for number in range(8)
-    ]
-    for process in processes:
-        _output, errors = process.communicate(timeout=120)
-        assert (process.returncode, errors) == (0, b"")
+    body = """
+    from gitgates.store.messages import Message, post
+    from gitgates.store.search import search
+    for n in range(1, 11):
+        post(".git/gitgates", Message(topic=f"by/{by}", text=f"word {n} " + "x " * 1000 * n))
+        assert search(".git/gitgates", "word", topic=f"by/{by}").total == n
+    """
+    run_together(8, body, repo.path)
     assert find(repo, "word", "by/").total == 80
     assert left(repo) == ["messages.jsonl", "messages.sqlite"]

@@ -17,6 +17,7 @@ import pytest
 from conftest import SRC, Repo
 from hypothesis import given
 from hypothesis import strategies as st
+from together import run_together
 
 from gitgates.cli.repository import post_message
 from gitgates.errors import GitError, StateError, UsageError
@@ -325,29 +326,21 @@ def test_an_id_that_others_made_is_no_obstacle(repo: Repo) -> None:
 
 @pytest.mark.slow
 def test_fifty_processes_at_once_lose_nothing(repo: Repo) -> None:
-    program = """
-print("ready", flush=True)
-sys.stdin.readline()
-for n in range(3):
-    draft = messages.Message(topic=f"by/{args[0]}", text=f"{n} " + "x" * 5000 * n)
-    print(messages.post(state, draft).id)
-"""
-    processes = [start(repo, program, str(number)) for number in range(50)]
-    for process in processes:
-        assert process.stdout
-        assert process.stdout.readline() == b"ready\n"
-    for process in processes:
-        assert process.stdin
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    printed = [end(process).decode().split() for process in processes]
+    body = """
+    from gitgates.store import messages
+    for n in range(3):
+        draft = messages.Message(topic=f"by/{by}", text=f"{n} " + "x" * 5000 * n)
+        sys.stdout.write(f"{by} {messages.post('.git/gitgates', draft).id}\\n")
+        sys.stdout.flush()
+    """
+    printed = [line.split() for line in run_together(50, body, repo.path).splitlines()]
     log = messages.read_log(state_of(repo))
     assert (len(log.messages), log.left_out) == (150, 0)
     ids = [one.id for one in log.messages]
     assert ids == sorted(set(ids))
-    for number, own in enumerate(printed):
+    for number in range(50):
         found = read_all(repo, f"by/{number}")
-        assert [one.id for one in found] == own
+        assert [one.id for one in found] == [name for by, name in printed if by == str(number)]
         assert [one.text[0] for one in found] == ["0", "1", "2"]
 
 

@@ -10,6 +10,8 @@ import sys
 import pytest
 from conftest import Repo
 
+from gitgates.proc.terminal import open_terminal
+
 
 def on_terminal(repo: Repo, *args: str, env: dict[str, str] | None = None) -> bytes:
     """Run gitgates on a pseudo-terminal and return all that it wrote there."""
@@ -39,7 +41,7 @@ def on_terminal(repo: Repo, *args: str, env: dict[str, str] | None = None) -> by
 
 @pytest.fixture
 def slow(repo: Repo) -> Repo:
-    repo.config("[gates.slow]\ncommand = 'sleep 0.6'\n[hooks.manual]\ngates = ['slow']\n")
+    repo.config("[gates.slow]\ncommand = 'sleep 0.4'\n[hooks.manual]\ngates = ['slow']\n")
     return repo
 
 
@@ -57,9 +59,17 @@ def test_a_quick_run_draws_nothing(repo: Repo) -> None:
 
 
 @pytest.mark.slow
+def test_a_dumb_terminal_gets_plain_text(slow: Repo) -> None:
+    assert b"\x1b" not in on_terminal(slow, "run", env={"TERM": "dumb"})
+
+
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"NO_COLOR": "1", "TERM": "dumb"}])
-def test_a_dumb_terminal_gets_plain_text(slow: Repo, env: dict[str, str]) -> None:
-    assert b"\x1b" not in on_terminal(slow, "run", env=env)
+def test_what_a_dumb_terminal_can_do(env: dict[str, str]) -> None:
+    ours, theirs = pty.openpty()
+    terminal = open_terminal(theirs, env)
+    os.close(ours)
+    os.close(theirs)
+    assert (terminal.colour, terminal.live) == (False, False)
 
 
 def test_no_color_and_force_color(repo: Repo) -> None:

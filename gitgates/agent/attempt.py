@@ -45,7 +45,7 @@ from gitgates.report.feedback import (
     stop_text,
     warning_text,
 )
-from gitgates.store.transcript import length_of, read_tail
+from gitgates.store.files import length_of, read_tail
 from gitgates.types import BLOCK, STOP, WARN, Answer, Decision, GateResult
 
 TYPE_CHECKING = False

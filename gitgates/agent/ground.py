@@ -99,8 +99,8 @@ def _was_there(repo: Repo, payload: Payload) -> bool:
     """
     # Cold: only where the session was started in no repository.
     from gitgates.policies.transcript import began_at
+    from gitgates.store.files import length_of
     from gitgates.store.log import session_journal
-    from gitgates.store.transcript import length_of
 
     began = 0.0 if length_of(payload.transcript_abs) < 0 else began_at(payload.transcript_abs)
     if not began:

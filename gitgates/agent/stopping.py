@@ -54,7 +54,7 @@ def _note_turn(place: Place, config: Config, now: Snapshot) -> None:
     """Note what is there at the end of a turn, and which files of it are the session's own."""
     from gitgates.agent.scenes import is_shell_running, own_now  # most want no reviews
     from gitgates.policies.needs import hears_all
-    from gitgates.store.transcript import length_of
+    from gitgates.store.files import length_of
 
     if now.tree:
         own = own_now(place, place.journal.read(), hears_all=hears_all(config))
@@ -69,7 +69,7 @@ def _note_rest(place: Place, now: Snapshot, answer: Answer) -> None:
 
     A server that it has left running is no work of its own.
     """
-    from gitgates.store.transcript import length_of  # who wants no reviews need not load it
+    from gitgates.store.files import length_of  # who wants no reviews need not load it
 
     lets_go = answer.verdict < BLOCK and answer.as_before is None
     is_end = place.payload.kind == "turn-end"  # a sub-agent's is none of the others' work

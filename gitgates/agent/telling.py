@@ -145,7 +145,7 @@ def _take_snapshot(place: Place) -> Fact:
     """Return what the journal keeps of what is there now: a tree, or nothing and why."""
     # Cold: once in a session, and once a prompt.
     from gitgates.git.snapshot import take
-    from gitgates.store.transcript import length_of
+    from gitgates.store.files import length_of
 
     try:
         snapshot = take(place.repo)

@@ -18,7 +18,7 @@ from gitgates.policies.reviewer_commands import only_shows
 from gitgates.policies.significance import Significance, kinds_of, weigh
 from gitgates.policies.transcript import Unread, calls_since, find_review, may_have_acted
 from gitgates.record import Record
-from gitgates.store.transcript import length_of
+from gitgates.store.files import length_of
 from gitgates.types import UNCHANGING, Point
 
 TYPE_CHECKING = False

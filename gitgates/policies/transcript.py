@@ -6,7 +6,7 @@ import time
 
 from gitgates.engine.hooks import names_agent
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.store.transcript import length_of, read_tail
+from gitgates.store.files import length_of, read_tail
 from gitgates.types import UNCHANGING
 
 TYPE_CHECKING = False

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 PRIVATE = 0o600
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW  # flags: the lock is on a folder itself
 _LONGEST_BYTES = 16 << 20
+_LONGEST_TAIL = 64 << 20
 _POLL_S = 0.002
-_LONGEST_POLL_S = 0.05
+_LONGEST_POLL_S = 0.01
 
 
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
@@ -104,6 +105,25 @@ def read_state(path_abs: str) -> bytes | None:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
             return file.read()
     except FileNotFoundError:
+        return None
+
+
+def length_of(path_abs: str) -> int:
+    """Return how many bytes a regular file has; -1 where there is none."""
+    try:
+        found = os.stat(path_abs)
+    except (OSError, ValueError):
+        return -1
+    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+
+
+def read_tail(path_abs: str, since: int, most: int = _LONGEST_TAIL) -> bytes | None:
+    """Return what follows the first `since` bytes of a regular file; None where there is none."""
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+            file.seek(max(since, 0))
+            return file.read(most)
+    except (OSError, ValueError):
         return None
 
 
