@@ -10,7 +10,7 @@ from conftest import Repo
 from worktree_state import where
 
 from gitgates.git.authorship import Span
-from gitgates.git.session_change import changes, diff_text, patch_id
+from gitgates.git.changes import changes, diff_text, patch_id
 from gitgates.git.snapshot import take
 from gitgates.types import Changed, Point
 

@@ -114,12 +114,9 @@ PACKED = {
     "_fill(wanted)",
     "_is_of_now(compared)",
     "_last_review(known)",
-    "_recounted(known)",
     "_spawn(call)",
-    "_were_there(known)",
     "answer_review(known)",
     "end(state)",
-    "excuses(change)",
 }
 SAME_NAME = {
     *(

@@ -13,7 +13,7 @@ from worktree_state import where
 from gitgates.errors import GitError
 from gitgates.git import reflog
 from gitgates.git.authorship import Span
-from gitgates.git.session_change import changes
+from gitgates.git.changes import changes
 from gitgates.types import Point
 
 pytestmark = pytest.mark.slow

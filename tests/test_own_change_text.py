@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from span_support import Colleague, Watched, long_ago, right_now, text
 
-from gitgates.git import session_change as own_change
+from gitgates.git import changes as own_change
 from gitgates.types import Changed
 
 pytestmark = pytest.mark.slow

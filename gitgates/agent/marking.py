@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.agent.scenes import evidence_of, point_now, scene_of
 from gitgates.agent.telling import event_key
 from gitgates.errors import GitError
-from gitgates.git.session_change import patch_id
+from gitgates.git.changes import patch_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

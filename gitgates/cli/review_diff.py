@@ -7,7 +7,7 @@ import click
 from gitgates.cli.output import dump
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import OK
-from gitgates.git.session_change import changes, diff_text
+from gitgates.git.changes import changes, diff_text
 from gitgates.policies.change import assess
 from gitgates.review.status_text import left_out_text
 

@@ -11,7 +11,7 @@ from gitgates.clean import visible_line
 from gitgates.cli.repository import post_message
 from gitgates.cli.reviewing import call_of, for_session, open_desk
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
-from gitgates.git.session_change import diff_text
+from gitgates.git.changes import diff_text
 from gitgates.policies.change import assess
 from gitgates.policies.evidence import Evidence
 from gitgates.review import opinions

@@ -9,7 +9,7 @@ from gitgates.clean import plain_line, utf8
 from gitgates.cli import ARGUMENTS, repository
 from gitgates.cli.repository import configuration, here
 from gitgates.errors import GitError, StateError, UsageError
-from gitgates.git.session_change import patch_id
+from gitgates.git.changes import patch_id
 from gitgates.policies.change import Survey, assess, survey
 from gitgates.policies.evidence import Evidence
 from gitgates.record import Record

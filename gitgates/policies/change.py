@@ -7,7 +7,7 @@ import time
 
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, with_changes
-from gitgates.git.session_change import changes, patch_id
+from gitgates.git.changes import changes, patch_id
 from gitgates.git.snapshot import Snapshot, take
 from gitgates.lifecycle import kind_of
 from gitgates.policies.asking import IN_TRANSCRIPT, Facts, Ruling, Standing, judge

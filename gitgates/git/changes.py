@@ -1,0 +1,362 @@
+"""What a session itself changed between two points: per file, as a patch id, and as text."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import zip_longest
+
+from gitgates.git.authorship import trees
+from gitgates.git.object_store import read_blobs, reading_git
+from gitgates.types import Changed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitgates.git.authorship import Span
+    from gitgates.git.run import Git
+
+    Numbers = dict[bytes, tuple[bytes, bytes]]  # path → lines added, and removed; `-`: binary
+
+# Above so many files on a side, git compares only whole files to find what was renamed: it would
+# compare each with each.
+_RENAMES = ("-M", "-l400")
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
+# A reformatting adds and removes empty lines, too.
+_NO_SPACE = (*_PLAIN, "-w", "--ignore-blank-lines")
+_NUMBERS = ("diff-tree", "-r", "-z", "--numstat", "--raw", "--no-abbrev", *_NO_SPACE, *_RENAMES)
+_RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *_PLAIN)
+_PATCH = ("diff-tree", "-r", "-p", "--full-index")
+_SHOWN = (*_PATCH, "-U3", "--src-prefix=a/", "--dst-prefix=b/", *_PLAIN)
+_HUNKS = (*_PATCH, "-U0", "--diff-filter=MR", *_NO_SPACE, *_RENAMES)
+# `--numstat` calls binary what attributes call so; only a patch can be told not to.
+_AS_TEXT = (*_PATCH, "-U0", "--text", "--no-renames", *_NO_SPACE)
+# Neither the user's own attributes nor settings that a session can make say what is a text.
+_SETTINGS = (("core.attributesFile", os.devnull), ("core.bigFileThreshold", "512m"))
+_SUBMODULE = b"160000"
+_MOST_BYTES = 50 << 20  # of a diff that a patch id is made of
+_MOST_LINES = 50_000  # that are looked at for line ends alone
+_LARGEST = 16 << 20  # bytes of all files that are looked at in that way, and of a notebook
+_MOST_NOTEBOOKS = 32  # both sides of them
+_MOST_ARGS = 64 << 10  # bytes of paths in one call
+
+_ATTRIBUTES = ".gitattributes"
+_ASKED = ("linguist-generated", "linguist-vendored", "diff")
+# In front of an attribute that excuses nothing, because the session has set it.
+NOT_BELIEVED = "!"
+
+
+def changes(span: Span) -> tuple[Changed, ...]:
+    """Return each file that differs, others' commits left out, sorted by path.
+
+    Raises: GitError where one of the trees is not there.
+    """
+    git = _reading(span)
+    before, after = trees(span)
+    found = {one.path: one for one in _differences(git, before, after)}
+    said, doubtful = _attributes(git, span, before, list(found))
+    names = [path for path in doubtful if path in found and found[path].binary]
+    for path, added, removed in _counted_as_text(git, before, after, names):
+        one = found[path]
+        most = max(one.added, added), max(one.removed, removed)
+        found[path] = one._replace(binary=False, added=most[0], removed=most[1])
+    for path, attribute in said.items():
+        found[path] = found[path]._replace(attribute=attribute)
+    return tuple(sorted(found.values()))
+
+
+def patch_id(span: Span) -> str:
+    """Return `git patch-id --stable` of the change; empty where there is none, or it is huge.
+
+    White space is in none: a change that was only reformatted keeps its id.
+
+    Raises: GitError where one of the trees is not there.
+    """
+    git = _reading(span)
+    before, after = trees(span)
+    # The diff is hardly larger than the files that differ.
+    if before == after or _size_of(git, _objects(git, before, after).values()) > _MOST_BYTES:
+        return ""
+    diff = git.out(*_SHOWN, "--no-renames", before, after)
+    made = git.out("patch-id", "--stable", stdin=diff).split()
+    return made[0].decode() if made else ""
+
+
+def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
+    """Return the change of some paths as a unified diff.
+
+    Raises: GitError where one of the trees is not there.
+    """
+    git = _reading(span)
+    before, after = trees(span)
+    was = {one.path: one.was for one in _differences(git, before, after)}
+    wanted = [(path, was[path]) for path in sorted(set(paths)) if path in was]
+    shown = (*_SHOWN, *_RENAMES, before, after, "--")
+    return b"".join(git.out(*shown, *chunk) for chunk in _chunks(wanted))
+
+
+def _reading(span: Span) -> Git:
+    git = reading_git(span.repo).with_settings(_SETTINGS)
+    # How many lines of context; it is stronger than -U.
+    env = {name: value for name, value in git.env.items() if name != "GIT_DIFF_OPTS"}
+    return git._replace(env=env)
+
+
+def _differences(git: Git, before: str, after: str) -> Iterator[Changed]:
+    """Yield what git says of two trees: of all files first how they differ, then by how much."""
+    if before == after:
+        return
+    fields = iter(git.out(*_NUMBERS, before, after, "--").split(b"\0"))
+    metas: dict[bytes, bytes] = {}  # path → how it differs
+    names: dict[bytes, bytes] = {}  # path → what it was called
+    numbers: Numbers = {}
+    for field in fields:
+        if field.startswith(b":"):
+            was = next(fields)
+            path = next(fields) if b" R" in field else was
+            metas[path], names[path] = field, was
+        elif field:
+            added, removed, path = field.split(b"\t", 2)
+            if not path:  # a rename: both names follow
+                path = (next(fields), next(fields))[1]
+            numbers[path] = added, removed
+    edited = _edited_in_notebooks(git, {p: metas[p] for p in numbers if p.endswith(b".ipynb")})
+    others = {path: both for path, both in numbers.items() if path not in edited}
+    edited |= _edited_lines(git, before, after, metas=metas, numbers=others)
+    for path, meta in metas.items():
+        old_mode, mode, old_id, object_id, status = meta[1:].split(b" ")
+        lines = _lines(numbers, path)
+        yield Changed(
+            path=os.fsdecode(path),
+            status=status[:1].decode(),
+            was=os.fsdecode(names[path]) if status.startswith(b"R") else "",
+            added=lines[0],
+            removed=lines[1],
+            edited=edited.get(path),
+            binary=numbers.get(path, (b"", b""))[0] == b"-",
+            submodule=_SUBMODULE in (old_mode, mode),
+            same_content=old_id == object_id,
+        )
+
+
+def _lines(numbers: Numbers, path: bytes) -> tuple[int, int]:
+    """Return how many lines were added and removed; none where only white space differs."""
+    added, removed = numbers.get(path, (b"0", b"0"))
+    return (0, 0) if added == b"-" else (int(added), int(removed))
+
+
+def _edited_lines(
+    git: Git, before: str, after: str, *, metas: dict[bytes, bytes], numbers: Numbers
+) -> dict[bytes, int]:
+    """Return path → lines that were edited, where they are fewer with line ends left aside."""
+    # A line that is wrapped or joined is removed and added; where nothing is, none was.
+    candidates = {
+        path: _ids(metas[path])
+        for path in numbers
+        if metas[path][-1:] != b"A" and min(_lines(numbers, path)) > 0
+    }
+    lines = sum(max(_lines(numbers, path)) for path in candidates)
+    if not candidates or lines > _MOST_LINES or _size_of(git, candidates.values()) > _LARGEST:
+        return {}
+    counts = {}
+    for ids, hunks in _files_of(git.out(*_HUNKS, before, after, "--")):
+        sides = [_edited_in_hunk(hunk) for hunk in hunks]
+        counts[ids] = max(map(sum, zip(*sides, strict=True)), default=0)
+    return {
+        path: counts[ids]
+        for path, ids in candidates.items()
+        if ids in counts and counts[ids] < max(_lines(numbers, path))
+    }
+
+
+def _files_of(patch: bytes) -> Iterator[tuple[bytes, list[list[bytes]]]]:
+    """Yield of each file in a patch without context its objects, and the lines of its hunks."""
+    for part in re.split(rb"^diff --git ", patch, flags=re.MULTILINE)[1:]:
+        head, *hunks = re.split(rb"^@@ .*\n", part, flags=re.MULTILINE)
+        if index := re.search(rb"^index (\S+)", head, re.MULTILINE):
+            yield index[1], [hunk.split(b"\n") for hunk in hunks]
+
+
+def _edited_in_hunk(lines: list[bytes]) -> tuple[int, int]:
+    """Return how many lines of each side lie between the first and the last difference."""
+    old, new = (
+        _squeezed([line[1:] for line in lines if line[:1] == sign]) for sign in (b"-", b"+")
+    )
+    one, other = b"".join(old), b"".join(new)
+    start = _common(one, other)
+    end = _common(one[start:][::-1], other[start:][::-1])
+    return _between(old, start, len(one) - end), _between(new, start, len(other) - end)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return how many bytes both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _squeezed(lines: list[bytes]) -> list[bytes]:
+    """Return the lines without white space, and without commas that end a list which is wrapped."""
+    bare = [b"".join(line.split()) for line in lines]
+    return [
+        line.removesuffix(b",") if after[:1] in (b")", b"]", b"}") else line
+        for line, after in zip_longest(bare, bare[1:], fillvalue=b"")
+    ]
+
+
+def _between(lines: list[bytes], start: int, end: int) -> int:
+    """Return how many of the lines have a part between two offsets in all of them joined."""
+    count = at = 0
+    for line in lines:
+        count += at < end and at + len(line) > start and start < end
+        at += len(line)
+    return count
+
+
+def _edited_in_notebooks(git: Git, notebooks: dict[bytes, bytes]) -> dict[bytes, int]:
+    """Return path → lines of the cells' sources that differ; damaged notebooks are left out."""
+    if not notebooks or len(notebooks) * 2 > _MOST_NOTEBOOKS:
+        return {}
+    from collections import Counter  # seldom needed
+
+    sides = {path: _ids(meta).decode().split("..") for path, meta in notebooks.items()}
+    names = [one for both in sides.values() for one in both if one.strip("0")]
+    contents = read_blobs(git, names, _LARGEST)
+    found = {}
+    for path, both in sides.items():
+        known = [contents.get(one) if one.strip("0") else b'{"cells": []}' for one in both]
+        old, new = map(_sources, known)
+        if old is not None and new is not None:
+            gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
+            found[path] = max(gone.total(), come.total())
+    return found
+
+
+def _sources(content: bytes | None) -> list[str] | None:
+    """Return the lines of a notebook's cells, without white space; None where it is none."""
+    import json  # seldom needed
+
+    if content is None:
+        return None
+    try:
+        cells = json.loads(content)["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    lines = ("".join(line.split()) for line in text.split("\n"))
+    return [line for line in lines if line]
+
+
+def _counted_as_text(
+    git: Git, before: str, after: str, paths: list[str]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield each of the files, and its lines that were added and removed, though called binary."""
+    for chunk in _chunks((path, "") for path in paths):
+        names: dict[bytes, list[str]] = {}
+        for path, ids in _objects(git, before, after, chunk).items():
+            old, new = ids.split(b"..")
+            none = b"0" * len(old)
+            # A patch shows one that became a link as two: gone, and new.
+            for pair in {(old, new), (old, none), (none, new)}:
+                names.setdefault(b"..".join(pair), []).append(path)
+        for ids, hunks in _files_of(git.out(*_AS_TEXT, before, after, "--", *chunk)):
+            signs = [line[:1] for hunk in hunks for line in hunk]
+            for path in names.get(ids, ()):
+                yield path, signs.count(b"+"), signs.count(b"-")
+
+
+def _objects(git: Git, before: str, after: str, paths: Iterable[str] = ()) -> dict[str, bytes]:
+    """Return each path that differs with `OLD..NEW`, its objects as a patch names them."""
+    fields = git.out(*_RAW, before, after, "--", *paths).split(b"\0")
+    pairs = zip(fields[0::2], fields[1::2], strict=False)
+    return {os.fsdecode(path): _ids(meta) for meta, path in pairs}
+
+
+def _ids(meta: bytes) -> bytes:
+    return b"..".join(meta.split(b" ")[2:4])
+
+
+def _size_of(git: Git, pairs: Iterable[bytes]) -> int:
+    """Return how many bytes objects have together; `pairs`: `OLD..NEW`."""
+    names = {one for pair in pairs for one in pair.split(b"..") if one.strip(b"0")}
+    asked = b"".join(one + b"\n" for one in sorted(names))
+    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
+    # A submodule's commit is not here: `… missing`.
+    return sum(int(size) for size in sizes if size.isdigit())
+
+
+def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
+    """Yield paths, both names of a renamed file together, as many as fit into one call."""
+    chunk: list[str] = []
+    size = 0
+    for names in paths:
+        known = [name for name in names if name]
+        length = sum(len(os.fsencode(name)) + 1 for name in known)
+        if chunk and size + length > _MOST_ARGS:
+            yield chunk
+            chunk, size = [], 0
+        chunk += known
+        size += length
+    if chunk:
+        yield chunk
+
+
+def _attributes(
+    git: Git, span: Span, before: str, paths: list[str]
+) -> tuple[dict[str, str], set[str]]:
+    """Return path → the attribute that says: not written by hand; and what may be no binary.
+
+    An attribute is believed only as far as the session has not said it itself, or work could hide
+    behind it; else it has NOT_BELIEVED in front, and what the session has had called binary may be
+    none.
+
+    Raises: GitError where git does not tell.
+    """
+    info_abs = f"{span.repo.common_dir_abs}/info/attributes"
+    files = _attribute_files(span.repo.root_abs, paths)
+    if not files and not os.path.exists(info_abs):
+        return {}, set()  # most often; a .gitattributes that is gone excuses nothing
+    names = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    raw = git.out("check-attr", "-z", "--stdin", *_ASKED, stdin=names).split(b"\0")
+    said: dict[str, str] = {}
+    special: set[str] = set()
+    for name, attribute, value in zip(raw[0::3], raw[1::3], raw[2::3], strict=False):
+        path = os.fsdecode(name)
+        if attribute == b"diff" and value != b"unspecified":
+            special.add(path)
+        if attribute == b"diff" and value == b"unset":
+            said.setdefault(path, "-diff")
+        if attribute != b"diff" and value.lower() in (b"set", b"true"):
+            said.setdefault(path, os.fsdecode(attribute))
+    is_of_before = not any(path.rpartition("/")[2] == _ATTRIBUTES for path in paths)
+    if is_of_before and _is_older(info_abs, span.start.stamp) and _are_in(git, before, files):
+        return said, set()
+    return {path: NOT_BELIEVED + one for path, one in said.items()}, special
+
+
+def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
+    """Return each .gitattributes that there is in a folder above one of the paths."""
+    folders = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    names = (f"{folder}/{_ATTRIBUTES}".lstrip("/") for folder in sorted(folders))
+    return [name for name in names if os.path.lexists(f"{root_abs}/{name}")]
+
+
+def _are_in(git: Git, tree: str, files: list[str]) -> bool:
+    """Tell whether all these files are in a tree; one that git ignores is in none."""
+    there: set[str] = set()
+    for chunk in _chunks((name, "") for name in files):
+        there.update(git.names("ls-tree", "-z", "--name-only", tree, "--", *chunk))
+    return there.issuperset(files)
+
+
+def _is_older(path_abs: str, stamp: float) -> bool:
+    """Tell whether a file was not touched since; one that is not there was not."""
+    try:
+        return os.stat(path_abs).st_ctime < stamp
+    except OSError:
+        return True
