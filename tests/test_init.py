@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from gitgates.config import load
+
+_INTERPRETERS = ("PYTHON", "LC_", "LANG")  # variables of the one that runs the tests
 
 
 class Project:
@@ -17,7 +19,8 @@ class Project:
 
     def __init__(self, root: Path, home: Path) -> None:
         self.root = root
-        self._env = {
+        own = {name: value for name, value in os.environ.items() if name.startswith(_INTERPRETERS)}
+        self._env = own | {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -29,21 +32,24 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def run(self, *argv: str, stdin: str = "", cwd: str = ".") -> subprocess.CompletedProcess[str]:
+    def run(self, *argv: str, cwd: str = ".") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             argv,
             cwd=self.root / cwd,
             env=self._env,
-            input=stdin,
             capture_output=True,
             text=True,
             check=False,
         )
 
     def init(self, *args: str, cwd: str = ".") -> tuple[int, str, str]:
-        done = self.run(sys.executable, "-m", "gitgates", "init", *args, cwd=cwd)
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout, done.stderr
+        done = self.gitgates("init", *args, cwd=cwd)
+        said, trouble = done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in trouble
+        return done.returncode, said, trouble
+
+    def gitgates(self, *args: str, cwd: str = ".") -> subprocess.CompletedProcess[bytes]:
+        return forked.run(args, str(self.root / cwd), self._env, b"")
 
     def files(self) -> dict[str, bytes]:
         return {entry.name: entry.read_bytes() for entry in self.root.iterdir() if entry.is_file()}
@@ -110,8 +116,8 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
     assert project.files() == {"Makefile": MAKEFILE.encode(), "pyproject.toml": written}
     assert project.init() == (0, FOUND + "pyproject.toml: nothing is missing\n", "")
     assert project.files()["pyproject.toml"] == written
-    checked = project.run(sys.executable, "-m", "gitgates", "check")
-    assert checked.stdout == "pyproject.toml: 3 gates, 3 hooks, no problems\n"
+    checked = project.gitgates("check").stdout
+    assert checked == b"pyproject.toml: 3 gates, 3 hooks, no problems\n"
 
 
 @pytest.mark.slow
@@ -124,13 +130,7 @@ def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
         status, diff, said = project.init("--dry-run")
         assert (status, project.files()) == (0, files)
         assert said.endswith("(Makefile: target test)\n")
-        raw = subprocess.run(
-            [sys.executable, "-m", "gitgates", "init", "--dry-run"],
-            cwd=project.root,
-            capture_output=True,
-            check=True,
-        ).stdout
-        (project.root / "p.diff").write_bytes(raw)
+        (project.root / "p.diff").write_bytes(project.gitgates("init", "--dry-run").stdout)
         assert project.run("git", "apply", "p.diff").stderr == ""
         (project.root / "p.diff").unlink()
         applied = project.files()
