@@ -101,15 +101,16 @@ def main(ctx: click.Context) -> None:
     """Quality gates declared once, run wherever code changes hands."""
     verb = ctx.invoked_subcommand or ""
     if verb not in _HEAL_THEMSELVES:
-        from gitgates.cli.repository import heal  # not where only a list of verbs is wanted
+        # Not where only a list of verbs is wanted.
+        from gitgates.cli.repository import restore_interrupted
 
-        heal(verb)
+        restore_interrupted(verb)
 
 
 def run_cli() -> int:
     """Run the verb that the arguments name; return the exit status."""
-    output.take_over()
-    return output.settle(_run())
+    output.replace_streams()
+    return output.flush_streams(_run())
 
 
 def _run() -> int:

@@ -6,7 +6,7 @@ import click
 
 from gitgates import environ
 from gitgates.cli.completion import complete_gates
-from gitgates.cli.repository import configuration, here
+from gitgates.cli.repository import configuration, current_repo
 from gitgates.cli.reviewing import call_of
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
@@ -40,7 +40,7 @@ def command(context: click.Context, gate: str, reason: str, session: str | None)
 
     Exit status 0: it is noted. 64: no such gate, no reason, or no session that could be meant.
     """
-    repo = here()
+    repo = current_repo()
     _check_gate(gate, configuration(repo))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')

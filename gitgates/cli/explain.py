@@ -10,7 +10,7 @@ from gitgates import environ
 from gitgates.cli.completion import complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
-from gitgates.cli.repository import configuration, here
+from gitgates.cli.repository import configuration, current_repo
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
 from gitgates.hosts import manual
@@ -44,7 +44,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
         raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
     if hook and hook not in HOOK_POINTS:
         raise unknown_hook(hook)
-    repo = here()
+    repo = current_repo()
     config = configuration(repo)
     if for_agent:
         _print_rules(config)

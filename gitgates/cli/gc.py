@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gitgates import errors
-from gitgates.cli.repository import here
+from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
 from gitgates.types import Config
 from gitgates.worktree.gc import collect
@@ -37,7 +37,7 @@ add an attempt to. Hooks of agents do the same by themselves, once a day.
 @click.command("gc", help=_HELP)
 def command() -> int:
     """Clear away what has grown old in the state folder of this worktree."""
-    repo = here()
+    repo = current_repo()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
     gone = collect(repo, config)
     removed = [f"{number} {_WORDS[what][number != 1]}" for what, number in gone.items() if number]

@@ -10,10 +10,10 @@ import click
 
 from gitgates import environ, errors
 from gitgates.cli.output import dump, stdout
-from gitgates.cli.repository import config_root, here
+from gitgates.cli.repository import config_root, current_repo
 from gitgates.config.edit import Edit, difference, save, summary
 from gitgates.config.load import FILES, parse_files, read_files
-from gitgates.discover.propose import Found, look, propose, wants_agent
+from gitgates.discover.propose import Found, inspect_project, propose, wants_agent
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
@@ -78,7 +78,7 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
         )
     cwd_abs = os.getcwd()
     root_abs = config_root(cwd_abs)
-    found = look(root_abs)
+    found = inspect_project(root_abs)
     for_agent = bool(agent) or wants_agent(root_abs)
     edit = propose(root_abs, found, with_agent=for_agent)
     for trouble in found.troubles:
@@ -154,7 +154,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
 
     None: the person did not want that. Raises: GitError outside of a repository.
     """
-    repo = here()
+    repo = current_repo()
     raw = (
         edit.after if name == edit.file else old
         for name, old in zip(FILES, read_files(repo.root_abs), strict=True)

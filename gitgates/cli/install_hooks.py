@@ -7,7 +7,7 @@ import os
 import click
 
 from gitgates import errors
-from gitgates.cli.repository import configuration, here
+from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import GitError, UsageError
 from gitgates.hosts.claude.settings import SCOPES
 from gitgates.install import framework, githooks, managers, own_file, selection
@@ -107,7 +107,7 @@ def command(  # noqa: PLR0913 - one for each option
         agent,
     )
     via = via or ("pre-commit" if pre_commit else None)
-    repo = here()
+    repo = current_repo()
     if agent:
         from gitgates.cli import agent_hooks  # what git's hooks have no use for
 

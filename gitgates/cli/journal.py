@@ -11,7 +11,7 @@ import click
 from gitgates import environ, errors
 from gitgates.clean import tame, visible_line
 from gitgates.cli.output import format_option, print_json, table
-from gitgates.cli.repository import here, post_message
+from gitgates.cli.repository import current_repo, post_message
 from gitgates.config.values import did_you_mean
 from gitgates.hosts import calling_session
 from gitgates.store import messages
@@ -80,7 +80,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
         session=calling_session(environ.read()),
         refs=refs,
     )
-    repo = here()
+    repo = current_repo()
     click.echo(post_message(repo, draft))
     return errors.OK
 
@@ -213,7 +213,7 @@ def _topics(fmt: str) -> int:
 
 
 def _state() -> str:
-    repo = here()
+    repo = current_repo()
     return repo.shared_state_abs
 
 

@@ -63,7 +63,7 @@ class _Stream(io.TextIOWrapper):
         return len(text)
 
 
-def take_over() -> None:
+def replace_streams() -> None:
     """Let all that is written to `sys.stdout` and `sys.stderr` come here."""
     sys.stdout = _stream(stdout(), sys.stdout)
     sys.stderr = _stream(open_terminal(2, environ.read()), sys.stderr)
@@ -97,7 +97,7 @@ def table(rows: list[tuple[str, ...]], *, right: tuple[int, ...] = ()) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def settle(status: int) -> int:
+def flush_streams(status: int) -> int:
     """Say why standard output could not be written; return the status that the process ends with.
 
     What is lost on standard error has no place to be said; the status stands for it.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 
-def here() -> Repo:
+def current_repo() -> Repo:
     """Return the repository of the current folder.
 
     Raises: GitError where there is none.
@@ -27,13 +27,13 @@ def here() -> Repo:
     return find_repo(current_folder(), environ.read())
 
 
-def heal(verb: str) -> None:
+def restore_interrupted(verb: str) -> None:
     """Put back what a killed run had hidden here, as every verb does before anything else.
 
     Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
     """
     try:
-        repo = here()
+        repo = current_repo()
     except GitError:
         return  # a verb that needs a repository says so itself
     try:

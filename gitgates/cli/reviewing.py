@@ -7,7 +7,7 @@ import click
 from gitgates import environ
 from gitgates.clean import plain_line, utf8
 from gitgates.cli import ARGUMENTS, repository
-from gitgates.cli.repository import configuration, here
+from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.changes import patch_id
 from gitgates.policies.change import Survey, assess, survey
@@ -74,7 +74,7 @@ def open_desk(call: Call) -> Desk:
     Raises: ConfigError, GitError; UsageError where nobody, or more than one, could be meant, and
     where a second opinion is about to do more than read what all agents may.
     """
-    repo = here()
+    repo = current_repo()
     env = environ.read()
     if not call.any_agent and is_asking(repo, env):
         raise UsageError(

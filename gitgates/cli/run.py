@@ -12,7 +12,7 @@ from gitgates.artifacts import save_handled
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
-from gitgates.cli.repository import configuration, heal, here
+from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
 from gitgates.engine.command import is_running_here
 from gitgates.engine.pipeline import Handled, handle, record_skips
@@ -102,8 +102,8 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
 
 
 def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Terminal) -> int:
-    heal("run")
-    repo = here()
+    restore_interrupted("run")
+    repo = current_repo()
     began_s = time.time()
     handle_wish = _handle_staged if selection.staged else _handle
     try:

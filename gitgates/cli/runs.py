@@ -10,7 +10,7 @@ import click
 from gitgates import artifacts, errors
 from gitgates.clean import plain_line
 from gitgates.cli.output import dump, format_option, print_json, table
-from gitgates.cli.repository import here
+from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
 from gitgates.git.repo import Repo
@@ -75,7 +75,7 @@ def show(run_id: str, fmt: str) -> int:
 
     As text, that is its summary.md; as JSON, its result.json.
     """
-    repo = here()
+    repo = current_repo()
     run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
     try:
         data = artifacts.read_result(run_abs) if fmt == "json" else artifacts.read_summary(run_abs)
@@ -99,7 +99,7 @@ def prune(keep: int | None) -> int:
 
     Runs that are being written stay, and for a day those that an agent may add an attempt to.
     """
-    repo = here()
+    repo = current_repo()
     if keep is None:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
@@ -112,7 +112,7 @@ def prune(keep: int | None) -> int:
 @format_option
 def stats(fmt: str) -> int:
     """Tell what the kept runs say of each gate."""
-    repo = here()
+    repo = current_repo()
     known = [document for _, document in _documents(repo) if document]
     found = gate_stats(known, _skipped(repo, known))
     if fmt == "json":
@@ -123,7 +123,7 @@ def stats(fmt: str) -> int:
 
 
 def _list(fmt: str, limit: int) -> int:
-    found = _documents(here())
+    found = _documents(current_repo())
     found = found[::-1][:limit]
     if fmt == "json":
         listed = [_listed(run_id, document) for run_id, document in found]

@@ -10,7 +10,7 @@ import click
 from gitgates import errors
 from gitgates.cli import agent_hooks
 from gitgates.cli.install_hooks import require_fit, show, shown
-from gitgates.cli.repository import here
+from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
 from gitgates.doctor.hooks import read_hook
 from gitgates.errors import StateError
@@ -80,7 +80,7 @@ def command(
     """
     via = via or ("pre-commit" if pre_commit else None)
     require_fit({"--force": force, "--via": via, "--purge": purge}, {"--scope": scope}, agent)
-    repo = here()
+    repo = current_repo()
     if purge:
         _require_nothing_unrecovered(repo)
     if agent:

@@ -150,7 +150,7 @@ def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
             name = word.name if len(best) == 1 else f"{word.name}-{task.scope}"
             proposals.append(_by_word(name, word, task, tasks))
         names |= {word.name} if best else set()
-    return _unique(proposals), notes + _missing(tasks.all, proposals)
+    return _merge_same(proposals), notes + _missing(tasks.all, proposals)
 
 
 def _checking(task: Task, usable: list[Task], tasks: Tasks) -> Task:
@@ -232,7 +232,7 @@ def _gate_name(name: str) -> str:
     return f"{plain}-gate" if is_taken else plain
 
 
-def _unique(proposals: list[Proposal]) -> list[Proposal]:
+def _merge_same(proposals: list[Proposal]) -> list[Proposal]:
     """Join a word with the same command of a hook manager, and number what shares a name."""
     found: dict[str, Proposal] = {}
     for proposal in proposals:
@@ -299,7 +299,7 @@ def _spelling(task: Task) -> int:
     return found[1] if found else len(WORDS)
 
 
-def place(proposals: list[Proposal]) -> tuple[dict[str, list[str]], list[str]]:
+def assign_hooks(proposals: list[Proposal]) -> tuple[dict[str, list[str]], list[str]]:
     """Return hook → its gates, and why a gate is in none.
 
     What the project runs before a commit already is what runs there; else the gates that are fast.
@@ -315,7 +315,7 @@ def place(proposals: list[Proposal]) -> tuple[dict[str, list[str]], list[str]]:
             wanted = USUAL if proposal.fast and not known else USUAL[1:]
         for hook in wanted:
             hooks.setdefault(hook, []).append(proposal)
-    placed = {hook: _without_doubles(gates) for hook, gates in hooks.items()}
+    placed = {hook: _without_duplicates(gates) for hook, gates in hooks.items()}
     order = [*USUAL[:1], *(hook for hook in placed if hook not in USUAL), *USUAL[1:]]
     names = {hook: [p.name for p in placed[hook]] for hook in order if placed.get(hook)}
     used = {name for gates in names.values() for name in gates}
@@ -327,7 +327,7 @@ def place(proposals: list[Proposal]) -> tuple[dict[str, list[str]], list[str]]:
     return names, [f"{one.task.command}: {why[one.writes]}" for one in unused]
 
 
-def _without_doubles(gates: list[Proposal]) -> list[Proposal]:
+def _without_duplicates(gates: list[Proposal]) -> list[Proposal]:
     """Leave out a gate whose programs the others run, and a fixer beside a check of its tool.
 
     What a hook manager runs stays: it may be about other files.

@@ -7,7 +7,7 @@ import os
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
 from gitgates.config.load import read_files
 from gitgates.config.parse import reachable
-from gitgates.discover.choose import USUAL, Proposal, choose, place
+from gitgates.discover.choose import USUAL, Proposal, assign_hooks, choose
 from gitgates.discover.sources import find_tasks, read_project
 from gitgates.discover.tools import find_languages
 from gitgates.hosts.claude import FOLDER, TOOL_NAMES
@@ -29,22 +29,22 @@ class Found(Record):
 
     languages: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()  # only those that have a place
-    placed: dict[str, list[str]] = {}  # hook → its gates
+    hooks: dict[str, list[str]] = {}  # hook → its gates
     left_out: tuple[str, ...] = ()  # what, and why
     troubles: tuple[str, ...] = ()  # files that could not be read
 
 
-def look(root_abs: str) -> Found:
+def inspect_project(root_abs: str) -> Found:
     """Find out how a project checks itself."""
     project, unreadable = read_project(root_abs)
     tasks, by_hand, broken = find_tasks(project)
     proposals, unusable = choose(tasks)
-    placed, doubled = place(proposals)
-    used = {name for gates in placed.values() for name in gates}
+    hooks, doubled = assign_hooks(proposals)
+    used = {name for gates in hooks.values() for name in gates}
     return Found(
         languages=find_languages(project),
         proposals=tuple(one for one in proposals if one.name in used),
-        placed=placed,
+        hooks=hooks,
         left_out=(*by_hand, *unusable, *doubled),
         troubles=(*unreadable, *broken),
     )
@@ -65,7 +65,7 @@ def propose_agent(root_abs: str) -> Edit:
     Raises: ConfigError where the configuration has problems, or nothing can be added to it.
     """
     has_hooks = bool(read_shared(read_files(root_abs)).hooks)
-    return propose(root_abs, Found() if has_hooks else look(root_abs), with_agent=True)
+    return propose(root_abs, Found() if has_hooks else inspect_project(root_abs), with_agent=True)
 
 
 def propose(
@@ -99,7 +99,7 @@ def _missing(found: Found, failed: dict[str, str], config: Config) -> Addition:
     waiting = new.keys() | (there.keys() - chosen - failed.keys())
     hooks = {
         hook: [name for name in gates if name in waiting]
-        for hook, gates in found.placed.items()
+        for hook, gates in found.hooks.items()
         # A project that has hooks and none of this name does without it.
         if hook != "manual" or hook in {one.name for one in config.hooks} or not config.hooks
     }
