@@ -20,7 +20,7 @@ from gitgates.agent.telling import (
 from gitgates.config.load import load
 from gitgates.engine.hooks import answers_to, least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
-from gitgates.hosts import BadPayload, agent_host
+from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
 from gitgates.hosts.capabilities import express
 from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
@@ -41,7 +41,7 @@ _NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
 
 
 def respond(
-    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str = "claude"
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str = DEFAULT_AGENT
 ) -> bytes:
     """Return the answer to one event of a host: what it receives, or nothing. Raises nothing."""
     where: list[Place] = []

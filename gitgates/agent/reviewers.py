@@ -9,6 +9,7 @@ from gitgates.agent.scenes import is_strict_here, point_now, scene_of
 from gitgates.agent.tampering import is_another_reviewer, reviewers
 from gitgates.agent.telling import event_key
 from gitgates.engine.hooks import least_limit_s
+from gitgates.lifecycle import kind_of
 from gitgates.policies.asking import MOST_SENT_BACK
 from gitgates.policies.change import still_holds
 from gitgates.policies.evidence import GATE, fold
@@ -36,7 +37,7 @@ def turn(place: Place, config: Config, facts: list[Fact], *, on: bool) -> Answer
     review = config.review
     if not on:
         return _turned_off(review)
-    if not any(GATE in hook.gates for hook in config.hooks if hook.name == "Stop"):
+    if not any(GATE in hook.gates for hook in config.hooks if kind_of(hook.name) == "turn-end"):
         text = "gitgates: the hook Stop does not list `review`; no reviewer is waited for"
         return Answer(WARN, to_person=text)
     person = (

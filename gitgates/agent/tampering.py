@@ -73,10 +73,12 @@ def tell(place: Place, config: Config) -> str:
     return "\n".join(f"gitgates: {line}" for line in lines)
 
 
-def answer_switched_off(raw: bytes, env: Mapping[str, str], say: Callable[[str], None]) -> bytes:
+def answer_switched_off(
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str
+) -> bytes:
     """Return what the person is told at a stop where GITGATES=0 came after the session began."""
     try:
-        payload = agent_host("claude").decode(raw, env)
+        payload = agent_host(host).decode(raw, env)
         if payload.kind != "turn-end":
             return b""
         place = find_places(payload, raw, env, say)[0]

@@ -210,7 +210,7 @@ HOOK_KEYS: tuple[Key, ...] = (
     Key("timeout", DURATION, weaker="sharply", only_in=_AGENT_EVENTS).means(
         "The most that all gates of the hook may take together. Gates that did not get their turn "
         "are reported as such. Missing: what the gates' own limits come to, or for an agent's "
-        "other events than Stop, SubagentStop and PostToolUse, a few seconds."
+        f"other events than {', '.join(ENDING_HOOKS)} and {HOOK_OF['after-tool']}, a few seconds."
     ),
 )
 

@@ -6,7 +6,6 @@ passes, because a hook that refuses everything proves nothing, and once with one
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 
@@ -15,9 +14,11 @@ from gitgates.doctor.findings import Finding
 from gitgates.doctor.hooks import may_start, read_hook
 from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, KeptHook
+from gitgates.hosts.claude import settings as client
 from gitgates.install import agents
 from gitgates.install.framework import FILE, add_yaml
 from gitgates.install.managers import FRAMEWORK
+from gitgates.lifecycle import HOOK_OF
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.record import Record
 from gitgates.store.files import open_regular
@@ -26,7 +27,7 @@ from gitgates.types import Command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, Self
+    from typing import Self
 
     from gitgates.doctor.agent_settings import Source
     from gitgates.doctor.findings import Subject, Worktree
@@ -56,20 +57,6 @@ _SHELLS = {b"sh", b"bash", b"dash", b"ash"}
 _KEPT = f"{GATE}-kept"
 _COMMIT = "git add -A && git commit -q -m work"
 _PUSH = "git push -q origin HEAD:refs/heads/main"
-# What can be blocked, and what the client says of it beside the usual.
-_WRITE = {"tool_name": "Write", "tool_use_id": "toolu_doctor"}
-_STOP = {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []}
-_AGENT = {"agent_id": "doctor", "agent_type": "doctor"}
-_EXIT_BLOCK = 2
-_PROVABLE_EVENTS: dict[str, dict[str, Any]] = {
-    "Stop": _STOP,
-    "SubagentStop": {**_STOP, **_AGENT},
-    "PostToolUse": {**_WRITE, "tool_response": {"type": "create"}},
-    "PreToolUse": _WRITE,
-    "UserPromptSubmit": {"prompt": "go"},
-    "UserPromptExpansion": {"prompt": "/go", "command_name": "go", "command_args": ""},
-    "PreCompact": {"trigger": "manual", "custom_instructions": None},
-}
 
 
 def prove(subject: Subject, looked: list[Finding]) -> list[Finding]:
@@ -122,7 +109,7 @@ class Throwaway:
             for name, value in env.items()
             if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
         }
-        self._env = clean | {"CLAUDE_PROJECT_DIR": self.root_abs}
+        self._env = clean | client.started_in(self.root_abs)
 
     def __enter__(self) -> Self:
         os.mkdir(self.root_abs)
@@ -279,8 +266,8 @@ def _in_doubt(proved: Finding) -> Finding:
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     """Try the event that most hangs on: one that has gates."""
-    heard = {one.event: one.command for one in source.heard if one.event in _PROVABLE_EVENTS}
-    order = [event for event in _PROVABLE_EVENTS if event in heard]
+    heard = {one.event: one.command for one in source.heard if one.event in client.PROVABLE}
+    order = [event for event in client.PROVABLE if event in heard]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")
     if not order:
         return fine._replace(severity="note", what="calls us at no event that can be blocked")
@@ -294,10 +281,10 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
     passed = _answer(heard[event], event, env, passes=True)
     failed = _answer(heard[event], event, env, passes=False)
-    if _is_block(passed):
+    if client.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
     why = failed.trouble or failed.last_line or _first_words(failed.stdout)
-    if not _is_block(failed):
+    if not client.is_block(failed.exit_status, failed.stdout):
         return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
     if GATE not in failed.stdout.decode("utf-8", "replace"):
         return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
@@ -307,40 +294,10 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
 def _answer(command: str, event: str, env: Mapping[str, str], *, passes: bool) -> Answered:
     """Begin a session, change a file, and let the event happen."""
     with Throwaway(event, env, passes=passes) as repo:
-        usual = {
-            "session_id": "gitgates-doctor",
-            "transcript_path": os.path.join(os.path.dirname(repo.root_abs), "none.jsonl"),
-            "cwd": repo.root_abs,
-        }
-        begin = {**usual, "hook_event_name": "SessionStart", "source": "startup"}
-        repo.run(command, json.dumps(begin).encode())
+        begin = client.sample(HOOK_OF["session-start"], repo.root_abs)
+        repo.run(command, begin)
         repo.write("work", "done\n")
-        payload = {
-            **usual,
-            "prompt_id": "gitgates-doctor-prompt",
-            "permission_mode": "default",
-            "hook_event_name": event,
-            **_PROVABLE_EVENTS[event],
-        }
-        if "tool_name" in payload:
-            file_abs = os.path.join(repo.root_abs, "work")
-            payload["tool_input"] = {"file_path": file_abs, "content": "done\n"}
-        return repo.run(command, json.dumps(payload).encode())
-
-
-def _is_block(said: Answered) -> bool:
-    """Tell whether the client would block for this answer, whoever it is from."""
-    if said.exit_status == _EXIT_BLOCK:
-        return True
-    try:
-        answer = json.loads(said.stdout)
-    except ValueError:
-        return False
-    if not isinstance(answer, dict):
-        return False
-    own = answer.get("hookSpecificOutput")
-    denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
-    return denies or answer.get("decision") == "block" or answer.get("continue") is False
+        return repo.run(command, client.sample(event, repo.root_abs, "work"))
 
 
 def _first_words(stdout: bytes) -> str:

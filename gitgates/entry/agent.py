@@ -1,7 +1,7 @@
-"""`gitgates agent-hook claude`: what an agent's settings start, with the event on standard input.
+"""`gitgates agent-hook NAME`: what an agent's settings start, with the event on standard input.
 
-The exit status is always 0, and on standard output stands one JSON object or nothing: to the agent,
-2 would mean "block", whoever said it, and anything else that the hook is broken.
+The exit status is always 0, and on standard output stands what the host encodes, or nothing: to an
+agent, 2 would mean "block", whoever said it, and anything else that the hook is broken.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 import select
 
 from gitgates import environ
+from gitgates.hosts import AGENTS, TURN_ENDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_AGENTS = ("claude",)
 _LONGEST_S = 2.0  # between two pieces of the payload: the host has all of it ready
 _MOST_BYTES = 64 * 1024 * 1024
 
@@ -24,10 +24,10 @@ def run(args: list[str]) -> int:
     """Answer one event."""
     env = environ.read()
     if environ.is_off(env):
-        _answer_switched_off(env)
+        _answer_switched_off(args[0] if args else "", env)
         return 0
-    if tuple(args[:1]) not in {(name,) for name in _AGENTS}:
-        _say(f"`agent-hook` wants the name of an agent: {', '.join(_AGENTS)}")
+    if not args or args[0] not in AGENTS:
+        _say(f"`agent-hook` wants the name of an agent: {', '.join(AGENTS)}")
         return 0
     try:
         raw = _read_payload()
@@ -36,7 +36,7 @@ def run(args: list[str]) -> int:
             return 0
         from gitgates.agent.handle import respond  # what is switched off need not be loaded
 
-        _write(1, respond(raw, env, _say))
+        _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
         _say("interrupted; nothing was decided")
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
@@ -44,15 +44,15 @@ def run(args: list[str]) -> int:
     return 0
 
 
-def _answer_switched_off(env: Mapping[str, str]) -> None:
+def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
     """Have the person told where that is new in this session, and gates are required."""
     try:
         raw = _read_payload()
-        if b'"Stop"' not in raw:
+        if host not in AGENTS or TURN_ENDS[host] not in raw:
             return
         from gitgates.agent.tampering import answer_switched_off  # the last event of a turn only
 
-        _write(1, answer_switched_off(raw, env, _say))
+        _write(1, answer_switched_off(raw, env, _say, host))
     except BaseException as error:  # noqa: BLE001 - it is switched off
         _say(f"a bug of ours, please report it: {error!r}")
 

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
 DEFAULT_AGENT = "claude"  # whose transcripts and sessions those of no known host are
 AGENTS = {"claude": "gitgates.hosts.claude"}  # as `agent-hook` names it → its module
+# What stands in the payload of the end of a turn: where we are switched off, no other is read.
+TURN_ENDS = {"claude": b'"Stop"'}
 
 
 class BadPayload(Exception):

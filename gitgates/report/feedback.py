@@ -289,7 +289,7 @@ def _ending(situation: Situation) -> str:
 
 def _advice(situation: Situation) -> list[str]:
     """Return what an agent should do next, and the way out."""
-    is_before = situation.hook == "PreToolUse"
+    is_before = situation.hook == HOOK_OF["before-tool"]
     if situation.leads_to == WARN:
         goes_on = "The tool call goes on. " if is_before else ""
         return [f"{goes_on}Mind what is reported above where it is part of your task."]

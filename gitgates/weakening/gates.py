@@ -7,10 +7,10 @@ more, a review that is asked for sooner are no findings.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
+from gitgates.hosts.claude.settings import AGENT_PATH, NO_HOOKS, SETTINGS_PATH
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Finding
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 # How much of a limit must be left, so that less is no finding: a test suite may well be faster.
 _SHARPLY = 0.5
-_SETTINGS = re.compile(r"(?:^|/)\.claude/settings[\w.-]*\.json$|(?:^|/)hooks/hooks\.json$")
-_REVIEWER = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
-_OFF = "disableAllHooks"
 
 
 def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Finding, ...]:
@@ -134,11 +131,11 @@ def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Find
     """Return which hooks are gone or off, and whether the reviewer's own orders are others."""
     found: list[Finding] = []
     for pair in pairs:
-        if _SETTINGS.search(pair.path):
+        if SETTINGS_PATH.search(pair.path):
             found += (
                 Finding(pair.path, AGENT_HOOKS, text) for text in _compare_hooks_of_agent(pair)
             )
-        elif _REVIEWER.search(pair.old_path) and pair.before is not None:
+        elif AGENT_PATH.search(pair.old_path) and pair.before is not None:
             name = pair.old_path.rpartition("/")[2].removesuffix(".md")
             if name == reviewer.rpartition(":")[2]:
                 what = "deleted" if pair.after is None else "changed"
@@ -148,12 +145,12 @@ def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Find
 
 def read_off(content: bytes) -> bool:
     """Tell whether settings switch all hooks off."""
-    return bool(_read(content).get(_OFF))
+    return bool(_read(content).get(NO_HOOKS))
 
 
 def _compare_hooks_of_agent(pair: Pair) -> list[str]:
     old, new = _read(pair.before), _read(pair.after)
-    texts = [f"{_OFF}: true"] if new.get(_OFF) and not old.get(_OFF) else []
+    texts = [f"{NO_HOOKS}: true"] if new.get(NO_HOOKS) and not old.get(NO_HOOKS) else []
     was, now = _hooks(old), _hooks(new)
     for (event, command), matchers in was.items():
         left = now.get((event, command))

@@ -12,6 +12,8 @@ from gitgates.config import load
 from gitgates.errors import ConfigError
 from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
+from gitgates.hosts.claude import FOLDER
+from gitgates.hosts.claude.settings import FILES, NO_HOOKS
 from gitgates.policies.significance import kinds_of
 from gitgates.store.files import open_regular
 from gitgates.weakening.commands import find_in_commands
@@ -37,7 +39,7 @@ _LARGEST = 1024 * 1024  # bytes of settings
 _LINK, _SUBMODULE = b"120000", b"160000"
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "-M", "-l400")
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
-_LOCAL_SETTINGS = ".claude/settings.local.json"
+_LOCAL_SETTINGS = f"{FOLDER}/{FILES['local']}"
 
 
 def find(pairs: tuple[Pair, ...]) -> tuple[Finding, ...]:
@@ -160,4 +162,4 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Finding]:
     except OSError:
         return
     if read_off(content) and not read_blobs(git, [f"{now}:{_LOCAL_SETTINGS}"]):
-        yield Finding(_LOCAL_SETTINGS, AGENT_HOOKS, f"disableAllHooks: true ({_NO_SNAPSHOT})")
+        yield Finding(_LOCAL_SETTINGS, AGENT_HOOKS, f"{NO_HOOKS}: true ({_NO_SNAPSHOT})")

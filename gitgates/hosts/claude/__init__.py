@@ -29,13 +29,13 @@ NAME = "claude"
 FOLDER = ".claude"  # of a project, and of a person's own
 # (name, who sets it, what it does): what we read, for the documentation
 VARIABLES = (
-    ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
+    ("CLAUDEPROJECT_DIR", "claude", "where the agent's session was started"),
     ("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
     ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
     ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
     ("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
 )
-_PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER = (name for name, _by, _meaning in VARIABLES)
+PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER = (name for name, _by, _meaning in VARIABLES)
 # What an event is, and what it can be answered with. The configuration calls them as Claude does.
 EVENTS: dict[str, tuple[EventKind, Channels]] = {
     "SessionStart": ("session-start", Channels(context=True)),
@@ -117,7 +117,7 @@ def home(env: Mapping[str, str]) -> str:
 
 def project_of(env: Mapping[str, str]) -> str:
     """Return where the agent's session was started; empty where that is not told."""
-    return env.get(_PROJECT, "")
+    return env.get(PROJECT, "")
 
 
 def session_of(env: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ import shlex
 from difflib import get_close_matches
 
 from gitgates.errors import StateError
-from gitgates.hosts.claude import EVENTS, FOLDER, FORMER_NAMES, NAME, TOOL_NAMES, home
+from gitgates.hosts.claude import EVENTS, FOLDER, FORMER_NAMES, NAME, PROJECT, TOOL_NAMES, home
 from gitgates.record import Record
 from gitgates.types import TOOL_EVENTS
 
@@ -37,6 +37,9 @@ MANAGED = (
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
 )
+# In a repository: settings and the hooks of plugins, and what defines agents.
+SETTINGS_PATH = re.compile(r"(?:^|/)\.claude/settings[\w.-]*\.json$|(?:^|/)hooks/hooks\.json$")
+AGENT_PATH = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
 # Which settings count more, where one thing is set in several.
 LOUDER = ("user", "project", "local", "managed")
 NO_HOOKS = "disableAllHooks"  # a key of the settings; so are the next two
@@ -62,6 +65,21 @@ _ALL = (None, "", "*")
 _OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`; its bare name means it, too
 _BUT = "!"
 _ANY_NAMES = ("Edit", "Bash", "mcp__any__tool", "any-agent")
+
+
+_STOP = {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []}
+_WRITE = {"tool_name": "Write", "tool_use_id": "toolu_doctor"}
+# What can be blocked, and what the client says of it beside the usual.
+PROVABLE: dict[str, dict[str, Any]] = {
+    "Stop": _STOP,
+    "SubagentStop": {**_STOP, "agent_id": "doctor", "agent_type": "doctor"},
+    "PostToolUse": {**_WRITE, "tool_response": {"type": "create"}},
+    "PreToolUse": _WRITE,
+    "UserPromptSubmit": {"prompt": "go"},
+    "UserPromptExpansion": {"prompt": "/go", "command_name": "go", "command_args": ""},
+    "PreCompact": {"trigger": "manual", "custom_instructions": None},
+}
+_EXIT_BLOCK = 2
 
 
 class Entry(Record):
@@ -156,6 +174,43 @@ def as_heard(event: str, group: dict[str, Any], handler: dict[str, Any]) -> Hear
         command=str(handler["command"]),
         loose=_loose(group, handler),
     )
+
+
+def started_in(root_abs: str) -> dict[str, str]:
+    """Return what the client sets for its hooks where a session is started in a folder."""
+    return {PROJECT: root_abs}
+
+
+def sample(event: str, root_abs: str, file: str = "") -> bytes:
+    """Return the payload of an event in a session that is begun in a folder, about a file of it."""
+    payload = {
+        "session_id": "gitgates-doctor",
+        "transcript_path": os.path.join(os.path.dirname(root_abs), "none.jsonl"),
+        "cwd": root_abs,
+        "hook_event_name": event,
+        "prompt_id": "gitgates-doctor-prompt",
+        "permission_mode": "default",
+        "source": "startup",
+        **PROVABLE.get(event, {}),
+    }
+    if "tool_name" in payload:
+        payload["tool_input"] = {"file_path": os.path.join(root_abs, file), "content": "done\n"}
+    return json.dumps(payload).encode()
+
+
+def is_block(exit_status: int | None, stdout: bytes) -> bool:
+    """Tell whether the client would block for this answer, whoever it is from."""
+    if exit_status == _EXIT_BLOCK:
+        return True
+    try:
+        answer = json.loads(stdout)
+    except ValueError:
+        return False
+    if not isinstance(answer, dict):
+        return False
+    own = answer.get("hookSpecificOutput")
+    denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
+    return denies or answer.get("decision") == "block" or answer.get("continue") is False
 
 
 def event_matcher(

@@ -1,0 +1,168 @@
+"""A host's words are known to `hosts/` alone, and a second host costs one file there."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from pathlib import Path
+from subprocess import run
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gitgates.hosts import AGENTS, TURN_ENDS, agent_host
+from gitgates.hosts.claude import EVENTS, TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Repo
+
+    from gitgates.hosts import AgentHost
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "gitgates"
+# Names that are words of English, too, count where they stand alone, or as a key of settings.
+ALONE = {*EVENTS, *TOOLS}
+WITHIN = re.compile(
+    rf"\b(?:{'|'.join(sorted({*EVENTS} - {'Stop'}))})\b"
+    r"|\bhooks\.Stop\b|\bCLAUDE_\w+|\bCLAUDECODE\b|\bANTHROPIC_\w+|\.claude\b"
+    r"|hook_event_name|hookSpecificOutput|permissionDecision|tool_use_id\b\""
+)
+# What still knows some, or has to, and why.
+KNOWN = {
+    "lifecycle.py": "the words of the configuration for an agent's events",
+    "cli/init.py": "the help says which files it looks for",
+}
+
+
+def _docstrings(tree: ast.Module) -> set[int]:
+    return {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+
+
+def _words(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_bytes())
+    left_out = _docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+            text = node.value.decode() if isinstance(node.value, bytes) else node.value
+            if id(node) not in left_out and (text in ALONE or WITHIN.search(text)):
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}: {text!r}"
+
+
+def test_no_other_module_knows_a_hosts_words() -> None:
+    paths = [path for path in PACKAGE.rglob("*.py") if "hosts" not in path.parts]
+    found = {str(path.relative_to(PACKAGE)): [*_words(path)] for path in paths}
+    wrong = [line for file, lines in found.items() if file not in KNOWN for line in lines]
+    assert wrong == []
+    assert [file for file in KNOWN if not found.get(file)] == [], "no exception any more"
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_each_agent_offers_all_that_is_asked_of_a_host(name: str) -> None:
+    lacks = [word for word in _asked_of_a_host() if not hasattr(agent_host(name), word)]
+    assert lacks == []
+    assert name in TURN_ENDS
+
+
+def _asked_of_a_host() -> list[str]:
+    tree = ast.parse((PACKAGE / "hosts/__init__.py").read_bytes())
+    (asked,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "AgentHost")
+    names = (getattr(node, "name", None) or getattr(node, "target", None) for node in asked.body)
+    return [getattr(name, "id", name) for name in names if name]
+
+
+# A second host: its one file is tests/toy_host.py
+
+START = (
+    "import sys; sys.path[:0] = [{tests!r}, {root!r}]\n"
+    "from gitgates import hosts\n"
+    "hosts.AGENTS['toy'], hosts.TURN_ENDS['toy'] = 'toy_host', b'done'\n"
+    "from gitgates.__main__ import main\n"
+    "main()"
+)
+GATES = """
+[gates.check]
+command = "echo no good; exit 1"
+[gates.secret]
+command = "test -z \\"$TOY_SECRET\\""
+[hooks.Stop]
+gates = ["check", "secret"]
+strategy = "collect"
+[hooks.PreToolUse]
+enabled_tools = ["type"]
+gates = ["check"]
+"""
+PAYLOADS = {
+    "hello": "hello\ts1\t{root}\n",
+    "asked": "asked\ts1\t{root}\n",
+    "types": "about-to\ts1\t{root}\ttype\ta.txt\n",
+    "looks": "about-to\ts1\t{root}\tlook\ta.txt\n",
+    "done": "done\ts1\t{root}\n",
+    "unheard of": "flies\ts1\t{root}\n",
+    "torn": "done\ts1\n",
+}
+
+
+@pytest.fixture
+def toy(repo: Repo) -> Repo:
+    repo.config(GATES)
+    return repo
+
+
+def answer(repo: Repo, name: str, **env: str) -> tuple[str, str]:
+    """Return what the toy's client receives for a payload, and what is said."""
+    started = START.format(tests=str(ROOT / "tests"), root=str(ROOT))
+    done = run(
+        [sys.executable, "-c", started, "agent-hook", "toy"],
+        cwd=repo.path,
+        env={**os.environ, "TOY_ROOT": str(repo.path), "TOY_SECRET": "x", **env},
+        input=PAYLOADS[name].format(root=repo.path).encode(),
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_a_second_host_is_served_by_one_file(toy: Repo) -> None:
+    said, _log = answer(toy, "hello")
+    assert said.startswith("know: gitgates checks the work in this repository.")
+    assert answer(toy, "asked") == ("", "")
+    assert answer(toy, "looks") == ("", "")
+    said, _log = answer(toy, "types")
+    assert said.startswith("no: 1 of 1 gate did not let this pass")
+    assert "no good" in said
+    toy.write("a.txt", "changed\n")
+    said, _log = answer(toy, "done")
+    assert said.startswith("no: ")
+    assert "no good" in said
+    assert "1 failed (`check`)" in said  # it does not see the host's secret
+    assert answer(toy, "unheard of") == ("", "")
+    said, log = answer(toy, "torn")
+    assert (said, log) == ("", "gitgates: the payload cannot be read: 2 fields\n")
+
+
+@pytest.mark.slow
+def test_a_second_host_may_be_switched_off(toy: Repo) -> None:
+    assert answer(toy, "done", GITGATES="0") == ("", "")
+
+
+def test_an_agent_that_is_not_known(toy: Repo) -> None:
+    assert "toy" not in AGENTS
+    done = toy.gitgates("agent-hook", "toy")
+    assert done.stderr == b"gitgates: `agent-hook` wants the name of an agent: claude\n"
+
+
+if TYPE_CHECKING:
+    import toy_host
+
+    TOY: AgentHost = toy_host
