@@ -5,14 +5,14 @@ Source: githooks(5) of git 2.39 to 2.54; for an agent's events, `hosts/`. Data o
 
 from __future__ import annotations
 
+from gitgates.agent_types import ENDINGS
 from gitgates.record import Record
-from gitgates.types import ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from gitgates.types import EventKind
+    from gitgates.agent_types import EventKind
 
     # Where the paths of an event come from: the index being committed, the message file, the
     # pushed ranges, the two commits named in the arguments, HEAD's own change, what a merge

@@ -9,10 +9,10 @@ import pytest
 from conftest import Repo
 from worktree_state import where
 
+from gitgates.agent_types import Changed, Point
 from gitgates.git.authorship import Span
 from gitgates.git.changes import changes, diff_text, patch_id
 from gitgates.git.snapshot import take
-from gitgates.types import Changed, Point
 
 HOUR_S = 3600
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gitgates.agent_types import Point
 from gitgates.policies.asking import Facts, Ruling, Standing, judge
 from gitgates.policies.evidence import Decision, Evidence, Marker
-from gitgates.types import Point
 
 HERE = Point(tree="t", head="h")
 NEW = Evidence()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gitgates.agent_types import Channels, Payload
 from gitgates.hosts.capabilities import express, reaches_agent
 from gitgates.hosts.claude import EVENTS
 from gitgates.lifecycle import AGENT_HOOKS
-from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Channels, Payload
+from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN
 
 if TYPE_CHECKING:
     from gitgates.types import Verdict

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from json_support import JSON, TEXTS
 
+from gitgates.agent_types import BackgroundTask, Channels, Payload
 from gitgates.hosts import BadPayload
 from gitgates.hosts import claude as host
 from gitgates.hosts.claude import EVENTS
-from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer, Channels, Payload, Task
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer
 
 if TYPE_CHECKING:
     from gitgates.types import Verdict
@@ -63,7 +64,7 @@ def test_everything_that_a_stop_says() -> None:
         last_message="end",
         transcript_abs="/h/t.jsonl",
         again=True,
-        background=(Task("subagent", "running"), Task("", "")),
+        background=(BackgroundTask("subagent", "running"), BackgroundTask("", "")),
     )
 
 

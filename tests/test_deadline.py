@@ -9,25 +9,14 @@ from typing import Any
 import pytest
 from conftest import Repo
 
+from gitgates.agent_types import Payload
 from gitgates.engine.command import gate_env
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import Deadline, RunOptions, Silent, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
 from gitgates.hosts.claude import SECRETS
-from gitgates.types import (
-    ALLOW,
-    BLOCK,
-    STOP,
-    WARN,
-    Config,
-    Decision,
-    Event,
-    Gate,
-    GateResult,
-    Hook,
-    Payload,
-)
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Decision, Event, Gate, GateResult, Hook
 
 LATE = "the limit of 7 s for all gates was up before its turn"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gitgates.agent_types import Point
 from gitgates.policies.evidence import Evidence, Marker, Seen, Token, fold
-from gitgates.types import Point
 
 
 def told(*facts: dict[str, Any]) -> Evidence:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitgates.agent_types import Payload
 from gitgates.engine.hooks import answers_to, fits, names_agent, names_tool
 from gitgates.hosts.claude import FORMER_NAMES
-from gitgates.types import Hook, Payload
+from gitgates.types import Hook
 
 
 @pytest.mark.parametrize(

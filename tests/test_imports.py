@@ -207,7 +207,7 @@ AGENT_PARTS = {
     *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
     *("config.load", "engine.hooks", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
-    *("record", "types"),
+    *("record", "types", "agent_types"),
     *("proc.call", "proc.alarm", "git.run", "store.log", "git.repo"),
 }
 TO_LOOK = {

@@ -26,7 +26,7 @@ LONGEST_FUNCTION = 60
 
 # part of the house → the parts that it may import. A package may import itself besides.
 _ROOT = ("__init__", "__version__")  # the version, which everybody may know
-_WORDS = ("record", "errors", "clean", "yaml_load", "types", "environ", "lifecycle")
+_WORDS = ("record", "errors", "clean", "yaml_load", "agent_types", "types", "environ", "lifecycle")
 _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
 _SHOWN = (*_RUN, "report", "artifacts", "policies")
@@ -37,9 +37,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "clean": (),
     "yaml_load": (),
-    "types": ("record",),
+    "agent_types": ("record",),
+    "types": ("record", "agent_types"),
     "environ": ("record",),
-    "lifecycle": ("record", "types"),
+    "lifecycle": ("record", "agent_types"),
     "store": _WORDS,
     "config": (*_WORDS, "store"),
     "hosts": _WORDS,
@@ -131,7 +132,6 @@ SAME_NAME = {
         "Selection",
         "Source",
         "Step",
-        "Task",
         "Word",
         "_Reader",
     ),

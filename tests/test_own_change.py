@@ -10,11 +10,11 @@ from conftest import Repo
 from span_support import Colleague, Watched, long_ago, point, right_now, text
 from worktree_state import where
 
+from gitgates.agent_types import Point
 from gitgates.errors import GitError
 from gitgates.git import reflog
 from gitgates.git.authorship import Span
 from gitgates.git.changes import changes
-from gitgates.types import Point
 
 pytestmark = pytest.mark.slow
 

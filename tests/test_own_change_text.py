@@ -9,8 +9,8 @@ import pytest
 from conftest import Repo
 from span_support import Colleague, Watched, long_ago, right_now, text
 
+from gitgates.agent_types import Changed
 from gitgates.git import changes as own_change
-from gitgates.types import Changed
 
 pytestmark = pytest.mark.slow
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.agent_types import Point
 from gitgates.git.reflog import (
     HeadMove,
     are_known,
@@ -16,7 +17,6 @@ from gitgates.git.reflog import (
     read,
     since,
 )
-from gitgates.types import Point
 
 MADE = (
     *("commit: x", "commit (initial): x", "commit (amend): x", "commit (merge): Merge 'main'"),

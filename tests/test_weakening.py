@@ -13,11 +13,12 @@ from weakening_cases import WEAKER
 from weakening_fine import FINE
 from weakening_samples import PY, Files, Wanted, but
 
+from gitgates.agent_types import Point
 from gitgates.config.load import checked
 from gitgates.git.authorship import Span
 from gitgates.git.repo import find_repo
 from gitgates.git.snapshot import take
-from gitgates.types import Config, Point
+from gitgates.types import Config
 from gitgates.weakening.finding import Finding, Pair
 from gitgates.weakening.gates import compare_gates, find_in_agent_settings
 from gitgates.weakening.session import find, weakened

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gitgates.agent_types import Changed
 from gitgates.policies.significance import Kind, show, weigh
-from gitgates.types import Changed, Review
+from gitgates.types import Review
 
 
 def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitgates.agent_types import Channels, Payload
 from gitgates.hosts import BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
-from gitgates.types import BLOCK, Channels, Payload
+from gitgates.types import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gitgates.types import Answer, EventKind, ToolCall, ToolKind
+    from gitgates.agent_types import EventKind, ToolCall, ToolKind
+    from gitgates.types import Answer
 
 NAME = "toy"
 FOLDER = ".toy"

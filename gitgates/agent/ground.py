@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.types import Payload
+    from gitgates.agent_types import Payload
 
 # What these are about is the session, wherever the agent has gone since.
 _OF_THE_SESSION = ("session-start", "prompt", "turn-end")

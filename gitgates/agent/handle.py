@@ -17,6 +17,7 @@ from gitgates.agent.telling import (
     what_is_there,
     with_source,
 )
+from gitgates.agent_types import ENDINGS, Payload
 from gitgates.config.load import load
 from gitgates.engine.hooks import answers_to, least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
@@ -26,7 +27,7 @@ from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
 from gitgates.proc.alarm import stop_alarm
 from gitgates.proc.call import OutOfTime
-from gitgates.types import BLOCK, ENDINGS, WARN, Answer, Hook, Payload
+from gitgates.types import BLOCK, WARN, Answer, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

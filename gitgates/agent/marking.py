@@ -10,9 +10,10 @@ from gitgates.git.changes import patch_id
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.agent_types import Point
     from gitgates.policies.change import Scene
     from gitgates.policies.session import Fact
-    from gitgates.types import Point, Review
+    from gitgates.types import Review
 
 
 def mark(place: Place, review: Review, facts: list[Fact], told: tuple[str, str]) -> None:

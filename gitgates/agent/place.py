@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.agent_types import Payload
     from gitgates.store.log import Journal
-    from gitgates.types import Payload
 
 
 class Place(Record):

@@ -23,9 +23,10 @@ from gitgates.types import BLOCK, WARN, Answer, Hook
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.agent_types import Point
     from gitgates.policies.evidence import Decision, Evidence
     from gitgates.policies.session import Fact
-    from gitgates.types import Config, Point, Review
+    from gitgates.types import Config, Review
 
 
 def turn(place: Place, config: Config, facts: list[Fact], *, on: bool) -> Answer:

@@ -7,6 +7,7 @@ from gitgates.agent.marking import marker
 from gitgates.agent.place import is_elsewhere, note
 from gitgates.agent.review_report import message_of, passed_text, record
 from gitgates.agent.scenes import evidence_of, is_strict_here, scene_of
+from gitgates.agent_types import Point
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError
 from gitgates.policies.asking import MOST_BLOCKS
@@ -21,7 +22,7 @@ from gitgates.policies.review_text import (
     reminder,
     strict,
 )
-from gitgates.types import ALLOW, BLOCK, WARN, Answer, Point
+from gitgates.types import ALLOW, BLOCK, WARN, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from gitgates.agent.changed import elsewhere, first_point, snapshot_now
+from gitgates.agent_types import Point
 from gitgates.git.object_store import reading_git
 from gitgates.git.paths import tree_paths
 from gitgates.policies.change import Scene, own_since, with_open_span
 from gitgates.policies.evidence import fold, is_strict
-from gitgates.types import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.agent_types import Payload
     from gitgates.policies.evidence import Evidence
     from gitgates.policies.session import Fact
-    from gitgates.types import Payload, Review
+    from gitgates.types import Review
 
 
 def evidence_of(place: Place, facts: list[Fact]) -> Evidence:

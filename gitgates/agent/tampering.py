@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.agent.place import Place
+    from gitgates.agent_types import Payload
     from gitgates.policies.session import Fact
-    from gitgates.types import Config, Payload, Review
+    from gitgates.types import Config, Review
 
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import zlib
 
 from gitgates.agent.place import edited_paths, note
+from gitgates.agent_types import ENDINGS
 from gitgates.errors import GitgatesError
 from gitgates.lifecycle import HOOK_OF
-from gitgates.types import ENDINGS, STOP, Answer
+from gitgates.types import STOP, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.agent_types import Payload
     from gitgates.policies.session import Fact, Session
-    from gitgates.types import Config, Payload
+    from gitgates.types import Config
 
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 

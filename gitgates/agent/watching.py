@@ -11,8 +11,9 @@ from gitgates.types import WARN, Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent.place import Place
+    from gitgates.agent_types import Payload
     from gitgates.policies.session import Fact
-    from gitgates.types import Config, Payload, Review
+    from gitgates.types import Config, Review
 
 _OURS = "gitgates"
 _LONGEST_COMMAND = 8192

@@ -8,6 +8,7 @@ import click
 
 from gitgates import environ
 from gitgates.agent.tampering import is_another_reviewer, reviewers
+from gitgates.agent_types import Point
 from gitgates.cli.reviewing import (
     Desk,
     bound_to,
@@ -24,7 +25,6 @@ from gitgates.policies.tokens import digest_of
 from gitgates.record import Record
 from gitgates.review.sessions import said_of
 from gitgates.store.log import EventLock, session_journal
-from gitgates.types import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
+    from gitgates.agent_types import Point
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.policies.evidence import Fact
-    from gitgates.types import Point
 
     _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 else:

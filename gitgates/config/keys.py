@@ -7,6 +7,7 @@ this table; a test holds them equal.
 
 from __future__ import annotations
 
+from gitgates.agent_types import TOOL_EVENTS
 from gitgates.config.values import (
     ACTION,
     AGENT_NAME,
@@ -31,7 +32,7 @@ from gitgates.config.values import (
 )
 from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF
 from gitgates.record import Record
-from gitgates.types import ACTIONS, PRIORITIES, TOOL_EVENTS
+from gitgates.types import ACTIONS, PRIORITIES
 
 # Names of built-in policies, of later ones too; a gate of the same name would be ambiguous.
 POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")

@@ -7,6 +7,7 @@ from itertools import product
 from shlex import quote
 
 from gitgates import environ
+from gitgates.agent_types import TOOL_EVENTS
 from gitgates.doctor.agent_settings import (
     Source,
     check_reviewer,
@@ -31,7 +32,6 @@ from gitgates.install.agents import entries, tools_of
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
-from gitgates.types import TOOL_EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

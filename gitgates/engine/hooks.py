@@ -10,7 +10,8 @@ from gitgates.lifecycle import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Config, EventKind, Hook, Payload
+    from gitgates.agent_types import EventKind, Payload
+    from gitgates.types import Config, Hook
 
 # What gates take here, an agent waits for: it wants to stop, or has written a file.
 GATES_OWN_TIME: tuple[EventKind, ...] = ("turn-end", "subagent-end", "after-tool")

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from typing import TypeAlias
 
+    from gitgates.agent_types import Point
     from gitgates.git.reflog import HeadMove
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
-    from gitgates.types import Point
 
     File: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
 

@@ -6,9 +6,9 @@ import os
 import re
 from itertools import zip_longest
 
+from gitgates.agent_types import Changed
 from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
-from gitgates.types import Changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitgates.agent_types import Point
     from gitgates.git.run import Git
-    from gitgates.types import Point
 
 _MOST_BYTES = 4 << 20  # of a log, the end: some 20,000 entries
 _MOVES = ("checkout: moving ", "reset: moving ", "clone: ", "initial pull", "Branch: ")

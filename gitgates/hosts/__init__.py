@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
-    from gitgates.types import Answer, Payload, ToolCall
+    from gitgates.agent_types import Payload, ToolCall
+    from gitgates.types import Answer
 
     class AgentHost(Protocol):
         """What such a module offers."""

@@ -6,7 +6,8 @@ from gitgates.types import BLOCK, STOP, WARN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Channels, Payload, Verdict
+    from gitgates.agent_types import Channels, Payload
+    from gitgates.types import Verdict
 
 
 def express(payload: Payload, verdict: Verdict) -> tuple[Verdict, str]:

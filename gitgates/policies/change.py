@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.agent_types import UNCHANGING, Point
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, with_changes
 from gitgates.git.changes import changes, patch_id
@@ -19,16 +20,16 @@ from gitgates.policies.significance import Significance, kinds_of, weigh
 from gitgates.policies.transcript import Unread, calls_since, find_review, may_have_acted
 from gitgates.record import Record
 from gitgates.store.files import length_of
-from gitgates.types import UNCHANGING, Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from gitgates.agent_types import EventKind
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
     from gitgates.policies.evidence import Decision, Evidence, Fact
-    from gitgates.types import Config, EventKind, Review
+    from gitgates.types import Config, Review
 
 
 _MOST_MARKERS = 3  # the newest: each one costs a comparison

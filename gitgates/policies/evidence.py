@@ -25,16 +25,17 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
+from gitgates.agent_types import ENDINGS, UNCHANGING, Point
 from gitgates.lifecycle import kind_of
 from gitgates.record import Record
-from gitgates.types import ENDINGS, UNCHANGING, Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TypeAlias
 
-    from gitgates.types import EventKind, Review
+    from gitgates.agent_types import EventKind
+    from gitgates.types import Review
 
     Fact: TypeAlias = dict[str, Any]
 

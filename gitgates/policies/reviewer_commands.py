@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from gitgates.types import ToolKind
+    from gitgates.agent_types import ToolKind
 
     Commands: TypeAlias = list[list[str]]
 

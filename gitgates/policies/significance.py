@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.types import Changed, Review
+    from gitgates.agent_types import Changed
+    from gitgates.types import Review
 
 
 _KINDS = ("code", "tests", "documentation")

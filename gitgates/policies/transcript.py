@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 
+from gitgates.agent_types import UNCHANGING
 from gitgates.engine.hooks import names_agent
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.store.files import length_of, read_tail
-from gitgates.types import UNCHANGING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gitgates.types import Review, ToolCall
+    from gitgates.agent_types import ToolCall
+    from gitgates.types import Review
 
 _LONGEST_S = 2.0
 _HEAD = 1 << 16  # bytes, in which the first record with a time is

@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gitgates.agent_types import Point
     from gitgates.policies.asking import Ruling, Standing
     from gitgates.policies.evidence import Decision
     from gitgates.policies.significance import Significance, Weighed
-    from gitgates.types import Point
 
 VERSION = 1
 _NAMED = 4  # files that are left out, of each kind

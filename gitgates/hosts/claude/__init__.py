@@ -14,16 +14,17 @@ from __future__ import annotations
 import json
 import os
 
+from gitgates.agent_types import BackgroundTask, Channels, Payload, ToolCall
 from gitgates.hosts import BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
-from gitgates.types import BLOCK, STOP, Answer, Channels, Payload, Task, ToolCall
+from gitgates.types import BLOCK, STOP, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from gitgates.types import EventKind, ToolKind
+    from gitgates.agent_types import EventKind, ToolKind
 
 NAME = "claude"
 FOLDER = ".claude"  # of a project, and of a person's own
@@ -282,11 +283,11 @@ def _path(table: dict[str, Any], name: str) -> str:
         return os.fsdecode(value.encode("utf-8", "replace"))
 
 
-def _tasks(value: object) -> tuple[Task, ...]:
+def _tasks(value: object) -> tuple[BackgroundTask, ...]:
     if not isinstance(value, list):
         return ()
     tables = [item for item in value if isinstance(item, dict)]
-    return tuple(Task(_text(table, "type"), _text(table, "status")) for table in tables)
+    return tuple(BackgroundTask(_text(table, "type"), _text(table, "status")) for table in tables)
 
 
 def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:

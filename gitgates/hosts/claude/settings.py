@@ -18,17 +18,17 @@ import re
 import shlex
 from difflib import get_close_matches
 
+from gitgates.agent_types import TOOL_EVENTS
 from gitgates.errors import StateError
 from gitgates.hosts.claude import EVENTS, FOLDER, FORMER_NAMES, NAME, PROJECT, TOOL_NAMES, home
 from gitgates.record import Record
-from gitgates.types import TOOL_EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from gitgates.types import ToolKind
+    from gitgates.agent_types import ToolKind
 
 RULES_FILE = "CLAUDE.md"  # which each session reads
 SCOPES = ("project", "local", "user")

@@ -1,0 +1,131 @@
+"""The records of an agent's events, and of what a session of it changed. No hook of git loads them.
+
+Whatever an agent does not say is empty.
+"""
+
+from __future__ import annotations
+
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    # What an agent's event is, whatever its host calls it.
+    EventKind: TypeAlias = Literal[
+        "session-start",
+        "prompt",
+        "prompt-expansion",
+        "before-tool",
+        "after-tool",
+        "tool-failed",
+        "subagent-start",
+        "subagent-end",
+        "turn-end",
+        "turn-failed",
+        "before-compact",
+        "after-compact",
+        "session-end",
+        "",  # no event that gates can be run at
+    ]
+    # What a tool may do. An agent, and a skill, do it with other tools; "harmless" ones touch no
+    # file; "report" hands over findings; "other" is one that nothing is known of; "": no tool.
+    ToolKind: TypeAlias = Literal[
+        "writes", "reads", "shell", "agent", "skill", "report", "harmless", "other", ""
+    ]
+
+# Tools of these kinds change no file by themselves.
+UNCHANGING: tuple[ToolKind, ...] = ("reads", "skill", "report", "harmless")
+# Ends of an agent's work.
+ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
+TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
+
+
+class BackgroundTask(Record):
+    """Something that an agent left running in the background."""
+
+    kind: str  # subagent, shell, …
+    status: str
+
+
+class Channels(Record):
+    """What an agent's event can be answered with. A word to the person is possible with each."""
+
+    deny: bool = False  # refuse a tool call, before it is made
+    block: bool = False  # refuse, or keep the agent at work, and give a reason
+    stop: bool = False  # end the agent's turn
+    context: bool = False  # tell the agent something without refusing anything
+    reason_to_person: bool = False  # the reason of a block reaches the person alone
+
+
+class Payload(Record):
+    """What an agent says of one of its events, decoded. Whatever it does not say is empty."""
+
+    host: str = ""  # as `gitgates agent-hook` names it
+    event: str = ""  # the hook of the configuration; the host's word where it is none of them
+    kind: EventKind = ""
+    can: Channels = Channels()
+    session: str = ""
+    prompt_id: str = ""
+    cwd_abs: str = ""
+    project_abs: str = ""  # where the session was started; empty: not told
+    agent_id: str = ""  # only inside of a sub-agent
+    agent_type: str = ""
+    mode: str = ""  # default, plan, acceptEdits, …
+    tool: str = ""  # in the host's word, which patterns of the configuration are about
+    tool_was: str = ""  # its name in other versions, which patterns may still use
+    tool_kind: ToolKind = ""
+    tool_use_id: str = ""
+    paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
+    command: str = ""  # of a shell tool
+    failed: bool = False  # the tool says so itself
+    skill: str = ""  # that a tool has loaded, or that the person has typed as a command
+    prompt: str = ""
+    source: str = ""  # session-start: startup, resume, …; prompt: who wrote it
+    automatic: bool = False  # a prompt that the host or the agent wrote, not the person
+    scheduled: tuple[str, ...] = ()  # prompts that the host is to submit later, by itself
+    last_message: str = ""  # what the agent said last
+    transcript_abs: str = ""
+    again: bool = False  # this stop follows one that was blocked, by whomever
+    background: tuple[BackgroundTask, ...] = ()
+
+
+class ToolCall(Record):
+    """A call of a tool in an agent's transcript, or its result."""
+
+    id: str
+    stamp: float  # since the epoch; 0: not told
+    session: str = ""  # of a conversation that was forked, that of another one
+    kind: ToolKind = "other"
+    path: str = ""  # the file that it works on
+    command: str = ""  # of a shell
+    asked: str = ""  # the skill, or the type of the agent
+    is_result: bool = False
+    completed: bool = False  # what a sub-agent's result says
+    failed: bool = False
+
+
+class Point(Record):
+    """What was there at one moment of a session."""
+
+    tree: str  # a snapshot
+    head: str = ""  # the commit that was checked out; empty: none yet, or not known
+    stamp: float = 0.0  # when, since the epoch
+
+
+class Changed(Record):
+    """How one file differs between two points, as git tells it."""
+
+    path: str
+    status: str  # A, M, D, T; R: renamed
+    was: str = ""  # its path before, where it was renamed
+    added: int = 0  # lines; what differs in white space alone is in neither number
+    removed: int = 0
+    # Of them, those that differ with line ends and trailing commas left aside, too; of a notebook,
+    # those of the sources of its cells. None: all of them, or not compared in that way.
+    edited: int | None = None
+    binary: bool = False
+    submodule: bool = False
+    same_content: bool = False  # only its name, or its mode, is another
+    # Of .gitattributes, that says: not written by hand. With `!` in front it is not believed.
+    attribute: str = ""
