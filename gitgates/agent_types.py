@@ -11,23 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    # What an agent's event is, whatever its host calls it.
-    EventKind: TypeAlias = Literal[
-        "session-start",
-        "prompt",
-        "prompt-expansion",
-        "before-tool",
-        "after-tool",
-        "tool-failed",
-        "subagent-start",
-        "subagent-end",
-        "turn-end",
-        "turn-failed",
-        "before-compact",
-        "after-compact",
-        "session-end",
-        "",  # no event that gates can be run at
-    ]
+    from gitgates.lifecycle import EventKind
+
     # What a tool may do. An agent, and a skill, do it with other tools; "harmless" ones touch no
     # file; "report" hands over findings; "other" is one that nothing is known of; "": no tool.
     ToolKind: TypeAlias = Literal[
@@ -36,9 +21,6 @@ if TYPE_CHECKING:
 
 # Tools of these kinds change no file by themselves.
 UNCHANGING: tuple[ToolKind, ...] = ("reads", "skill", "report", "harmless")
-# Ends of an agent's work.
-ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
-TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 
 class BackgroundTask(Record):

@@ -5,21 +5,39 @@ Source: githooks(5) of git 2.39 to 2.54; for an agent's events, `hosts/`. Data o
 
 from __future__ import annotations
 
-from gitgates.agent_types import ENDINGS
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from gitgates.agent_types import EventKind
-
+    # What an agent's event is, whatever its host calls it.
+    EventKind: TypeAlias = Literal[
+        "session-start",
+        "prompt",
+        "prompt-expansion",
+        "before-tool",
+        "after-tool",
+        "tool-failed",
+        "subagent-start",
+        "subagent-end",
+        "turn-end",
+        "turn-failed",
+        "before-compact",
+        "after-compact",
+        "session-end",
+        "",  # no event that gates can be run at
+    ]
     # Where the paths of an event come from: the index being committed, the message file, the
     # pushed ranges, the two commits named in the arguments, HEAD's own change, what a merge
     # brought, what the caller names, or nowhere.
     Scope: TypeAlias = Literal[
         "staged", "message", "pushed", "two-commits", "head", "merged", "caller", "none"
     ]
+
+# Ends of an agent's work.
+ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
+TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 
 class HookPoint(Record):

@@ -12,7 +12,8 @@ from gitgates.types import BLOCK
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gitgates.agent_types import EventKind, ToolCall, ToolKind
+    from gitgates.agent_types import ToolCall, ToolKind
+    from gitgates.lifecycle import EventKind
     from gitgates.types import Answer
 
 NAME = "toy"

@@ -11,9 +11,9 @@ import os
 from gitgates.agent.changed import is_unchanged, snapshot_now
 from gitgates.agent.replay import Turns
 from gitgates.agent.telling import new_facts, what_is_there, with_source
-from gitgates.agent_types import ENDINGS
 from gitgates.config.load import FILES, LOCAL_FILE
 from gitgates.git.object_store import reading_git
+from gitgates.lifecycle import ENDINGS
 from gitgates.policies.retry import BLOCKED, Limits, Try, rule
 from gitgates.policies.session import fold
 from gitgates.types import BLOCK, WARN, Answer

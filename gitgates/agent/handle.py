@@ -17,12 +17,13 @@ from gitgates.agent.telling import (
     what_is_there,
     with_source,
 )
-from gitgates.agent_types import ENDINGS, Payload
+from gitgates.agent_types import Payload
 from gitgates.config.load import load
 from gitgates.engine.hooks import answers_to, least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
 from gitgates.hosts.capabilities import express
+from gitgates.lifecycle import ENDINGS
 from gitgates.policies.needs import hears_all, is_review_on, more_s, needs
 from gitgates.policies.session import Session, fold
 from gitgates.proc.alarm import stop_alarm

@@ -12,9 +12,9 @@ import errno
 
 from gitgates.agent.place import end_within
 from gitgates.agent.telling import event_key
-from gitgates.agent_types import ENDINGS
 from gitgates.errors import LockError
 from gitgates.hosts import agent_host
+from gitgates.lifecycle import ENDINGS
 from gitgates.policies.session import fold
 from gitgates.store.log import EventLock
 from gitgates.types import BLOCK, Answer

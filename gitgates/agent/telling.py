@@ -5,9 +5,8 @@ from __future__ import annotations
 import zlib
 
 from gitgates.agent.place import edited_paths, note
-from gitgates.agent_types import ENDINGS
 from gitgates.errors import GitgatesError
-from gitgates.lifecycle import HOOK_OF
+from gitgates.lifecycle import ENDINGS, HOOK_OF
 from gitgates.types import STOP, Answer
 
 TYPE_CHECKING = False

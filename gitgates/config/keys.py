@@ -7,7 +7,6 @@ this table; a test holds them equal.
 
 from __future__ import annotations
 
-from gitgates.agent_types import TOOL_EVENTS
 from gitgates.config.values import (
     ACTION,
     AGENT_NAME,
@@ -30,7 +29,7 @@ from gitgates.config.values import (
     ValueType,
     one_of,
 )
-from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF
+from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, TOOL_EVENTS
 from gitgates.record import Record
 from gitgates.types import ACTIONS, PRIORITIES
 

@@ -7,7 +7,6 @@ from itertools import product
 from shlex import quote
 
 from gitgates import environ
-from gitgates.agent_types import TOOL_EVENTS
 from gitgates.doctor.agent_settings import (
     Source,
     check_reviewer,
@@ -29,7 +28,7 @@ from gitgates.hosts.claude.settings import (
 )
 from gitgates.install import agents
 from gitgates.install.agents import entries, tools_of
-from gitgates.lifecycle import HOOK_OF, kind_of
+from gitgates.lifecycle import HOOK_OF, TOOL_EVENTS, kind_of
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
 

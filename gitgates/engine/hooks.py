@@ -10,7 +10,8 @@ from gitgates.lifecycle import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.agent_types import EventKind, Payload
+    from gitgates.agent_types import Payload
+    from gitgates.lifecycle import EventKind
     from gitgates.types import Config, Hook
 
 # What gates take here, an agent waits for: it wants to stop, or has written a file.

@@ -25,9 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gitgates.agent_types import EventKind
     from gitgates.git.repo import Repo
     from gitgates.git.run import Git
+    from gitgates.lifecycle import EventKind
     from gitgates.policies.evidence import Decision, Evidence, Fact
     from gitgates.types import Config, Review
 

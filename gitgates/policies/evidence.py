@@ -25,8 +25,8 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
-from gitgates.agent_types import ENDINGS, UNCHANGING, Point
-from gitgates.lifecycle import kind_of
+from gitgates.agent_types import UNCHANGING, Point
+from gitgates.lifecycle import ENDINGS, kind_of
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TypeAlias
 
-    from gitgates.agent_types import EventKind
+    from gitgates.lifecycle import EventKind
     from gitgates.types import Review
 
     Fact: TypeAlias = dict[str, Any]

@@ -5,14 +5,14 @@ Installing writes those and no others: each event that is heard of costs a proce
 
 from __future__ import annotations
 
-from gitgates.agent_types import ENDINGS
-from gitgates.lifecycle import AGENT_HOOKS, kind_of
+from gitgates.lifecycle import AGENT_HOOKS, ENDINGS, kind_of
 from gitgates.record import Record
 from gitgates.types import ACTIONS, POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.agent_types import EventKind, ToolKind
+    from gitgates.agent_types import ToolKind
+    from gitgates.lifecycle import EventKind
     from gitgates.types import Config, Gate, Hook
 
 # Where a session begins, where a prompt does, and whom else the rules are told.

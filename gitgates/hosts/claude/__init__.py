@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from gitgates.agent_types import EventKind, ToolKind
+    from gitgates.agent_types import ToolKind
+    from gitgates.lifecycle import EventKind
 
 NAME = "claude"
 FOLDER = ".claude"  # of a project, and of a person's own

@@ -18,9 +18,9 @@ import re
 import shlex
 from difflib import get_close_matches
 
-from gitgates.agent_types import TOOL_EVENTS
 from gitgates.errors import StateError
 from gitgates.hosts.claude import EVENTS, FOLDER, FORMER_NAMES, NAME, PROJECT, TOOL_NAMES, home
+from gitgates.lifecycle import TOOL_EVENTS
 from gitgates.record import Record
 
 TYPE_CHECKING = False
