@@ -94,7 +94,7 @@ FIRST = {
 def test_a_commit_with_modes_and_links(untouched: Repo) -> None:
     with out(untouched) as place:
         assert held(place) == FIRST
-        assert place.commit == untouched.head()
+        assert inside(place).head() == untouched.head()
         assert place.notes == ()
         assert place.root_abs == str(untouched.path / ".git/gitgates/checkouts/1")
 
@@ -103,7 +103,6 @@ def test_the_index_is_laid_out_as_it_would_be_committed(untouched: Repo) -> None
     roots = where(untouched)
     with lay_out_index(roots, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {**FIRST, "a": "a staged"}
-        assert place.commit == ""
         assert inside(place).git("status", "--porcelain") == "M  a"
         assert inside(place).git("branch", "--show-current") == "main"
 

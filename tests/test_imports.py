@@ -212,7 +212,7 @@ AGENT_PARTS = {
 }
 TO_LOOK = {
     *("agent.stopping", "agent.changed", "agent.tampering"),
-    *(f"git.{name}" for name in ("snapshot", "snapshot_index", "object_store", "index", "hidden")),
+    *(f"git.{name}" for name in ("snapshot", "snapshot_index", "object_store", "index")),
     *("store.rescue", "store.slots"),
 }
 

@@ -105,19 +105,14 @@ NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multi
 
 # A number of things of different kinds, as one parameter: each is to be a parameter of its own.
 PACKED = {
-    "__init__(shown)",
     "_answer_changed(settings)",
     "_answer_gates(around)",
     "_answer_gates(known)",
-    "_can_update(wanted)",
     "_compare(failed)",
-    "_doubts(found)",
-    "_fill(wanted)",
     "_is_of_now(compared)",
     "_last_review(known)",
     "_spawn(call)",
     "answer_review(known)",
-    "end(state)",
 }
 SAME_NAME = {
     *(
@@ -126,7 +121,6 @@ SAME_NAME = {
         "Decision",
         "Finding",
         "Found",
-        "Look",
         "Place",
         "Ruling",
         "Selection",

@@ -3,26 +3,30 @@
 Laid out by git, so that filters, line endings, modes and links are as in any checkout; kept, so
 that the next one writes only what differs. The user's files, index, refs and stash are not touched.
 Why it is no linked worktree: docs/adr/0004-private-checkouts.md.
+
+The repository that gates find in it is complete to look at, and nobody else's. It borrows the
+user's objects, and has a copy of the refs and settings: `git log`, `git diff main` and `git status`
+answer as they would in the user's own working tree, and whatever a gate does (commit, stash, reset,
+fetch) stays in there. Everything but the objects is written anew each time.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 
 from gitgates.errors import GitError, StateError
-from gitgates.git.checkout_links import make_links
-from gitgates.git.checkout_repository import Look, make_repository
-from gitgates.git.object_store import reading_git, storing_git
+from gitgates.git.index import copy_index
+from gitgates.git.object_store import reading_git, sources, storing_git
 from gitgates.git.repo import Repo
-from gitgates.git.settings import layout_settings
-from gitgates.record import Record
-from gitgates.store.slots import Slot, prune_slots, take_slot
+from gitgates.store.files import open_state, remove_file, remove_tree
+from gitgates.store.slots import prune_slots, take_slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.run import Git
+    from gitgates.store.slots import Slot
 
-_VERSION = 1
 # Of the user's settings, those that would make git trust what it should look at, or write more.
 _SETTINGS = (
     ("core.trustctime", "true"),
@@ -34,15 +38,27 @@ _SETTINGS = (
     ("index.sparse", "false"),
     ("submodule.recurse", "false"),
 )
+_LAYOUT = r"^(core\.(autocrlf|eol|symlinks|filemode|attributesfile)|filter\.)"
 # What names another repository, index or folder than the one that is meant.
 _NOT_OURS = ("GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX")
-
-
-class Content(Record):
-    """What is to be laid out."""
-
-    tree: str
-    commit: str  # empty: only a tree
+# Of its repository. Later than what is included, so that these hold.
+_OWN_CONFIG = """\
+[core]
+	bare = false
+	hooksPath = /dev/null
+	fsmonitor = false
+	splitIndex = false
+	untrackedCache = false
+	sparseCheckout = false
+[submodule]
+	recurse = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+"""
+# Of one worktree only, or not for a gate to find.
+_NOT_COPIED = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/", b"refs/stash")
 
 
 class Checkout:
@@ -51,11 +67,10 @@ class Checkout:
     The repository in it is found from the folder, so gates need no variable of git's.
     """
 
-    def __init__(self, slot: Slot, content: Content, shown: tuple[Repo, tuple[str, ...]]) -> None:
+    def __init__(self, repo: Repo, slot: Slot, notes: list[str]) -> None:
         self.root_abs = slot.folder_abs
-        self.tree = content.tree
-        self.commit = content.commit
-        self.repo, self.notes = shown  # of its own repository; what a person should know
+        self.repo = repo  # its own
+        self.notes = tuple(notes)  # what a person should know
         self._slot = slot
 
     def __enter__(self) -> Checkout:
@@ -79,18 +94,20 @@ def lay_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     Raises: GitError where there is no such tree or git cannot lay it out, StateError where nothing
     can be written, LockError where far too many are in use.
     """
-    content = _resolve(reading_git(repo), treeish)
+    git = reading_git(repo)
+    commit = _resolve(git, treeish, "commit")
+    tree = _resolve(git, treeish, "tree")
+    if not tree:
+        raise GitError(f"`{treeish}` is no commit and no tree here", "See: git log --oneline --all")
     slot = take_slot(f"{repo.state_abs}/checkouts")
     try:
         slot.note_use()
-        inside = _git_inside(repo, slot)
-        submodules = _fill(slot, inside, (content.tree, layout_settings(repo)))
-        linked, notes = make_links(repo.git, slot.folder_abs, link)
+        submodules = _fill(slot, _git_inside(repo, slot), tree, _layout_settings(repo))
+        linked, notes = _make_links(repo, slot.folder_abs, link)
         if submodules:
             notes.append(f"submodules are left empty: {', '.join(submodules)}")
-        look = Look(content.commit, slot.index_abs, linked)
-        own = make_repository(slot.folder_abs, repo, look)
-        return Checkout(slot, content, (own, tuple(notes)))
+        own = _make_repository(repo, slot, commit, linked)
+        return Checkout(own, slot, notes)
     except OSError as error:
         slot.release()
         raise StateError(
@@ -106,17 +123,15 @@ def lay_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> Che
 
     Raises: as `lay_out`; GitError, too, where the index has conflicts.
     """
-    return lay_out(repo, index_tree(repo, index_abs), link)
+    return lay_out(repo, _index_tree(repo, index_abs), link)
 
 
-def index_tree(repo: Repo, index_abs: str) -> str:
+def _index_tree(repo: Repo, index_abs: str) -> str:
     """Return the tree that would be committed from an index, stored in our own object folder.
 
     Raises: GitError where the index has conflicts; StateError where nothing can be stored.
     """
     # git keeps in the index what it found out about trees, so it is given a copy.
-    from gitgates.git.index import copy_index
-
     copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
     try:
         git = storing_git(repo).with_settings(_SETTINGS)
@@ -127,19 +142,14 @@ def index_tree(repo: Repo, index_abs: str) -> str:
     except OSError as error:
         raise StateError(f"{copy_abs}: cannot be written: {error.strerror}") from error
     finally:
-        if os.path.lexists(copy_abs):
-            os.unlink(copy_abs)
+        remove_file(copy_abs)
 
 
-def _resolve(git: Git, treeish: str) -> Content:
-    found = []
-    for kind in ("tree", "commit"):
-        name = f"{treeish}^{{{kind}}}"
-        done = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
-        found.append("" if done.exit_status else done.stdout.decode().split()[-1])
-    if not found[0]:
-        raise GitError(f"`{treeish}` is no commit and no tree here", "See: git log --oneline --all")
-    return Content(*found)
+def _resolve(git: Git, treeish: str, kind: str) -> str:
+    """Return the id of the commit or tree that is meant; empty where it is none."""
+    name = f"{treeish}^{{{kind}}}"
+    done = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+    return "" if done.exit_status else done.stdout.decode().split()[-1]
 
 
 def _git_inside(repo: Repo, slot: Slot) -> Git:
@@ -154,31 +164,29 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
     return git._replace(cwd_abs=slot.folder_abs)
 
 
-def _fill(slot: Slot, git: Git, wanted: tuple[str, bytes]) -> tuple[str, ...]:
+def _fill(slot: Slot, git: Git, tree: str, settings: bytes) -> tuple[str, ...]:
     """Make the folder hold the wanted tree and nothing else; return its submodules."""
-    state = slot.state()
-    if not (state and _can_update(slot, git, state, wanted) and _update(slot, git, wanted[0])):
+    if not (_can_update(slot, git, tree, settings) and _update(slot, git, tree)):
         slot.empty()
         os.makedirs(slot.folder_abs, mode=0o700)
-        _read_tree(git, wanted[0])
+        _read_tree(git, tree)
     submodules = _submodules(git)
-    slot.end((_VERSION, *wanted, submodules))
+    slot.end(1, tree, settings, submodules)  # 1: the version of this
     return submodules
 
 
-def _can_update(slot: Slot, git: Git, state: tuple[object, ...], wanted: tuple[str, bytes]) -> bool:
+def _can_update(slot: Slot, git: Git, tree: str, settings: bytes) -> bool:
     """Tell whether writing what differs gives the same as writing everything."""
-    if len(state) != 4 or state[0] != _VERSION or state[2] != wanted[1]:  # noqa: PLR2004 - see `_fill`
-        return False
-    _version, tree, _settings, submodules = state
-    if not isinstance(tree, str) or not isinstance(submodules, tuple):
-        return False
-    if any(_holds_something(os.path.join(slot.folder_abs, path)) for path in submodules):
-        return False  # git cleans no submodule
-    if tree == wanted[0]:
-        return True
+    match slot.state():
+        case (1, str(known), bytes(said), tuple(submodules)) if said == settings:
+            if any(_holds_something(os.path.join(slot.folder_abs, path)) for path in submodules):
+                return False  # git cleans no submodule
+            if known == tree:
+                return True
+        case _:
+            return False
     # Other attributes: files that are the same to git are to be written in another way.
-    done = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", tree, wanted[0])
+    done = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", known, tree)
     names = done.stdout.split(b"\0")
     return not done.exit_status and not any(
         name.rpartition(b"/")[2] == b".gitattributes" for name in names
@@ -197,10 +205,8 @@ def _update(slot: Slot, git: Git, tree: str) -> bool:
 
 
 def _read_tree(git: Git, tree: str) -> None:
-    git.out(
-        *("read-tree", "--reset", "-u", "--no-recurse-submodules", "--no-sparse-checkout"),
-        tree,
-    )
+    alone = ("--no-recurse-submodules", "--no-sparse-checkout")
+    git.out("read-tree", "--reset", "-u", *alone, tree)
 
 
 def _submodules(git: Git) -> tuple[str, ...]:
@@ -216,3 +222,158 @@ def _holds_something(folder_abs: str) -> bool:
         return False
     except OSError:
         return True
+
+
+def _layout_settings(repo: Repo) -> bytes:
+    """Return all, besides the tree, that decides how git writes a file. To be compared only."""
+    git = repo.git
+    # Exit status 1: nothing is set.
+    settings = git.ask("config", "-z", "--get-regexp", _LAYOUT).stdout
+    # The user's own attributes. Source: gitattributes(5).
+    named = git.ask("config", "--type=path", "--get", "core.attributesFile")
+    config_abs = repo.env.get("XDG_CONFIG_HOME", "") or f"{repo.env.get('HOME', '')}/.config"
+    usual = f"{config_abs}/git/attributes"
+    own = usual if named.exit_status else os.fsdecode(named.stdout).rstrip("\n")
+    files = (f"{repo.common_dir_abs}/info/attributes", os.path.join(repo.root_abs, own))
+    return b"\0\0".join((settings, *map(_read, files)))
+
+
+def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Link `names` of the user's root into `folder_abs`; return those linked, and what to say.
+
+    `names` are relative to the root. One that the user does not have is passed over in silence;
+    one that git does not ignore, or that the tree has itself, is not linked, and that is said.
+
+    Raises: OSError where nothing can be written.
+    """
+    linked: list[str] = []
+    notes: list[str] = []
+    plain = dict.fromkeys(os.path.normpath(name.strip("/")) for name in names)
+    present = [name for name in plain if os.path.lexists(os.path.join(repo.root_abs, name))]
+    ignored = _ignored(repo.git, present)
+    for name in present:
+        if name not in ignored:
+            notes.append(f"`{name}` is not linked: git does not ignore it")
+        elif _link(repo.root_abs, folder_abs, name):
+            linked.append(name)
+        else:
+            notes.append(f"`{name}` is not linked: what is checked has something else there")
+    return linked, notes
+
+
+def _ignored(git: Git, names: list[str]) -> set[str]:
+    """Ask git which of the names it ignores. A name that leads out of the root is none of them."""
+    inside = [name for name in names if name != "." and name.split("/")[0] != ".."]
+    if not inside:
+        return set()
+    stdin = b"".join(os.fsencode(name) + b"\0" for name in inside)
+    # `check-ignore` refuses what our other git commands are told about their names.
+    done = git.ask("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", stdin=stdin)
+    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+
+
+def _link(source_abs: str, root_abs: str, name: str) -> bool:
+    """Make one link; False where the tree has something there, or no folder to put it in."""
+    folder_abs = root_abs
+    for part in name.split("/")[:-1]:
+        folder_abs = os.path.join(folder_abs, part)
+        if not os.path.lexists(folder_abs):
+            os.mkdir(folder_abs)
+        elif not stat.S_ISDIR(os.lstat(folder_abs).st_mode):
+            return False
+    try:
+        os.symlink(os.path.join(source_abs, name), os.path.join(root_abs, name))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) -> Repo:
+    """Make the repository of a private checkout, in place of what was there.
+
+    `commit`: what HEAD is; empty: what it is for the user. `ignored`: names of links in it.
+
+    Raises: GitError where git does not tell what it needs; OSError where it cannot be written.
+    """
+    git = repo.git
+    git_dir_abs = f"{slot.folder_abs}/.git"
+    if os.path.isdir(git_dir_abs) and not os.path.islink(git_dir_abs):
+        remove_tree(git_dir_abs)
+    elif os.path.lexists(git_dir_abs):
+        os.unlink(git_dir_abs)
+    for folder in ("objects/info", "refs/heads", "refs/tags", "info"):
+        os.makedirs(f"{git_dir_abs}/{folder}")
+    texts = {
+        "objects/info/alternates": _lines(sources(repo)),
+        "packed-refs": _refs(git),
+        "config": _config(repo),
+        "info/exclude": _exclude(repo, ignored),
+        "info/attributes": _read(f"{repo.common_dir_abs}/info/attributes"),
+        "info/grafts": _read(f"{repo.common_dir_abs}/info/grafts"),
+        "shallow": _read(f"{repo.common_dir_abs}/shallow"),
+    }
+    for name, text in texts.items():
+        if text:
+            _write(f"{git_dir_abs}/{name}", text)
+    copy_index(slot.index_abs, f"{git_dir_abs}/index")
+    # Last: without it, this is no repository.
+    _write(f"{git_dir_abs}/HEAD", _head(git, commit))
+    return Repo(slot.folder_abs, git_dir_abs, git_dir_abs, repo.env)
+
+
+def _head(git: Git, commit: str) -> bytes:
+    """Return HEAD: as the user's, branch and all, unless another commit is laid out."""
+    current = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
+    if commit and os.fsencode(commit) != current:
+        return _lines([commit])
+    branch = git.ask("symbolic-ref", "--quiet", "HEAD").stdout.strip()
+    return b"ref: " + branch + b"\n" if branch else current + b"\n"
+
+
+def _refs(git: Git) -> bytes:
+    listed = git.ask("for-each-ref", "--format=%(objectname) %(refname)").stdout
+    kept = [
+        line for line in listed.splitlines() if not line.partition(b" ")[2].startswith(_NOT_COPIED)
+    ]
+    return b"".join(line + b"\n" for line in kept)
+
+
+def _config(repo: Repo) -> bytes:
+    """Return the settings: the user's by inclusion, so that filters and remotes are the same."""
+    form = repo.git.out("rev-parse", "--show-object-format").decode().strip()
+    if form == "sha1":
+        head = "[core]\n\trepositoryformatversion = 0\n"
+    else:
+        head = f"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = {form}\n"
+    included = [f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree"]
+    paths = "".join(f"\tpath = {_value(path)}\n" for path in included if os.path.exists(path))
+    return os.fsencode(f"{head}[include]\n{paths}{_OWN_CONFIG}")
+
+
+def _value(text: str) -> str:
+    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{inner}"'
+
+
+def _exclude(repo: Repo, ignored: list[str]) -> bytes:
+    """Return what is ignored: `.venv/` in the user's rules does not mean a link of that name."""
+    escaped = ("".join(f"\\{c}" if c in "*?[\\ " else c for c in name) for name in ignored)
+    lines = [f"/{name}" for name in escaped]
+    return _read(f"{repo.common_dir_abs}/info/exclude") + b"\n" + _lines(lines)
+
+
+def _lines(lines: list[str]) -> bytes:
+    return b"".join(os.fsencode(line) + b"\n" for line in lines)
+
+
+def _read(path_abs: str) -> bytes:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _write(path_abs: str, text: bytes) -> None:
+    with open(path_abs, "wb", opener=open_state) as file:
+        file.write(text)

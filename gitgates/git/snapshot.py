@@ -16,14 +16,15 @@ import time
 
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store as own_objects
-from gitgates.git.hidden import Hidden, find_hidden, show_saved
-from gitgates.git.snapshot_index import KeptIndex, Look
+from gitgates.git.snapshot_index import SUBMODULE, KeptIndex, as_stdin
 from gitgates.record import Record
-from gitgates.store.files import lock_file
+from gitgates.store.files import lock_file, remove_tree
+from gitgates.store.rescue import Rescue, StashedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
+    from gitgates.git.run import Git
 
 # A data set or a core dump that nobody has added yet: to store it would cost more than it tells.
 LIMIT_BYTES = 50 * 1024 * 1024
@@ -56,6 +57,18 @@ class Snapshot(Record):
     def not_seen(self) -> tuple[str, ...]:
         """What is there and in no tree, in words. Other words tell that something has changed."""
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
+
+
+class _Hidden(Record):
+    """What another run has hidden at one moment: it counts as if it were in its place.
+
+    Two that are equal: nothing was moved between them.
+    """
+
+    entries: tuple[
+        StashedPath, ...
+    ] = ()  # what is moved out of the working tree, or never was in it
+    journal: tuple[int, int] = (0, 0)  # inode and time of the journal
 
 
 def take(repo: Repo) -> Snapshot:
@@ -95,14 +108,14 @@ def _lock(repo: Repo) -> int:
 def _take_locked(repo: Repo) -> Snapshot:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        hidden = find_hidden(repo.state_abs)
+        hidden = _find_hidden(repo.state_abs)
         try:
             snapshot = _take_from_kept(repo, hidden)
         except (GitError, OSError):
-            if find_hidden(repo.state_abs) == hidden:
+            if _find_hidden(repo.state_abs) == hidden:
                 raise
         else:
-            if find_hidden(repo.state_abs) == hidden:
+            if _find_hidden(repo.state_abs) == hidden:
                 return snapshot
         time.sleep(_LOOK_AGAIN_S)
     raise SnapshotError(
@@ -111,7 +124,7 @@ def _take_locked(repo: Repo) -> Snapshot:
     )
 
 
-def _take_from_kept(repo: Repo, hidden: Hidden) -> Snapshot:
+def _take_from_kept(repo: Repo, hidden: _Hidden) -> Snapshot:
     kept = KeptIndex(repo)
     if kept.is_usable():
         try:
@@ -128,43 +141,45 @@ def _take_from_kept(repo: Repo, hidden: Hidden) -> Snapshot:
         ) from error
 
 
-def _take_with(kept: KeptIndex, repo: Repo, hidden: Hidden) -> Snapshot:
+def _take_with(kept: KeptIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
     if hidden.entries:
         kept.begin()  # what it will hold is not what is there
-    look = kept.look()
-    dirty = _add_tracked(kept, look)
-    left_out = _add_untracked(kept, hidden, look)
+    kept.look()
+    dirty = _add_tracked(kept)
+    left_out = _add_untracked(kept, hidden)
     if hidden.entries:
-        show_saved(kept.git, repo, hidden)
+        _add_saved(kept.git, repo, hidden)
     tree = kept.stored[0]
     if kept.has_changed or hidden.entries or not (tree and own_objects.has(repo, tree)):
         tree = kept.git.out("write-tree").decode().strip()
-    _store_all(kept, repo, (tree, look.head))
+    _store_all(kept, repo, tree)
     if hidden.entries:
         kept.forget()  # it holds what is not in the working tree now
     else:
         kept.end()
     return Snapshot(
         tree=tree,
-        head=look.head,
-        why_unprovable=tuple(_doubts(kept, hidden, (dirty, left_out))),
+        head=kept.head,
+        why_unprovable=tuple(_doubts(kept, hidden, dirty, left_out)),
         left_out=tuple(left_out.items()),
     )
 
 
-def _add_tracked(kept: KeptIndex, look: Look) -> list[str]:
+def _add_tracked(kept: KeptIndex) -> list[str]:
     """Bring what we list up to date; return the submodules with changes of their own."""
-    gone, changed, modules = look.differences
-    kept.drop(gone)
-    kept.add([*changed, *modules, *kept.returned()])
+    modules = kept.modules
+    kept.drop(kept.gone)
+    kept.add([*kept.changed, *modules, *kept.returned()])
+    if modules:
+        kept.look_at_tracked()
     # What only has another commit checked out is in the tree now; the rest is not.
-    return kept.differences()[2] if modules else []
+    return kept.modules
 
 
-def _add_untracked(kept: KeptIndex, hidden: Hidden, look: Look) -> dict[str, str]:
+def _add_untracked(kept: KeptIndex, hidden: _Hidden) -> dict[str, str]:
     """Add what is untracked; return what is left out, and why."""
-    was_listed = not kept.has_changed  # then what git said before still holds
-    kept.remove_extra(path for path in look.ignored if path in kept.extra)
+    is_old = kept.has_changed  # then what git said before does not hold any more
+    kept.remove_extra(path for path in kept.ignored if path in kept.extra)
     large = f"larger than {LIMIT_BYTES >> 20} MiB"
     grown = [path for path in kept.extra if _size(kept, path) > LIMIT_BYTES]
     kept.remove_extra(grown)
@@ -173,7 +188,9 @@ def _add_untracked(kept: KeptIndex, hidden: Hidden, look: Look) -> dict[str, str
     shown = {entry.path for entry in hidden.entries}
     # Of another name than .git, git takes its own folder for anybody's.
     git_dir = os.path.relpath(kept.git.env["GIT_DIR"], kept.git.cwd_abs) + "/"
-    for path in look.untracked if was_listed else kept.untracked():
+    if is_old:
+        kept.look_at_untracked()
+    for path in kept.untracked:
         if path.endswith("/"):
             left_out[path.rstrip("/")] = "a repository of its own"
         elif not (path in left_out or path in shown or path.startswith(git_dir)):
@@ -192,25 +209,39 @@ def _size(kept: KeptIndex, path: str) -> int:
         return 0
 
 
-def _store_all(kept: KeptIndex, repo: Repo, now: tuple[str, str]) -> None:
+def _store_all(kept: KeptIndex, repo: Repo, tree: str) -> None:
     """Have everything that HEAD does not hold in our own folder, where git's gc does not come.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
     """
-    tree, head = now
-    if kept.stored[:2] == (tree, head) and time.time() - kept.stored[2] < _STORED_S:
+    if kept.stored[:2] == (tree, kept.head) and time.time() - kept.stored[2] < _STORED_S:
         return
-    missing = own_objects.keep(repo, kept.not_in(head, tree))
+    missing = own_objects.keep(repo, _ids_beside_head(kept, tree))
     if missing:
         ids = "".join(f"{object_id}\n" for object_id in missing).encode()
         pack = kept.git.out("pack-objects", "--stdout", "-q", stdin=ids)
         env = {**kept.git.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES": ""}
         kept.git._replace(env=env).out("unpack-objects", "-q", stdin=pack)
-    kept.stored = (tree, head, time.time())
+    kept.stored = (tree, kept.head, time.time())
 
 
-def _doubts(kept: KeptIndex, hidden: Hidden, found: tuple[list[str], dict[str, str]]) -> list[str]:
-    dirty, left_out = found
+def _ids_beside_head(kept: KeptIndex, tree: str) -> list[str]:
+    """Return the ids in `tree`, its own too, that the commit that is checked out does not have."""
+    if not kept.head:
+        listed = kept.git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
+        metas = [entry.partition(b"\t")[0].split(b" ") for entry in listed if entry]
+        ids = [meta[2].decode() for meta in metas if meta[0] != SUBMODULE]
+    else:
+        raw = ("diff-tree", "-r", "-t", "--raw", "-z", "--no-renames", "--no-abbrev")
+        fields = kept.git.out(*raw, kept.head, tree).split(b"\0")[0::2]
+        news = [meta.split(b" ") for meta in fields if meta]
+        ids = [new[3].decode() for new in news if new[1] not in (SUBMODULE, b"000000")]
+    return [tree, *ids]
+
+
+def _doubts(
+    kept: KeptIndex, hidden: _Hidden, dirty: list[str], left_out: dict[str, str]
+) -> list[str]:
     doubts = []
     if kept.flagged:
         doubts.append(f"git is told not to look at {_some(kept.flagged)}")
@@ -226,3 +257,73 @@ def _doubts(kept: KeptIndex, hidden: Hidden, found: tuple[list[str], dict[str, s
 def _some(paths: list[str]) -> str:
     shown = ", ".join(f"`{path}`" for path in paths[:_FIRST_PATHS])
     return shown + (", …" if len(paths) > _FIRST_PATHS else "")
+
+
+def _find_hidden(state_abs: str) -> _Hidden:
+    """Return what another run has hidden; what this one has is hidden on purpose.
+
+    Raises: StateError where the journal cannot be understood.
+    """
+    rescue = Rescue(f"{state_abs}/rescue")
+    try:
+        found = os.stat(rescue.at("journal"))
+    except OSError:
+        return _Hidden()
+    journal = rescue.read()
+    if journal.pid == os.getpid():
+        return _Hidden()
+    moved = [entry for entry in journal.entries if not entry.saved or _is_saved(rescue, entry)]
+    return _Hidden(tuple(moved), (found.st_ino, found.st_mtime_ns))
+
+
+def _add_saved(git: Git, repo: Repo, hidden: _Hidden) -> None:
+    """Put what is saved in place of what is shown, in the index that `git` works on.
+
+    Raises: GitError or OSError; the run that hides may put it back meanwhile.
+    """
+    rescue = Rescue(f"{repo.state_abs}/rescue")
+    folder_abs = f"{repo.state_abs}/snapshot.saved"
+    paths = as_stdin(entry.path for entry in hidden.entries)
+    git.out("update-index", "--force-remove", "-z", "--stdin", stdin=paths)
+    if os.path.lexists(folder_abs):
+        remove_tree(folder_abs)
+    os.mkdir(folder_abs, mode=0o700)
+    try:
+        names: list[str] = []
+        for entry in hidden.entries:
+            if entry.saved:
+                found = _link(rescue.at("saved", entry.saved), folder_abs, entry.path)
+                names += found if found == [entry.path] else _without_ignored(git, found)
+        # As a working tree of its own, so that filters see each file under its name.
+        there = git._replace(cwd_abs=folder_abs, env={**git.env, "GIT_WORK_TREE": folder_abs})
+        there.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=as_stdin(names))
+    finally:
+        remove_tree(folder_abs)
+
+
+def _without_ignored(git: Git, names: list[str]) -> list[str]:
+    """Leave out what a saved folder holds that git ignores."""
+    ask = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
+    done = git.ask(*ask, stdin=as_stdin(names))
+    ignored = {os.fsdecode(name) for name in done.stdout.split(b"\0")}
+    return [name for name in names if name not in ignored]
+
+
+def _is_saved(rescue: Rescue, entry: StashedPath) -> bool:
+    return os.path.lexists(rescue.at("saved", entry.saved))
+
+
+def _link(saved_abs: str, folder_abs: str, path: str) -> list[str]:
+    """Link a saved file, or all in a saved folder, below `folder_abs`; return the paths."""
+    if os.path.isdir(saved_abs) and not os.path.islink(saved_abs):
+        found: list[str] = []
+        inside = sorted(os.listdir(saved_abs))
+        if ".git" in inside:
+            return []  # a repository of its own is in no snapshot
+        for name in inside:
+            found += _link(f"{saved_abs}/{name}", folder_abs, f"{path}/{name}")
+        return found
+    target_abs = os.path.join(folder_abs, path)
+    os.makedirs(os.path.dirname(target_abs), exist_ok=True)
+    os.link(saved_abs, target_abs, follow_symlinks=False)
+    return [path]

@@ -13,21 +13,17 @@ import os
 from gitgates.errors import GitError
 from gitgates.git.index import copy_index
 from gitgates.git.object_store import storing_git
-from gitgates.record import Record
-from gitgates.store.files import is_regular, open_state, replace_file
+from gitgates.store.files import is_regular, open_state, remove_file, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TypeAlias
 
     from gitgates.git.repo import Repo
     from gitgates.proc.call import Called
 
-    Differences: TypeAlias = tuple[list[str], list[str], list[str]]
-
 _VERSION = 1
-_SUBMODULE = b"160000"
+SUBMODULE = b"160000"
 _SETTINGS = (
     ("core.safecrlf", "false"),
     ("core.trustctime", "true"),
@@ -58,15 +54,6 @@ def flagged_paths(repo: Repo) -> list[str]:
         return []
 
 
-class Look(Record):
-    """What git says of the working tree, compared with what is listed."""
-
-    differences: Differences  # what is gone, has changed, is a changed submodule
-    untracked: list[str]
-    head: str  # empty before the first commit
-    ignored: list[str]  # of what was untracked when it was taken in
-
-
 class KeptIndex:
     """Our index of one working tree. Its `git` works on it and stores in our object folder."""
 
@@ -81,6 +68,13 @@ class KeptIndex:
         self.dropped: set[str] = set()
         self.stored: tuple[str, str, float] = ("", "", 0.0)  # last tree, HEAD then, and when
         self.has_changed = False  # against what `stored` was made from
+        # What git says of the working tree, compared with what is listed.
+        self.gone: list[str] = []
+        self.changed: list[str] = []
+        self.modules: list[str] = []  # submodules with another commit, or changes of their own
+        self.untracked: list[str] = []  # and not ignored; a repository of its own ends in a slash
+        self.ignored: list[str] = []  # of `extra`
+        self.head = ""  # empty before the first commit
         git = storing_git(repo).with_settings(_SETTINGS)
         ours = {"GIT_INDEX_FILE": self._index_abs, "GIT_DIR": repo.git_dir_abs}
         self.git = git._replace(env={**git.env, **ours, "GIT_WORK_TREE": repo.root_abs})
@@ -108,16 +102,14 @@ class KeptIndex:
         self.forget()
         self.extra, self.dropped, self.stored = set(), set(), ("", "", 0.0)
         self.has_changed = True
-        if os.path.lexists(f"{self._index_abs}.lock"):
-            os.unlink(f"{self._index_abs}.lock")  # of a git that was killed; we hold our own lock
+        remove_file(f"{self._index_abs}.lock")  # of a git that was killed; we hold our own lock
         self._read_users()
         if os.path.exists(self._users_abs):
             copy_index(self._users_abs, self._index_abs)
 
     def begin(self) -> None:
         """Note that it is worked on."""
-        if os.path.lexists(self._facts_abs):
-            os.unlink(self._facts_abs)
+        remove_file(self._facts_abs)
 
     def end(self) -> None:
         """Note that it is whole."""
@@ -130,43 +122,53 @@ class KeptIndex:
     def forget(self) -> None:
         """Remove it."""
         self.begin()
-        if os.path.lexists(self._index_abs):
-            os.unlink(self._index_abs)
+        remove_file(self._index_abs)
 
-    def look(self) -> Look:
-        """Ask git everything at once that a snapshot begins with."""
+    def look(self) -> None:
+        """Ask git everything at once that a snapshot begins with.
+
+        Raises: GitError where something cannot be read.
+        """
         asked = [(_DIFFERENCES, b""), (_UNTRACKED, b""), (_HEAD, b"")]
         if self.extra:
-            asked.append((_IGNORED, _names(sorted(self.extra))))
+            asked.append((_IGNORED, as_stdin(sorted(self.extra))))
         differences, untracked, head, *ignored = self.git.ask_all(*asked)
-        return Look(
-            self.differences(differences),
-            self.untracked(untracked),
-            head.stdout.decode().strip(),
-            self.ignored_extra(ignored[0]) if ignored else [],
-        )
+        self._read_differences(differences)
+        self._read_untracked(untracked)
+        self.head = head.stdout.decode().strip()
+        if ignored and ignored[0].exit_status > 1:
+            raise GitError(f"git check-ignore failed: {os.fsdecode(ignored[0].stderr).strip()}")
+        self.ignored = _split(ignored[0].stdout) if ignored else []
 
-    def differences(self, done: Called | None = None) -> Differences:
-        """Return what is listed and is gone, has changed, and is a changed submodule."""
-        done = done or self.git.ask(*_DIFFERENCES)
+    def look_at_tracked(self) -> None:
+        """Ask git again what is listed and is gone, has changed, and is a changed submodule."""
+        self._read_differences(self.git.ask(*_DIFFERENCES))
+
+    def look_at_untracked(self) -> None:
+        """Ask git again what is not listed and not ignored."""
+        self._read_untracked(self.git.ask(*_UNTRACKED))
+
+    def _read_differences(self, done: Called) -> None:
         if done.exit_status:
             said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
             raise GitError(f"git diff-files failed in {self.git.cwd_abs}: {said}")
         fields = done.stdout.split(b"\0")
-        gone: dict[str, None] = {}
-        changed: dict[str, None] = {}
-        modules: dict[str, None] = {}
+        found: dict[str, bytes] = {}  # of a conflict, git lists more than one version
         for meta, name in zip(fields[0::2], fields[1::2], strict=False):
-            status, path = meta[-1:], os.fsdecode(name)
-            if status == b"D":
-                gone[path] = None
-            elif _SUBMODULE in meta[1:14]:
-                modules[path] = None
-            else:
-                changed[path] = None
-        for path in gone:
-            changed.pop(path, None)  # of a conflict, git lists more than one version
-        return list(gone), list(changed), list(modules)
+            path = os.fsdecode(name)
+            if found.get(path, b"")[-1:] != b"D":
+                found[path] = meta
+        self.gone = [path for path, meta in found.items() if meta[-1:] == b"D"]
+        there = {path: meta for path, meta in found.items() if meta[-1:] != b"D"}
+        self.modules = [path for path, meta in there.items() if SUBMODULE in meta[1:14]]
+        self.changed = [path for path, meta in there.items() if SUBMODULE not in meta[1:14]]
+
+    def _read_untracked(self, done: Called) -> None:
+        said = os.fsdecode(done.stderr).strip()
+        # An unreadable folder is only a warning to git: what is in it would be missing unseen.
+        if done.exit_status or "could not open" in said:
+            raise GitError(f"git cannot list what is untracked: {said}")
+        self.untracked = _split(done.stdout)
 
     def returned(self) -> list[str]:
         """Return what the user tracks, had deleted, and has again."""
@@ -186,18 +188,6 @@ class KeptIndex:
         """Take in what is in the working tree now."""
         self._update(("--add", "--remove", "--replace"), paths)
 
-    def untracked(self, done: Called | None = None) -> list[str]:
-        """Return what is not listed and not ignored; a repository of its own ends in a slash.
-
-        Raises: GitError where a folder cannot be read.
-        """
-        done = done or self.git.ask(*_UNTRACKED)
-        said = os.fsdecode(done.stderr).strip()
-        # An unreadable folder is only a warning to git: what is in it would be missing unseen.
-        if done.exit_status or "could not open" in said:
-            raise GitError(f"git cannot list what is untracked: {said}")
-        return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
-
     def add_extra(self, paths: list[str]) -> None:
         """Take in what is untracked."""
         self.add(paths)
@@ -210,25 +200,6 @@ class KeptIndex:
         self.extra.difference_update(paths)
         self._update(("--force-remove",), paths)
 
-    def ignored_extra(self, done: Called) -> list[str]:
-        """Return what is untracked, was taken in, and is ignored by now."""
-        if done.exit_status > 1:
-            raise GitError(f"git check-ignore failed: {os.fsdecode(done.stderr).strip()}")
-        return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
-
-    def not_in(self, head: str, tree: str) -> list[str]:
-        """Return the ids in `tree`, its own too, that the commit `head` does not have there."""
-        if not head:
-            listed = self.git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
-            metas = [entry.partition(b"\t")[0].split(b" ") for entry in listed if entry]
-            ids = [meta[2].decode() for meta in metas if meta[0] != _SUBMODULE]
-        else:
-            raw = ("diff-tree", "-r", "-t", "--raw", "-z", "--no-renames", "--no-abbrev")
-            fields = self.git.out(*raw, head, tree).split(b"\0")[0::2]
-            news = [meta.split(b" ") for meta in fields if meta]
-            ids = [new[3].decode() for new in news if new[1] not in (_SUBMODULE, b"000000")]
-        return [tree, *ids]
-
     def _read_users(self) -> None:
         """Read what the user's index lists, and what git is told not to look at."""
         self._signature = self._sign()
@@ -239,7 +210,7 @@ class KeptIndex:
         listed: list[bytes] = []
         for entry in users.out("ls-files", "--stage", "-v", "-z").split(b"\0")[:-1]:
             meta, _tab, name = entry.partition(b"\t")
-            kind = meta[:1] + (b"m" if meta[2:8] == _SUBMODULE else b"")
+            kind = meta[:1] + (b"m" if meta[2:8] == SUBMODULE else b"")
             listed.append(kind + name)
             # Source: git-ls-files(1), -v: lower case is assume-unchanged, S is skip-worktree.
             if kind[:1].islower() or kind[:1] == b"S":
@@ -257,14 +228,19 @@ class KeptIndex:
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def _update(self, options: tuple[str, ...], paths: Iterable[str]) -> None:
-        if names := _names(paths):
+        if names := as_stdin(paths):
             self.begin()
             self.has_changed = True
             self.git.out("update-index", *options, "-z", "--stdin", stdin=names)
 
 
-def _names(paths: Iterable[str]) -> bytes:
+def as_stdin(paths: Iterable[str]) -> bytes:
+    """Return paths as git reads them with `-z --stdin`."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _split(names: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in names.split(b"\0") if name]
 
 
 def _is_file(root_abs: str, path: str) -> bool:

@@ -50,7 +50,7 @@ class Slot:
         """Note that what is in it changes now."""
         remove_file(self._state_abs)
 
-    def end(self, state: tuple[int, str, bytes, tuple[str, ...]]) -> None:
+    def end(self, *state: int | str | bytes | tuple[str, ...]) -> None:
         """Note what is in it now."""
         replace_file(self._state_abs, marshal.dumps(state), sync=False)
 
