@@ -151,7 +151,7 @@ def _search_index(
     except ImportError:
         return None
     path_abs, log_abs = f"{shared_state_abs}/{INDEX}", file_abs(shared_state_abs)
-    for _ in ("as it is", "made anew"):
+    for attempt in ("as it is", "again", "made anew"):  # another process may just have made it
         try:
             os.stat(log_abs)  # without one, there is nothing to index
             os.close(open_state(path_abs, os.O_RDWR | os.O_CREAT))  # a fifo would be waited for
@@ -164,8 +164,9 @@ def _search_index(
         except Error as error:
             if "locked" in str(error):
                 return None
-            remove_file(path_abs)
-            remove_file(f"{path_abs}-journal")
+            if attempt != "as it is":
+                remove_file(path_abs)
+                remove_file(f"{path_abs}-journal")
         except OSError:
             return None
     return None
@@ -197,7 +198,9 @@ def _update(index: Connection, log_abs: str) -> None:
         text = (number, words(message.topic), words(message.text))
         index.execute("INSERT INTO words (rowid, topic, text) VALUES (?, ?, ?)", text)
     index.execute("DELETE FROM log")
-    index.execute("INSERT INTO log VALUES (?, ?, ?)", (now[0], start + len(raw), now[2]))
+    # What was appended after that is longer, so that the time of a later write does no harm.
+    changed = _state(log_abs)[2]
+    index.execute("INSERT INTO log VALUES (?, ?, ?)", (now[0], start + len(raw), changed))
     index.execute("COMMIT")
 
 
