@@ -190,7 +190,7 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
         message = "has a meaning only for a gate that writes"
         yield Problem(merged.where(*path, field="restage"), message, hint)
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
-        if target not in (*ACTIONS, *gates):
+        if target not in ACTIONS and target not in gates:
             yield _undefined(merged.where(*path, field=field), target, (*ACTIONS, *gates))
 
 

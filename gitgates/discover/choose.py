@@ -66,8 +66,7 @@ class Tasks:
 
     def called(self, task: Task) -> list[Task]:
         """Return the tasks that a task calls, or needs."""
-        runner = task.command.partition(" ")[0]
-        own = [other for other in self.all if other.command.partition(" ")[0] == runner]
+        own = [other for other in self.all if _runner(other) == _runner(task)]
         found = [other for need in task.needs for other in own if fnmatchcase(other.name, need)]
         for line in lines_of(task.body):
             if many := _MANY.match(line):
@@ -213,23 +212,17 @@ def _by_manager(task: Task, tasks: Tasks) -> Proposal:
     name = task.name
     if known and not known.keys:
         word = find_word(known.name)
-        name = word[0].name if word else known.name
-    lines = tasks.lines(task)
+        name = word.name if word else known.name
+    plain = re.sub(r"[^\w-]+", "-", name).strip("-") or "hook"
+    is_taken = plain.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}
     return Proposal(
-        name=_gate_name(name),
+        name=f"{plain}-gate" if is_taken else plain,
         task=task,
         word=_OTHER,
         writes=False,  # its keys say so
         fast="pre-commit" in task.hooks,
-        programs=_programs(lines),
+        programs=_programs(tasks.lines(task)),
     )
-
-
-def _gate_name(name: str) -> str:
-    """Return a name that a gate may have."""
-    plain = re.sub(r"[^\w-]+", "-", name).strip("-") or "hook"
-    is_taken = plain.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}
-    return f"{plain}-gate" if is_taken else plain
 
 
 def _merge_same(proposals: list[Proposal]) -> list[Proposal]:
@@ -265,38 +258,24 @@ def _is_same(one: Proposal, other: Proposal) -> bool:
 
 
 def _best(word: Word, tasks: list[Task]) -> list[Task]:
-    """Return the best task of each language, or the one that is for all of them."""
-    spelled = [task for task in tasks if _word_of(task.name) is word]
-    # What CI runs for no language that is known counts where nothing else does.
-    found = _best_by_scope([one for one in spelled if one.scope or not one.is_ci] or spelled)
-    return [found[""]] if "" in found else list(found.values())
+    """Return the best task of each language, or the one that is for all of them.
 
-
-def _word_of(name: str) -> Word | None:
-    found = find_word(name)
-    return found[0] if found else None
-
-
-def _best_by_scope(tasks: list[Task]) -> dict[str, Task]:
-    """Return scope → its best task: defaults last, then the earlier source, the better spelling."""
+    Defaults come last, then counts the earlier source; of one runner, the better spelling.
+    """
+    spelled = [task for task in tasks if find_word(task.name) is word]
     found: dict[str, Task] = {}
-    for task in tasks:
+    # What CI runs for no language that is known counts where nothing else does.
+    for task in [one for one in spelled if one.scope or not one.is_ci] or spelled:
         other = found.setdefault(task.scope, task)
-        same_runner = (
-            _runner(task) == _runner(other) and not task.is_default and not other.is_default
-        )
-        if same_runner and _spelling(task) < _spelling(other):
+        is_own = not (task.is_default or other.is_default)
+        rank, best = (word.spellings.index(spell(one.name)) for one in (task, other))
+        if is_own and _runner(task) == _runner(other) and rank < best:
             found[task.scope] = task
-    return found
+    return [found[""]] if "" in found else list(found.values())
 
 
 def _runner(task: Task) -> str:
     return task.command.partition(" ")[0]
-
-
-def _spelling(task: Task) -> int:
-    found = find_word(task.name)
-    return found[1] if found else len(WORDS)
 
 
 def assign_hooks(proposals: list[Proposal]) -> tuple[dict[str, list[str]], list[str]]:

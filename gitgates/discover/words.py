@@ -146,13 +146,10 @@ def spell(name: str) -> str:
     return _SEPARATOR.sub("-", name.strip().lower())
 
 
-def find_word(name: str) -> tuple[Word, int] | None:
-    """Return the word that a task's name spells, and how good a spelling it is: 0 is best."""
+def find_word(name: str) -> Word | None:
+    """Return the word that a task's name spells."""
     plain = spell(name)
-    for word in WORDS:
-        if plain in word.spellings:
-            return word, word.spellings.index(plain)
-    return None
+    return next((word for word in WORDS if plain in word.spellings), None)
 
 
 def kind_of(program: str) -> str:
