@@ -292,13 +292,18 @@ command = "flake8"
 [tool.gitgates.hooks.pre-commit]
 gates = ["lint"]
 strategy = "collect"
+
+[tool.gitgates.hooks.Stop]
+timeout = "2m"
 """
-    wanted = Addition(gates={"lint": LINT}, hooks={"pre-commit": {"gates": ["lint"]}})
+    hooks = {"pre-commit": {"gates": ["lint"]}, "Stop": {"timeout": 60}}
+    wanted = Addition(gates={"lint": LINT}, hooks=hooks)
     made = edit(old, wanted)
     assert made.after.decode() == old
     assert made.kept == (
         "pyproject.toml: tool.gitgates.gates.lint",
         "pyproject.toml: tool.gitgates.hooks.pre-commit.strategy",
+        "pyproject.toml: tool.gitgates.hooks.Stop.timeout",
     )
 
 

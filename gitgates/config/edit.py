@@ -12,12 +12,13 @@ import tomllib
 
 from gitgates.config import load
 from gitgates.config.insert import CannotInsert, extend, insert, render_table
+from gitgates.config.keys import HOOK_KEYS
 from gitgates.config.parse import parse
 from gitgates.config.settings import Document
 from gitgates.errors import ConfigError
 from gitgates.record import Record
 from gitgates.store.files import link_out, replace_file
-from gitgates.types import Config, Hook
+from gitgates.types import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     Tables: TypeAlias = Mapping[str, Mapping[str, object]]
 
 _PREFIXES = {load.PYPROJECT: ("tool", "gitgates"), load.OWN_FILE: ()}
-_BOM = b"\xef\xbb\xbf"
 
 
 class Addition(Record):
@@ -81,19 +81,9 @@ def read_shared(raw: tuple[bytes | None, ...]) -> Config:
 
     Raises: ConfigError where they have problems that are not deferred.
     """
-    _refuse_bom(raw)
     current, problems = load.parse_files((*raw[:2], None))
     _refuse_problems(problems, "Mend that first. Check it with: gitgates check")
     return current or Config()
-
-
-def _refuse_bom(raw: tuple[bytes | None, ...]) -> None:
-    for name, content in zip(load.FILES, raw, strict=True):
-        if content is not None and content.startswith(_BOM):
-            raise ConfigError(
-                f"{name}: starts with a byte order mark, which TOML does not allow",
-                "Save the file as UTF-8 without it.",
-            )
 
 
 def _refuse_problems(problems: tuple[Problem, ...], hint: str) -> None:
@@ -117,7 +107,11 @@ def _compare(current: Config, addition: Addition, document: Document) -> Edit:
     extended = []
     for hook in wanted.hooks:
         there = hooks.get(hook.name, hook)
-        kept += [document.where("hooks", hook.name, key) for key in _other_keys(there, hook)]
+        kept += [
+            document.where("hooks", hook.name, key.name)
+            for key in HOOK_KEYS
+            if key.name != "gates" and getattr(there, key.field) != getattr(hook, key.field)
+        ]
         if missing := tuple(name for name in hook.gates if name not in there.gates):
             extended.append((hook.name, missing))
     return Edit(
@@ -130,11 +124,6 @@ def _compare(current: Config, addition: Addition, document: Document) -> Edit:
         kept=tuple(kept),
         problems=(),
     )
-
-
-def _other_keys(there: Hook, wanted: Hook) -> list[str]:
-    mine, yours = there._asdict(), wanted._asdict()
-    return [key for key in mine if key != "gates" and mine[key] != yours[key]]
 
 
 def _write(edit: Edit, addition: Addition) -> bytes:

@@ -26,14 +26,10 @@ _LINT_STAGED = (".lintstagedrc", ".lintstagedrc.json", ".lintstagedrc.yaml", ".l
 _SIMPLE = (".simple-git-hooks.json", "simple-git-hooks.json")
 READS = (PRE_COMMIT, "package.json", *_LEFTHOOK, *_LINT_STAGED, *_SIMPLE)
 # How the names of files start that are programs, or in a language that is not read here.
-_NAMED: tuple[str, ...] = (
-    "hk.pkl",
-    "prek.toml",
-    ".overcommit.yml",
-    ".lintstagedrc.",
-    "lint-staged.config.",
+_NAMED = (
+    *("hk.pkl", "prek.toml", ".overcommit.yml", ".lintstagedrc.", "lint-staged.config."),
+    *(".simple-git-hooks.", "simple-git-hooks."),
 )
-_NAMED += (".simple-git-hooks.", "simple-git-hooks.")
 _BY_HAND = "is not read; make gates of it by hand"
 
 # hook id of pre-commit → the program that it runs, where they are not the same
@@ -159,32 +155,31 @@ def _job(job: dict[str, object], where: str, hook: str) -> Task | None:
     places = set(_PLACE.findall(run))
     if "{" in _PLACE.sub("", run).replace("${", "") or {"all_files", "files"} & places:
         return None
-    keys: dict[str, object] = {}
-    globs = [part for glob in texts(job.get("glob")) for part in _expand(glob)]
-    excludes = [part for glob in texts(job.get("exclude")) for part in _expand(glob)]
-    keys |= {"files": globs} if globs else {}
-    keys |= {"exclude": excludes} if excludes else {}
-    keys |= {"working_dir": str(job["root"]).rstrip("/")} if job.get("root") else {}
-    env = {name: str(value) for name, value in table(job.get("env")).items()}
-    keys |= {"env": env} if env else {}
-    if {"staged_files", "push_files"} & places:
-        keys["pass_files"] = True
-    if places & set("0123456789"):
-        keys["pass_hook_input"] = True
     command = _PLACE.sub(
         lambda match: f'"${match[1]}"' if match[1].isdigit() else '"$@"', run.strip()
     )
-    if job.get("stage_fixed") or any(is_fixing(line) for line in lines_of(command)):
-        keys["writes"] = True
-        keys |= {"restage": True} if job.get("stage_fixed") else {}
+    keys = _only_set(
+        files=[part for glob in texts(job.get("glob")) for part in _expand(glob)],
+        exclude=[part for glob in texts(job.get("exclude")) for part in _expand(glob)],
+        working_dir=str(job.get("root") or "").rstrip("/"),
+        env={name: str(value) for name, value in table(job.get("env")).items()},
+        pass_files=bool({"staged_files", "push_files"} & places),
+        pass_hook_input=bool(places & set("0123456789")),
+        writes=bool(job.get("stage_fixed")) or any(map(is_fixing, lines_of(command))),
+        restage=bool(job.get("stage_fixed")),
+    )
     return Task(
         name=str(job["name"] or spell_program(command)),
-        command=command.removesuffix(' "$@"') if keys.get("pass_files") else command,
+        command=command.removesuffix(' "$@"') if "pass_files" in keys else command,
         source=where,
         body=command,
         hooks=(hook,),
         keys=keys,
     )
+
+
+def _only_set(**keys: object) -> dict[str, object]:
+    return {name: value for name, value in keys.items() if value}
 
 
 def _node(project: Project, notes: list[str]) -> list[Task]:
@@ -232,29 +227,22 @@ def _scripts(project: Project) -> Iterator[tuple[str, str, str]]:
 
 def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
     """Return one command of a hook as a gate."""
-    keys: dict[str, object] = {}
     command = _PARAMETER.sub('"$1"', line).replace("$HUSKY_GIT_PARAMS", '"$@"')
-    if '"$' in command:
-        keys["pass_hook_input"] = True
-    if is_fixing(command):
-        keys["writes"] = True
     return Task(
         name=hook if hook.endswith("-msg") else spell_program(command),
         command=_local(command, project),
         source=where,
         body=command,
         hooks=(hook,),
-        keys=keys,
+        keys=_only_set(pass_hook_input='"$' in command, writes=is_fixing(command)),
     )
 
 
 def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
     """Return what lint-staged runs: a gate for each list of commands."""
     package = load_or_empty(project, "package.json")
-    options, where = (
-        package.get("lint-staged", package.get("nano-staged")),
-        "package.json: lint-staged",
-    )
+    where = "package.json: lint-staged"
+    options = package.get("lint-staged", package.get("nano-staged"))
     for name in _LINT_STAGED:
         if name in project.texts:
             options, where = _load(project, name), name
@@ -270,13 +258,15 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
     found = []
     for commands, doubled in by_commands.items():
         globs = list(dict.fromkeys(doubled))
+        kinds = [kind_of(program_of(command)) for command in commands]
         # lint-staged stages whatever a command changes.
-        writes = any(is_fixing(one) or not kind_of(program_of(one)) for one in commands)
-        keys: dict[str, object] = {} if globs == ["*"] else {"files": globs}
-        keys |= {"pass_files": True} | ({"writes": True, "restage": True} if writes else {})
+        writes = not all(kinds) or any(map(is_fixing, commands))
         local = [_local(command, project) for command in commands]
         last = local if len(local) == 1 else [f'{command} "$@"' for command in local]
-        main = next((one for one in commands if kind_of(program_of(one))), commands[0])
+        main = next((one for one, kind in zip(commands, kinds, strict=True) if kind), commands[0])
+        keys = _only_set(
+            files=[] if globs == ["*"] else globs, pass_files=True, writes=writes, restage=writes
+        )
         found.append(
             Task(
                 name=spell_program(main) if len(by_commands) > 1 else "lint-staged",
