@@ -135,7 +135,6 @@ IN_A_CIRCLE = {"agent.reviewers", "agent.watching"}
 NOT_IMPORTED = {
     "pre-commit": "it is run, as a program",
     "dulwich": "kept for what reads and writes many objects at once",
-    "rich": "kept for the tables of runs and of reviews",
 }
 IMPORTED_AS = {"pyyaml": "yaml"}
 
