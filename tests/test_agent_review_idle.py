@@ -10,7 +10,7 @@ from agent_support import Agent, begin
 from conftest import Repo
 from test_agent_review import LINES, REVIEW, changed, reason
 
-from gitgates.git.run import Git
+from gitgates.git.repo import Git
 
 HALF = "".join(f"line = {number}\n" for number in range(35))
 MORE = "".join(f"more = {number}\n" for number in range(35))

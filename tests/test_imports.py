@@ -208,7 +208,7 @@ AGENT_PARTS = {
     *("config.load", "engine.hooks", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types", "agent_types"),
-    *("proc.call", "proc.alarm", "git.run", "store.log", "git.repo"),
+    *("proc.call", "proc.alarm", "store.log", "git.repo"),
 }
 TO_LOOK = {
     *("agent.stopping", "agent.changed", "agent.tampering"),

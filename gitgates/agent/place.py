@@ -7,8 +7,7 @@ import time
 
 from gitgates.agent.ground import absolute, find_grounds
 from gitgates.errors import GitError
-from gitgates.git.repo import Repo, find_repo
-from gitgates.git.run import Git
+from gitgates.git.repo import Git, Repo, find_repo
 from gitgates.proc.alarm import process_began, set_alarm
 from gitgates.record import Record
 from gitgates.store.log import session_journal

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from gitgates.agent_types import Point
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
     from gitgates.policies.evidence import Fact
 
     _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 else:
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
 
 LONGEST_BYTES = 64 * 1024
 

@@ -29,8 +29,7 @@ from gitgates.worktree.isolate import catch_up
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.engine.run import Listener
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
 
 
 class Handled(Record):

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from gitgates.agent_types import Point
     from gitgates.git.reflog import HeadMove
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
 
     File: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
 

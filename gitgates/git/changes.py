@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gitgates.git.authorship import Span
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git
 
     Numbers = dict[bytes, tuple[bytes, bytes]]  # path → lines added, and removed; `-`: binary
 

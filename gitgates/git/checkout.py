@@ -24,7 +24,7 @@ from gitgates.store.slots import prune_slots, take_slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git
     from gitgates.store.slots import Slot
 
 # Of the user's settings, those that would make git trust what it should look at, or write more.

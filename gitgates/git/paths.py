@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
     from gitgates.types import Event, RefUpdate
 
     Paths: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]

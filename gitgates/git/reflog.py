@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitgates.agent_types import Point
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git
 
 _MOST_BYTES = 4 << 20  # of a log, the end: some 20,000 entries
 _MOVES = ("checkout: moving ", "reset: moving ", "clone: ", "initial pull", "Branch: ")

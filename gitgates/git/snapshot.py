@@ -23,8 +23,7 @@ from gitgates.store.rescue import Rescue, StashedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
 
 # A data set or a core dump that nobody has added yet: to store it would cost more than it tells.
 LIMIT_BYTES = 50 * 1024 * 1024

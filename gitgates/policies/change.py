@@ -25,8 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
     from gitgates.lifecycle import EventKind
     from gitgates.policies.evidence import Decision, Evidence, Fact
     from gitgates.types import Config, Review

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.git.authorship import Span
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git
     from gitgates.types import Config, Review
 
     Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local

@@ -30,8 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.git.repo import Repo
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git, Repo
     from gitgates.store.rescue import Rescue, StashedPath, StashJournal
 
 _ATTEMPTS = 20  # against a writer that writes the same path again and again

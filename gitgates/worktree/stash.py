@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitgates.git.index import Unstaged
-    from gitgates.git.run import Git
+    from gitgates.git.repo import Git
     from gitgates.worktree.locks import GitLocks
 
 
