@@ -296,7 +296,10 @@ strategy = "collect"
 [tool.gitgates.hooks.Stop]
 timeout = "2m"
 """
-    hooks = {"pre-commit": {"gates": ["lint"]}, "Stop": {"timeout": 60}}
+    hooks: dict[str, dict[str, Any]] = {
+        "pre-commit": {"gates": ["lint"]},
+        "Stop": {"timeout": 60},
+    }
     wanted = Addition(gates={"lint": LINT}, hooks=hooks)
     made = edit(old, wanted)
     assert made.after.decode() == old
