@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import Repo
 
-from gitgates.proc.terminal import open_terminal
+from gitgates.report.text import open_terminal
 
 
 def on_terminal(repo: Repo, *args: str, env: dict[str, str] | None = None) -> bytes:

@@ -16,7 +16,7 @@ import click
 
 from gitgates import environ, errors
 from gitgates.clean import tame, visible
-from gitgates.proc.terminal import Terminal, open_terminal
+from gitgates.report.text import Terminal, open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

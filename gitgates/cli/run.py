@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from gitgates.engine.run import Listener
     from gitgates.git.repo import Repo
-    from gitgates.proc.terminal import Terminal
+    from gitgates.report.text import Terminal
 
 
 class Wish(Record):

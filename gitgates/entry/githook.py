@@ -15,8 +15,7 @@ from gitgates.errors import UsageError
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS, KEPT_SUFFIX
-from gitgates.proc.terminal import Terminal, open_terminal
-from gitgates.report.text import Console, Style, as_bytes, shown
+from gitgates.report.text import Console, Style, Terminal, as_bytes, open_terminal, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.proc.terminal import open_terminal
-from gitgates.report.text import Console, Style, as_bytes, shown
+from gitgates.report.text import Console, Style, as_bytes, open_terminal, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.proc.terminal import Terminal
+    from gitgates.report.text import Terminal
 
 VERSION = 1
 _ERRORS = ("timed-out", "killed", "not-started")  # of JUnit; others are failures

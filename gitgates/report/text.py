@@ -6,6 +6,7 @@ path.
 
 from __future__ import annotations
 
+import os
 import time
 
 from gitgates.engine.walk import count_files, describe
@@ -15,7 +16,7 @@ from gitgates.types import Decision, GateResult, Plan, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.proc.terminal import Terminal
+    from collections.abc import Callable, Mapping
 
 _COLOURS = {
     "passed": "32",
@@ -31,6 +32,39 @@ _MINUTE_S = 60
 _PATIENCE_S = 0.3  # what runs longer is told in the live line
 _LIVE_WIDTH = 78
 _CLEAR = b"\r\x1b[K"
+
+
+class Terminal(Record):
+    """One output of ours."""
+
+    fd: int
+    colour: bool = False
+    live: bool = False  # a line may be drawn and drawn over again
+    tell: Callable[[str], object] | None = None  # is told why a write was not possible
+
+    def write(self, data: bytes) -> str:
+        """Write all of `data`; return why that was not possible, or nothing.
+
+        A reader that is gone is no reason to fail: it has what it wanted.
+        """
+        try:
+            while data:
+                data = data[os.write(self.fd, data) :]
+        except BrokenPipeError:
+            return ""
+        except OSError as error:
+            why = error.strerror or str(error)
+            if self.tell:
+                self.tell(why)
+            return why
+        return ""
+
+
+def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
+    """Return what is known of one of our outputs. Source: no-color.org, force-color.org."""
+    smart = os.isatty(fd) and env.get("TERM", "") != "dumb"
+    colour = not env.get("NO_COLOR") and (smart or bool(env.get("FORCE_COLOR")))
+    return Terminal(fd=fd, colour=colour, live=smart)
 
 
 class Style(Record):
