@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 import gitgates
 from gitgates.doctor.findings import Finding
@@ -40,6 +41,20 @@ class Source(Record):
     settings: Mapping[str, Any] = {}
 
     @property
+    def environment(self) -> dict[str, str]:
+        """Return what the client adds to the environment of hooks for it."""
+        table = self.settings.get("env")
+        return {k: str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+
+    def problem(self, what: str, mend: str = "") -> Finding:
+        """Return a problem with it."""
+        return Finding("problem", "agent", self.where, what, mend)
+
+    def note(self, what: str, mend: str = "") -> Finding:
+        """Return something to know of it."""
+        return Finding("note", "agent", self.where, what, mend)
+
+    @property
     def install(self) -> str:
         """Return the command that writes our hooks here."""
         scope = "" if self.scope in ("project", "plugin") else f" --scope {self.scope}"
@@ -64,13 +79,9 @@ def sources(repo: Repo, env: Mapping[str, str]) -> list[Source]:
     return found + _plugin(found)
 
 
-def environment(found: list[Source], env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of hooks: the client adds what the settings set."""
-    theirs = dict(env)
-    for source in _by_weight(found):
-        table = source.settings.get("env")
-        theirs |= {k: str(v) for k, v in table.items()} if isinstance(table, dict) else {}
-    return theirs
+def environment(found: list[Source]) -> dict[str, str]:
+    """Return what the settings add to the environment of hooks."""
+    return {k: v for source in _by_weight(found) for k, v in source.environment.items()}
 
 
 def loudest(found: list[Source], key: str) -> Source | None:
@@ -135,49 +146,39 @@ def _plugin(found: list[Source]) -> list[Source]:
 # The reviewer
 
 
-def check_reviewer(
-    config: Config, repo: Repo, env: Mapping[str, str], found: list[Source]
-) -> list[Finding]:
-    """Return what is missing for a review, where our hooks are installed."""
+def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
+    """Find what is missing for a review, where our hooks are installed."""
     heard = [source for source in found if source.heard]
     if not heard or not is_review_on(config):
-        return []
-    folders = _folders(repo, env)
-    said = []
-    for scope, folder_abs in folders.items():
-        here = [one for one in heard if one.scope in (scope, "local" if scope == "project" else "")]
-        if here:
-            said += _files_of(config, folder_abs, here[0])
-    if is_strict_possible(config) and not _is_there(config, folders, found):
-        said.append(_missing(config, heard[0]))
-    return said
-
-
-def _folders(repo: Repo, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the folders that agents are defined in: that of the project, and the person's own."""
+        return
     folders = {"project": os.path.join(repo.root_abs, FOLDER)}
-    try:
-        folders["user"] = os.path.dirname(client.settings_file("user", repo.root_abs, env))
-    except GitgatesError:
-        return folders  # without a home, nobody has any there
-    return folders
+    with suppress(GitgatesError):  # without a home, nobody has any agents there
+        settings_abs = client.settings_file("user", repo.root_abs, repo.env)
+        folders["user"] = os.path.dirname(settings_abs)
+    for scope, folder_abs in folders.items():
+        scopes = ("project", "local") if scope == "project" else (scope,)
+        here = next((one for one in heard if one.scope in scopes), None)
+        if here:
+            yield from _check_files(config, folder_abs, here)
+    if is_strict_possible(config) and not _is_there(config.review.reviewer, folders, found):
+        yield _no_reviewer(config, heard[0])
 
 
-def _files_of(config: Config, folder_abs: str, source: Source) -> list[Finding]:
+def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Finding]:
     """Find files that installing would write anew."""
-    note = Finding("note", "agent", "", "", source.install)
     try:
         files = agent_files.plan(folder_abs, agent_files.wanted(config))
     except GitgatesError as error:
-        return [note._replace(where=folder_abs, what=error.message, mend="mend the file")]
-    old = [one.path for one in files if one.state == agent_files.OLD and one.after is not None]
-    where = os.path.dirname(source.where)
-    what = "is not as the configuration and this version want it"
-    return [note._replace(where=os.path.join(where, path), what=what) for path in old]
+        yield Finding("note", "agent", folder_abs, error.message, "mend the file")
+        return
+    for file in files:
+        if file.state == agent_files.OLD and file.after is not None:
+            where = os.path.join(os.path.dirname(source.where), file.path)
+            what = "is not as the configuration and this version want it"
+            yield Finding("note", "agent", where, what, source.install)
 
 
-def _is_there(config: Config, folders: Mapping[str, str], found: list[Source]) -> bool:
-    reviewer = config.review.reviewer
+def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) -> bool:
     names = [name for folder_abs in folders.values() for name in agent_files.agents_in(folder_abs)]
     plugins = enabled_plugins(found)
     if _OURS in plugins:
@@ -188,14 +189,12 @@ def _is_there(config: Config, folders: Mapping[str, str], found: list[Source]) -
     return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
 
 
-def _missing(config: Config, source: Source) -> Finding:
-    reviewer = config.review.reviewer
-    what = (
-        f"Claude Code has no agent `{reviewer}`: where its decision is wanted, nobody can give it"
-    )
+def _no_reviewer(config: Config, source: Source) -> Finding:
+    name = config.review.reviewer
+    what = f"Claude Code has no agent `{name}`: where its decision is wanted, nobody can give it"
     mend = source.install
-    if source.scope in ("plugin", "managed") or not agent_files.may_define(reviewer):
-        mend = f"define it in {os.path.join(FOLDER, agent_files.AGENTS)}, or name another"
-        mend += " in [tool.gitgates.review] reviewer"
-    missing = Finding("note", "agent", source.where, what, mend)
-    return missing._replace(severity="problem") if config.review.mode == "require" else missing
+    if source.scope in ("plugin", "managed") or not agent_files.may_define(name):
+        folder = os.path.join(FOLDER, agent_files.AGENTS)
+        mend = f"define it in {folder}, or name another in [tool.gitgates.review] reviewer"
+    tell = source.problem if config.review.mode == "require" else source.note
+    return tell(what, mend)
