@@ -1,13 +1,15 @@
 """Show for each installed host that a gate which fails blocks: most wired hooks were never tried.
 
-What is installed is run as it is, in a repository that is thrown away: once with a gate that
-passes, because a hook that refuses everything proves nothing, and once with one that fails.
+What is installed is run as it is, in a repository that is thrown away: first with a gate that
+passes, because a hook that refuses everything proves nothing, then with one that fails.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import contextmanager
+from functools import partial
 
 from gitgates.doctor.agent_settings import sources
 from gitgates.doctor.findings import Finding
@@ -37,17 +39,27 @@ LONGEST_S = 20.0
 _MOST_BYTES = 1 << 20
 _SETTINGS = f"""\
 [gates.{GATE}]
-command = "@COMMAND@"
+command = "test -e '@PASSES@'"
 [hooks.@HOOK@]
 gates = ["{GATE}"]
 """
 # Whatever the person's own git is told to do, nothing here is signed, and the only hooks are ours.
+_CONFIG = """\
+[core]
+\thooksPath = @ROOT@/.git/hooks
+[commit]
+\tgpgSign = false
+[push]
+\tgpgSign = false
+[user]
+\tname = doctor
+\temail = doctor@example.invalid
+[remote "origin"]
+\turl = ../remote
+"""
 _SETUP = """\
-git init -q --template= . && git init -q --bare --template= ../remote && mkdir -p .git/hooks &&
-git config core.hooksPath "$PWD/.git/hooks" && git remote add origin ../remote &&
-git config commit.gpgSign false && git config push.gpgSign false &&
-git config user.name doctor && git config user.email doctor@example.invalid &&
-git commit -q --allow-empty -m start && git add -A && git commit -q -m settings
+git init -q --template= . && cat >>.git/config && mkdir -p .git/hooks &&
+git add -A && git commit -q -m settings
 """
 # What names another repository, or another run of ours.
 _ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
@@ -56,7 +68,10 @@ _PROVABLE_HOOKS = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
 _SHELLS = {b"sh", b"bash", b"dash", b"ash"}
 _KEPT = f"{GATE}-kept"
 _COMMIT = "git add -A && git commit -q -m work"
-_PUSH = "git push -q origin HEAD:refs/heads/main"
+_PUSH = (
+    "git init -q --bare --template= ../remote && git add -A && git commit -q -m work && "
+    "git push -q origin HEAD:refs/heads/main"
+)
 
 
 def prove(subject: Subject, looked: list[Finding]) -> list[Finding]:
@@ -94,16 +109,15 @@ class Answered(Record):
 
 
 class Throwaway:
-    """A repository that is gone after its `with`; its gate is one of `hook`, and passes or not."""
+    """A repository that is gone after its `with`; it has one gate, of `hook`."""
 
-    def __init__(self, hook: str, env: Mapping[str, str], *, passes: bool) -> None:
+    def __init__(self, hook: str, env: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="gitgates-doctor-")
         # Links on the way would make two names of one folder.
         self._scratch_abs = os.path.realpath(self._folder.name)
         self.root_abs = os.path.join(self._scratch_abs, "work")
-        self._settings = _SETTINGS.replace("@HOOK@", hook).replace(
-            "@COMMAND@", "true" if passes else "false"
-        )
+        self._passes_abs = os.path.join(self._scratch_abs, "passes")
+        self._hook = hook
         clean = {
             name: value
             for name, value in env.items()
@@ -113,13 +127,22 @@ class Throwaway:
 
     def __enter__(self) -> Self:
         os.mkdir(self.root_abs)
-        self.write("gitgates.toml", self._settings)
-        done = self.run(_SETUP)
+        settings = _SETTINGS.replace("@HOOK@", self._hook)
+        self.write("gitgates.toml", settings.replace("@PASSES@", self._passes_abs))
+        done = self.run(_SETUP, _CONFIG.replace("@ROOT@", self.root_abs).encode())
         if done.exit_status != 0:
             self._folder.cleanup()
             why = done.trouble or done.last_line or f"exit status {done.exit_status}"
             raise GitError(f"no repository to try hosts in: {why}")
         return self
+
+    def change(self, *, passes: bool) -> None:
+        """Change a file, and let the gate pass from now on, or fail."""
+        self.write("work", f"done: {passes}\n")
+        if passes:
+            open(self._passes_abs, "wb").close()
+        else:
+            os.unlink(self._passes_abs)
 
     def __exit__(self, *exc: object) -> None:
         self._folder.cleanup()
@@ -195,7 +218,9 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
     if not first.startswith(b"#!") or not names & _SHELLS:
         first = b"#!/bin/sh"
     kept = first + f'\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
-    refused = _refusal(hook_abs, worktree.repo.env, passes=True, kept=kept)
+    with _throwaway_with(hook_abs, worktree) as repo:
+        repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", kept, 0o755)
+        refused = _refusal(repo, hook_abs, passes=True)
     where = worktree.shown(hook_abs) + SUFFIX
     if f"{_KEPT} {os.path.basename(hook_abs)} " in f"{refused} ":
         what = "proved: it runs under its own name, and what it refuses is refused"
@@ -206,38 +231,42 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
 
 def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
     verb = "push" if hook_abs.endswith("/pre-push") else "commit"
-    where, env = worktree.shown(hook_abs), worktree.repo.env
-    if refused := _refusal(hook_abs, env, passes=True):
-        what = f"a {verb} whose gates pass is refused: {refused}"
-    elif not (refused := _refusal(hook_abs, env, passes=False)):
+    with _throwaway_with(hook_abs, worktree) as repo:
+        passed = _refusal(repo, hook_abs, passes=True)
+        failed = passed or _refusal(repo, hook_abs, passes=False)
+    where = worktree.shown(hook_abs)
+    if passed:
+        what = f"a {verb} whose gates pass is refused: {passed}"
+    elif not failed:
         what = f"a {verb} whose gate fails goes through"
-    elif GATE not in refused:
-        what = f"a {verb} is refused, but not for its gate: {refused}"
+    elif GATE not in failed:
+        what = f"a {verb} is refused, but not for its gate: {failed}"
     else:
         return Finding("ok", "proof", where, f"proved: a {verb} whose gate fails is refused")
     return Finding("problem", "proof", where, what, "gitgates doctor")
 
 
-def _refusal(hook_abs: str, env: Mapping[str, str], *, passes: bool, kept: bytes = b"") -> str:
-    """Return what git says where it refuses to commit, or to push; nothing where it does not.
-
-    `kept` is the hook from before ours; empty: there is none.
-    """
+@contextmanager
+def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
+    """Yield a repository that has a hook as it is installed."""
     hook = os.path.basename(hook_abs)
-    with Throwaway(hook, env, passes=passes) as repo:
+    with Throwaway(hook, worktree.repo.env) as repo:
         with open(hook_abs, "rb", opener=open_regular) as file:
             content = file.read()
         repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)
-        if kept:
-            repo.write(f".git/hooks/{hook}{SUFFIX}", kept, 0o755)
         # As we write it: what the repository's own file says could start anything.
         repo.write(FILE, add_yaml(None, (hook,), FILE, "gitgates doctor") or "")
-        repo.write("work", "done\n")
-        done = repo.run(_PUSH if hook == "pre-push" else _COMMIT)
-        if done.exit_status == 0:
-            return ""
-        said = " ".join((done.stderr + os.fsdecode(done.stdout)).split())
-        return done.trouble or (said if GATE in said else done.last_line) or "it does not say why"
+        yield repo
+
+
+def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
+    """Return what git says where it refuses to commit, or to push; nothing where it does not."""
+    repo.change(passes=passes)
+    done = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
+    if done.exit_status == 0:
+        return ""
+    said = " ".join((done.stderr + os.fsdecode(done.stdout)).split())
+    return done.trouble or (said if GATE in said else done.last_line) or "it does not say why"
 
 
 # Coding agents
@@ -279,8 +308,9 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     program = agents.program_of(heard[event])
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
-    passed = _answer(heard[event], event, env, passes=True)
-    failed = _answer(heard[event], event, env, passes=False)
+    with Throwaway(event, env) as repo:
+        passed = _answer(repo, heard[event], event, passes=True)
+        failed = _answer(repo, heard[event], event, passes=False)
     if client.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
     why = failed.trouble or failed.last_line or _first_words(failed.stdout)
@@ -291,13 +321,12 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")
 
 
-def _answer(command: str, event: str, env: Mapping[str, str], *, passes: bool) -> Answered:
+def _answer(repo: Throwaway, command: str, event: str, *, passes: bool) -> Answered:
     """Begin a session, change a file, and let the event happen."""
-    with Throwaway(event, env, passes=passes) as repo:
-        begin = client.sample(HOOK_OF["session-start"], repo.root_abs)
-        repo.run(command, begin)
-        repo.write("work", "done\n")
-        return repo.run(command, client.sample(event, repo.root_abs, "work"))
+    sample = partial(client.sample, root_abs=repo.root_abs, session=f"gitgates-doctor-{passes}")
+    repo.run(command, sample(HOOK_OF["session-start"]))
+    repo.change(passes=passes)
+    return repo.run(command, sample(event, file="work"))
 
 
 def _first_words(stdout: bytes) -> str:

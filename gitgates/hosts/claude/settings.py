@@ -181,10 +181,10 @@ def started_in(root_abs: str) -> dict[str, str]:
     return {PROJECT: root_abs}
 
 
-def sample(event: str, root_abs: str, file: str = "") -> bytes:
+def sample(event: str, root_abs: str, session: str, file: str = "") -> bytes:
     """Return the payload of an event in a session that is begun in a folder, about a file of it."""
     payload = {
-        "session_id": "gitgates-doctor",
+        "session_id": session,
         "transcript_path": os.path.join(os.path.dirname(root_abs), "none.jsonl"),
         "cwd": root_abs,
         "hook_event_name": event,
