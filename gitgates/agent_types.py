@@ -9,6 +9,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal, TypeAlias
 
     from gitgates.lifecycle import EventKind
@@ -60,6 +61,7 @@ class Payload(Record):
     tool_use_id: str = ""
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
     command: str = ""  # of a shell tool
+    tool_input: Mapping[str, object] = {}  # of a shell tool: all of it, as the host sent it
     failed: bool = False  # the tool says so itself
     skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""

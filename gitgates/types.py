@@ -51,6 +51,7 @@ class Answer(Record):
     verdict: Verdict = ALLOW
     to_agent: str = ""  # why, and what to do; or what it should know
     to_person: str = ""
+    command: str = ""  # what a shell tool is to run instead
     as_before: str | None = None  # what the host received for the same event, to be repeated
 
 

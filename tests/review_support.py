@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import subprocess
 from typing import Any
 
@@ -71,11 +72,18 @@ def journal(agent: Agent, *facts: dict[str, Any]) -> None:
     session_journal(f"{agent.repo.path}/.git/gitgates", agent.session).append(*facts)
 
 
-def run_by_agent(agent: Agent, line: str, *args: str, agent_id: str = "") -> tuple[int, str]:
-    """Run a verb as an agent does: its PreToolUse is heard of first. Return status and output."""
-    fact = {"what": "command", "id": line, "agent": agent_id, "agent_type": "", "text": line}
-    journal(agent, fact)
-    done = agent.repo.gitgates(*args)  # whatever it has made of its environment
+def run_by_agent(
+    agent: Agent, *args: str, agent_id: str = "", agent_type: str = "", **env: str
+) -> tuple[int, str]:
+    """Run a verb as an agent's client does: after PreToolUse, as that has rewritten it.
+
+    Return status and output.
+    """
+    who = {"agent_id": agent_id, "agent_type": agent_type} if agent_id else {}
+    line = shlex.join(("gitgates", *args))
+    own = agent.pre("Bash", tool_input={"command": line}, **who)["hookSpecificOutput"]
+    assert "permissionDecision" not in own
+    done = agent.repo.gitgates(*shlex.split(own["updatedInput"]["command"])[1:], env=env or None)
     return done.returncode, (done.stdout + done.stderr).decode()
 
 

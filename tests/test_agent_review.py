@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,10 @@ def reason(answer: dict[str, Any]) -> str:
 def say(agent: Agent, *args: str, agent_id: str = "", agent_type: str = "") -> Any:
     """Have the agent run a command of ours, as its shell tool does; return what came of it."""
     within = {"agent_id": agent_id, "agent_type": agent_type} if agent_id else {}
-    command = " ".join(["gitgates", *(f"'{arg}'" for arg in args)])
-    refused = agent.pre("Bash", tool_input={"command": command}, **within)
-    assert refused == {}, refused
+    line = shlex.join(("gitgates", *args))
+    own = agent.pre("Bash", tool_input={"command": line}, **within)["hookSpecificOutput"]
+    assert "permissionDecision" not in own, own
+    args = tuple(shlex.split(own["updatedInput"]["command"])[1:])
     return agent.repo.gitgates(*args, env={"CLAUDE_CODE_SESSION_ID": agent.session})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from agent_support import Agent, begin
 from conftest import Repo
+from review_support import run_by_agent
 
 CONFIG = """
 [gates.check]
@@ -181,9 +182,6 @@ def test_complete_of_a_reviewer_with_other_orders_does_not_count(repo: Repo) -> 
         task = agent.send("SubagentStart", **within)["hookSpecificOutput"]["additionalContext"]
         token = task.partition("--token ")[2].split()[0]
         args = ("--token", token, "--decision", "COMPLETE", "--summary", "fine")
-        line = f"gitgates review post {' '.join(args)}"
-        agent.pre("Bash", "", tool_input={"command": line}, **within)
-        env = {"CLAUDE_CODE_SESSION_ID": agent.session}
-        done = repo.gitgates("review", "post", *args, env=env)
-        assert (done.returncode == 0) is counts, done
-        assert (b"reviewer's file has changed" in done.stdout) is not counts
+        status, told = run_by_agent(agent, "review", "post", *args, **within)
+        assert (status == 0) is counts, told
+        assert ("reviewer's file has changed" in told) is not counts

@@ -13,6 +13,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.policies.session import Session, fold
+from gitgates.policies.tokens import caller_fact
 from gitgates.store.log import Journal, session_journal
 
 CONFIG = """
@@ -113,18 +114,10 @@ def test_an_agent_does_not_speak_for_another_session(checked: Repo) -> None:
     assert known(journal).cannot_fix == ()
 
 
-def seen(text: str, command_id: str = "t1", agent: str = "") -> dict[str, Any]:
-    """Return what the journal keeps of a shell command that an agent is about to run."""
-    fact = {"what": "command", "id": command_id, "agent": agent, "agent_type": ""}
-    return fact | {"text": text}
-
-
-@pytest.mark.parametrize("agents", [("",), ("", "a1")], ids=["main thread", "two agents"])
-def test_the_session_whose_command_was_seen(checked: Repo, agents: tuple[str, ...]) -> None:
-    text = "gitgates cannot-fix check --reason 'needs a newer libc'"
-    facts = [seen(text, f"t{number}", agent) for number, agent in enumerate(agents)]
-    journals = [begin(checked, "s1"), begin(checked, "s2", *facts)]
-    assert say(checked).returncode == 0
+def test_the_session_whose_command_it_is(checked: Repo) -> None:
+    fact = caller_fact("s2", "a1", "", "t1")
+    journals = [begin(checked, "s1"), begin(checked, "s2", fact)]
+    assert say(checked, f"--caller={fact['nonce']}").returncode == 0
     assert [len(known(journal).cannot_fix) for journal in journals] == [0, 1]
 
 

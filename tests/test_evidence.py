@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gitgates.agent_types import Point
-from gitgates.policies.evidence import Evidence, Marker, Seen, Token, fold
+from gitgates.policies.evidence import Evidence, Marker, Token, fold
 
 
 def told(*facts: dict[str, Any]) -> Evidence:
@@ -99,17 +99,6 @@ def test_a_sub_agent_saw_what_was_there_when_it_began_first() -> None:
     assert told(began, {**began, "tree": "u"}).began == (("a", Point("t", "", 1.0)),)
 
 
-def test_commands_end_with_the_agents_turn() -> None:
-    command = {"what": "command", "id": "c", "agent": "", "text": "gitgates review done"}
-    seen = Seen("c", "", "", "gitgates review done", 1.0)
-    assert told(command).commands == (seen,)
-    assert told(command, command).commands == (seen,)
-    stop = {"what": "event", "event": "Stop", "agent": ""}
-    assert told(command, stop).commands == (seen._replace(over=True),)
-    other = {"what": "event", "event": "SubagentStop", "agent": "a"}
-    assert told(command, other).commands == (seen,)
-
-
 def test_reviewers_that_were_sent_back() -> None:
     back = {**block(""), "sent_back": True, "agent": "a"}
     found = told(back, back, {**back, "agent": "b"})
@@ -121,7 +110,6 @@ def test_what_is_damaged_is_passed_over() -> None:
         {"what": "marker"},
         {"what": "marker", "how": "skill", "tree": "t", "t": "x"},
         {"what": "decision"},
-        {"what": "command", "id": 1},
         {"what": "round", "gates": "review"},
         {"what": "snapshot"},
         {"what": ["x"]},

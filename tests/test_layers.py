@@ -31,7 +31,7 @@ _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
 _SHOWN = (*_RUN, "report", "artifacts", "policies")
 _REVIEW = (*_SHOWN, "review", "weakening")
-_ALL = (*_REVIEW, "agent")
+_ALL = (*_REVIEW, "agent", "caller")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
     "errors": (),
@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "policies": (*_RUN, "report", "artifacts"),
     "weakening": (*_SHOWN, "review"),
     "review": _SHOWN,
+    "caller": (*_SHOWN, "review"),
     "agent": _REVIEW,
     "install": _SHOWN,
     "discover": _SHOWN,
@@ -121,13 +122,8 @@ SAME_NAME = {
         "Decision",
         "Finding",
         "Found",
-        "Place",
         "Ruling",
         "Selection",
-        "Source",
-        "Step",
-        "Word",
-        "_Reader",
     ),
 }
 IN_A_CIRCLE = {"agent.reviewers", "agent.watching"}

@@ -19,7 +19,6 @@ from review_support import (
     change,
     document,
     evidence,
-    journal,
     refused,
     review,
     run_by_agent,
@@ -191,8 +190,7 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
     repo = agent.repo
     agent.prompt("#review do it")
     args = ("review", "skip", "--reason", "it is a test")
-    line = "env -u CLAUDECODE gitgates review skip --reason 'it is a test'"
-    status, told = run_by_agent(agent, line, *args)
+    status, told = run_by_agent(agent, *args)
     assert status == 64
     assert told == (
         "gitgates: an independent review is asked for: an agent cannot say that none is needed\n"
@@ -219,8 +217,8 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
 
 
 def test_an_agent_skips_what_it_is_only_reminded_of(agent: Agent) -> None:
-    line = "gitgates review skip --reason trivial"
-    assert run_by_agent(agent, line, "review", "skip", "--reason", "trivial")[0] == 0
+    agent.pre("Bash", tool_input={"command": "make"})
+    assert run_by_agent(agent, "review", "skip", "--reason", "trivial")[0] == 0
     assert evidence(agent).markers[0].by_person is False
     assert "none is needed: trivial" in agent.stop()["systemMessage"]
 
@@ -305,10 +303,10 @@ def test_several_sessions(agent: Agent) -> None:
 
 @pytest.mark.parametrize("verb", ["weakened", "opinions"])
 def test_two_reviewers_look_at_once(agent: Agent, verb: str) -> None:
-    for name in ("r1", "r2"):
-        seen = {"what": "command", "id": name, "agent": name, "agent_type": "reviewer"}
-        journal(agent, {**seen, "text": f"gitgates review {verb}"})
-    assert said(agent.repo, verb) == said(agent.repo, verb) != ""
+    own = {"agent_type": "reviewer"}
+    found = [run_by_agent(agent, "review", verb, agent_id=name, **own) for name in ("r1", "r2")]
+    assert found[0] == found[1]
+    assert found[0][0] == 0
 
 
 def test_in_a_linked_worktree(agent: Agent, tmp_path: Path) -> None:

@@ -45,20 +45,16 @@ def _agent(repo: Repo) -> Agent:
 def post(
     agent: Agent, decision: str, *args: str, summary: str = "x", agent_id: str = "r1"
 ) -> tuple[int, str]:
-    """Post as an agent does: what was seen of its command has no token. Return status, output."""
+    """Post as an agent does. Return status, output."""
     whole = ("review", "post", "--decision", decision, "--summary", summary, *args)
-    kept = ("…" if at and whole[at - 1] == "--token" else arg for at, arg in enumerate(whole))
-    line = f"gitgates {shlex.join(kept).replace(chr(39) + '…' + chr(39), '…')}"
-    text = f"{line} # {len(agent.facts())}"  # one and the same is heard of only once
-    return run_by_agent(agent, text, *whole, agent_id=agent_id)
+    return run_by_agent(agent, *whole, agent_id=agent_id)
 
 
 def test_a_decision_that_counts(agent: Agent) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
     args = ("post", "--token", TOKEN, "--decision", "issues", "--summary", "two bugs")
-    line = f"gitgates review post --token {TOKEN} --decision issues --summary 'two bugs'"
-    status, told = run_by_agent(agent, line, "review", *args, agent_id="r1")
+    status, told = run_by_agent(agent, "review", *args, agent_id="r1")
     assert (status, without_ids(told, agent)) == (
         0,
         "gitgates: recorded ISSUES of the reviewer (message ID)\n",
@@ -83,12 +79,11 @@ def test_the_whole_way_of_a_reviewer(agent: Agent) -> None:
     task = agent.send("SubagentStart", **who)["hookSpecificOutput"]["additionalContext"]
     token = task.partition("--token ")[2].split()[0]
     assert agent.sub_stop("reviewer", "r1")["decision"] == "block"
-    line = f"gitgates review post --token {token} --decision COMPLETE --summary 'it is right'"
-    tool = {"tool_name": "Bash", "tool_input": {"command": line}, "tool_use_id": "t9"}
-    assert agent.send("PreToolUse", **tool, **who) == {}
     args = ("--token", token, "--decision", "COMPLETE", "--summary", "it is right")
-    assert without_ids(said(agent.repo, "post", *args), agent) == (
-        "gitgates: recorded COMPLETE of the reviewer (message ID)\n"
+    status, told = run_by_agent(agent, "review", "post", *args, **who)
+    assert (status, without_ids(told, agent)) == (
+        0,
+        "gitgates: recorded COMPLETE of the reviewer (message ID)\n",
     )
     assert agent.sub_stop("reviewer", "r1", stop_hook_active=True) == {}
     assert "decision" not in agent.stop(again=True)
@@ -128,8 +123,7 @@ def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
     args = ("review", "post", "--decision", "COMPLETE", "--summary", "x", f"--token={token}")
-    line = f"gitgates review post --decision COMPLETE --summary x --token={token}"
-    status, told = run_by_agent(agent, line, *args, agent_id=agent_id)
+    status, told = run_by_agent(agent, *args, agent_id=agent_id)
     assert (status, without_ids(told, agent)) == (
         1,
         f"gitgates: recorded as your own claim (message ID); it does not count, because {why}\n",
@@ -145,6 +139,7 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
     began = document(agent.repo)["now"]["tree"]
     journal(agent, {"what": "review-began", "agent": "r1", "tree": began, "head": ""})
     hand_token(agent)
+    agent.pre("Bash", tool_input={"command": "make"})
     agent.repo.write("b.py", LINES)
     assert post(agent, "COMPLETE", "--token", TOKEN)[1].endswith(
         "  The change is another one than when you were started: the decision is of that one.\n"
@@ -167,34 +162,32 @@ UNSEEN = (
     "the agent that was handed the token was seen to post it. Run `gitgates review post` as a "
     "plain command of its own, not from within a script\n"
 )
-
-
-@pytest.mark.parametrize(
-    "seen",
-    [
-        "",
-        "sh forged.sh",
-        "grep -r 'gitgates review post'",
-        "gitgates review post --decision ISSUES --summary x --token …",
-    ],
+OTHER = (
+    "gitgates: recorded as your own claim (message ID); it does not count, because it came from "
+    "the agent a2, and the token is another agent's\n"
 )
+
+
+@pytest.mark.parametrize("seen", ["", "other"], ids=["no command", "another agent's"])
 @pytest.mark.parametrize("env", [{}, {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s1"}])
-def test_a_command_that_was_not_seen_of_the_reviewer(
+def test_a_command_that_does_not_say_that_it_is_of_the_reviewer(
     agent: Agent, env: dict[str, str], seen: str
 ) -> None:
     """A script of the worker, or a person: a token is not enough."""
     agent.prompt("#review do it")
     hand_token(agent)
-    journal(agent, {"what": "command", "id": "t1", "agent": "r1", "text": seen})
-    done = agent.repo.ask("sh", "-c", FORGED, env=env)
-    assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, UNSEEN)
+    journal(agent, {"what": "caller", "nonce": "other", "agent": "a2"})
+    forged = f"{FORGED} --caller={seen}" if seen else FORGED
+    done = agent.repo.ask("sh", "-c", forged, env=env)
+    wanted = OTHER if seen else UNSEEN
+    assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, wanted)
     known = evidence(agent)
     assert ([one.counts for one in known.decisions], known.tokens[0].used) == ([False], False)
     assert post(agent, "COMPLETE", "--token", TOKEN)[0] == 0
     assert "decision" not in agent.stop()
 
 
-def test_what_has_posted_before_is_no_sign_of_another_post(agent: Agent) -> None:
+def test_what_was_posted_before_is_no_sign_of_another_post(agent: Agent) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
     assert post(agent, "ISSUES", "--token", TOKEN)[0] == 0
@@ -227,10 +220,11 @@ def test_a_reviewer_takes_complete_back(agent: Agent) -> None:
 def test_one_token_at_the_same_moment(agent: Agent) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
-    line = "; ".join(["gitgates review post --decision COMPLETE --summary x --token …"] * 4)
-    journal(agent, {"what": "command", "id": "t1", "agent": "r1", "text": line})
+    journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
     posts = [
-        subprocess.Popen(shlex.split(FORGED), cwd=agent.repo.path, stdout=-1, stderr=-1)
+        subprocess.Popen(
+            [*shlex.split(FORGED), "--caller=own"], cwd=agent.repo.path, stdout=-1, stderr=-1
+        )
         for _ in range(4)
     ]
     ends = [one.communicate() for one in posts]
@@ -246,12 +240,11 @@ def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: 
     agent.prompt("#review do it")
     hand_token(agent)
     agent.repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
-    text = "gitgates review post --decision COMPLETE --summary x --token …"
-    journal(agent, {"what": "command", "id": "t1", "agent": "r1", "text": text})
+    journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
     here = find_repo(str(agent.repo.path), {})
     lock = EventLock(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
     assert lock.acquire(0)
-    line = shlex.split(FORGED)
+    line = [*shlex.split(FORGED), "--caller=own"]
     with subprocess.Popen(line, cwd=tmp_path / "linked", stdout=-1, stderr=-1) as posting:
         with pytest.raises(subprocess.TimeoutExpired):
             posting.wait(1)
@@ -263,17 +256,16 @@ def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: 
 def test_two_reviewers_at_once(agent: Agent) -> None:
     """As the client plays it: both were about to post the same words when the first one did."""
     agent.prompt("#review do it")
-    lines = {}
+    commands = []
     for name in ("r1", "r2"):
         who = {"agent_type": "reviewer", "agent_id": name}
         task = agent.send("SubagentStart", **who)["hookSpecificOutput"]["additionalContext"]
         token = task.partition("--token ")[2].split()[0]
-        lines[name] = f"gitgates review post --token {token} --decision COMPLETE --summary 'right'"
-    for name, line in lines.items():
-        tool = {"tool_name": "Bash", "tool_input": {"command": line}, "tool_use_id": name}
-        agent.send("PreToolUse", **tool, agent_type="reviewer", agent_id=name)
-    for line in lines.values():
-        done = agent.repo.gitgates(*shlex.split(line)[1:])
+        line = f"gitgates review post --token {token} --decision COMPLETE --summary 'right'"
+        own = agent.pre("Bash", tool_input={"command": line}, **who)["hookSpecificOutput"]
+        commands.append(own["updatedInput"]["command"])
+    for command in commands:
+        done = agent.repo.gitgates(*shlex.split(command)[1:])
         assert (done.returncode, done.stderr) == (0, b"")
     assert [(one.agent, one.counts) for one in evidence(agent).decisions] == [
         ("r1", True),

@@ -127,6 +127,7 @@ def _answer_all(where: list[Place]) -> Answer:
         max(answer.verdict for answer in answers),
         to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in answers if one.to_agent)),
         to_person="\n".join(dict.fromkeys(one.to_person for one in answers if one.to_person)),
+        command=next((one.command for one in answers if one.command), ""),
     )
 
 
@@ -227,6 +228,7 @@ def _answer_configured(place: Place, config: Config, hook: Hook) -> Answer:
         verdict=max(gated.verdict, watched.verdict if watched else gated.verdict),
         to_agent="\n\n".join(text for text in texts if text),
         to_person="\n".join(text for text in persons if text),
+        command=watched.command if watched else "",
     )
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gitgates.types import Config, Review
 
 _OURS = "gitgates"
-_LONGEST_COMMAND = 8192
 _FAR = 200  # characters: further in, a prefix is not at the start
 
 
@@ -75,24 +74,21 @@ def _before_tool(place: Place, config: Config, facts: list[Fact]) -> Answer | No
         if refused := hold(place, config, facts):
             return refused
     if payload.tool_kind == "shell" and _OURS in payload.command:
-        fact: Fact = {
-            "what": "command",
-            "id": payload.tool_use_id,
-            "agent": payload.agent_id,
-            "agent_type": payload.agent_type,
-            "text": _without_tokens(payload.command, facts)[:_LONGEST_COMMAND],
-        }
-        place.journal.append(fact)
+        return _name_caller(place)
     return None
 
 
-def _without_tokens(command: str, facts: list[Fact]) -> str:
-    """Return a command without the reviewers' tokens, which no file of ours may hold."""
-    if not any(fact.get("what") == "token" for fact in facts):
-        return command
-    from gitgates.policies.tokens import masked
+def _name_caller(place: Place) -> Answer | None:
+    """Have a command of ours say which agent it is of, and keep that."""
+    from gitgates.policies.tokens import caller_fact, with_caller  # most commands are not ours
 
-    return masked(command, facts)
+    payload = place.payload
+    fact = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    command = with_caller(payload.command, fact["nonce"])
+    if not command:
+        return None
+    place.journal.append(fact)
+    return Answer(command=command)
 
 
 def _after_tool(place: Place, review: Review, facts: list[Fact]) -> None:

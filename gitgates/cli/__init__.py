@@ -38,9 +38,6 @@ _BESIDE = {"schema": "check"}
 # `recover` looks before it acts; `run` says even then what went wrong in the format asked for.
 _HEAL_THEMSELVES = ("recover", "run")
 
-# In click's context: all arguments, word for word, so that a verb can find its own call.
-ARGUMENTS = "gitgates.arguments"
-
 
 def load_verb(verb: str) -> click.Command:
     """Load the file of a verb, and return the verb."""
@@ -58,7 +55,6 @@ class LazyGroup(click.Group):
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(errors.UsageError.exit_status)
-        ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's

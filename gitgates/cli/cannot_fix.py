@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from gitgates import environ
+from gitgates.caller import Caller, find_told, name_of
 from gitgates.cli.completion import complete_gates
 from gitgates.cli.repository import configuration, current_repo
-from gitgates.cli.reviewing import call_of
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
 from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies.session import Session, fold
-from gitgates.review.caller import find_told
-from gitgates.review.sessions import name_of
+from gitgates.policies.tokens import OPTION
 from gitgates.store.log import Journal, sessions, write_ledger
 from gitgates.types import POLICY_GATES
 
@@ -21,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.policies.session import Round
-    from gitgates.review.caller import Call
     from gitgates.types import Config
 
 _LONGEST = 2000
@@ -31,8 +29,8 @@ _LONGEST = 2000
 @click.argument("gate", shell_complete=complete_gates)
 @click.option("--reason", required=True, help="Why it cannot be fixed here; the person reads it.")
 @click.option("--session", metavar="ID", help="The agent's session. Default: the one that asks.")
-@click.pass_context
-def command(context: click.Context, gate: str, reason: str, session: str | None) -> int:
+@click.option(OPTION, default="", hidden=True)
+def command(gate: str, reason: str, session: str | None, caller: str) -> int:
     """Say that the failure of GATE cannot be fixed in this session, and why.
 
     This is for an agent that a gate keeps from stopping. It is no pass: the retries of that gate
@@ -44,8 +42,8 @@ def command(context: click.Context, gate: str, reason: str, session: str | None)
     _check_gate(gate, configuration(repo))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
-    call = call_of(context)._replace(session=session or "", any_agent=True)
-    journals = _find_journals(repo, gate, call)
+    told = find_told(repo, environ.read(), session=session or "", nonce=caller)
+    journals = _find_journals(repo, gate, told)
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
     for journal in journals:
@@ -69,13 +67,12 @@ def _check_gate(gate: str, config: Config) -> None:
         raise UsageError(f"no gate `{gate}` is configured", hint)
 
 
-def _find_journals(repo: Repo, gate: str, call: Call) -> list[Journal]:
+def _find_journals(repo: Repo, gate: str, caller: Caller | None) -> list[Journal]:
     """Return the journals of the session that is meant; never simply the latest.
 
     There is one in each worktree that the session has come to. Where nothing tells whose command
     this is, the session is meant that waits for the gate, if it is the only one.
     """
-    caller = find_told(repo, environ.read(), call)
     if caller:
         waiting = [one.path_abs for one in caller.journals if _is_waiting(one.path_abs, gate)]
         if not waiting:

@@ -1,4 +1,4 @@
-"""`gitgates review post`: a reviewer posts its decision."""
+"""`gitgates review done`, `skip` and `post`: what is said of a review."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ import click
 
 from gitgates import environ
 from gitgates.agent.tampering import is_another_reviewer, reviewers
-from gitgates.agent_types import Point
-from gitgates.cli.reviewing import (
-    Desk,
-    bound_to,
-    call_of,
-    checked_text,
-    for_session,
-    note_fact,
-    open_desk,
-    post_message,
-)
+from gitgates.caller import said_of
+from gitgates.clean import plain_line, utf8
+from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
-from gitgates.policies.evidence import COMPLETE, ISSUES, Token, last_seen
+from gitgates.policies.change import Survey, assess
+from gitgates.policies.evidence import (
+    COMPLETE,
+    ISSUES,
+    SKIP,
+    Evidence,
+    Token,
+    fold,
+    is_strict,
+    last_seen,
+)
 from gitgates.policies.tokens import digest_of
-from gitgates.record import Record
-from gitgates.review.sessions import said_of
-from gitgates.store.log import EventLock, session_journal
+from gitgates.store.log import EventLock, session_journal, write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
+_LONGEST_BYTES = 64 * 1024  # of a text
 _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
 _UNSEEN = (
     "no command of the agent that was handed the token was seen to post it. Run `gitgates review "
@@ -41,28 +43,103 @@ _ANOTHER = (
 )
 
 
-class Said(Record):
-    """What is posted."""
+@verb("done", "Say that you have reviewed the change.")
+@click.option("--summary", help="What you looked at, and what you found.")
+def done(session: ReviewSession, summary: str | None) -> int:
+    """Say that you have reviewed the change as it is now.
 
-    decision: str
-    summary: str
-    reasoning: str
-    message_to_agent: str
-    second_opinions: tuple[tuple[str, str], ...]
-    token: str
-
-    def fields(self) -> dict[str, object]:
-        """Return what others may read of it."""
-        return {
-            "decision": self.decision,
-            "summary": self.summary,
-            "reasoning": self.reasoning,
-            "message_to_agent": self.message_to_agent,
-            "second_opinions": dict(self.second_opinions),
-        }
+    It holds until the change is significantly another one. Where an independent review is asked
+    for, only the reviewer's COMPLETE counts; this is recorded all the same.
+    """
+    said = "" if summary is None else _checked_text("--summary", summary)
+    found = session.survey()
+    message = _mark(session, found, said or "reviewed", how="done", summary=said)
+    click.echo(f"gitgates: noted that this change was reviewed (message {message})")
+    _warn_of_nothing(found)
+    if found.strict:
+        reviewer = session.config.review.reviewer
+        click.echo(
+            f"  An independent review is asked for: only COMPLETE of `{reviewer}` counts for that."
+        )
+    return OK
 
 
-@click.command("post")
+@verb("skip", "Say that the change needs no review.")
+@click.option("--reason", required=True, help="Why no review is needed; the person reads it.")
+def skip(session: ReviewSession, reason: str) -> int:
+    """Say that the change as it is now needs no review, and why.
+
+    It is recorded, and holds until the change is significantly another one. Where an independent
+    review is asked for, only a person may say so.
+
+    Exit status 0: it is noted. 64: no reason, no session that could be meant, or not yours to say.
+    """
+    said, caller = _checked_text("--reason", reason), session.caller
+    strict = is_strict(session.config.review, map(fold, caller.facts))
+    if strict and caller.by_agent:
+        raise _not_yours(session)
+    found = session.survey()
+    message = _mark(session, found, said, how=SKIP, reason=said)
+    shared_abs = session.repo.shared_state_abs
+    fields: dict[str, object] = {"session": caller.session, "root": session.repo.root_abs}
+    fields |= {"reason": said, "by_person": not caller.by_agent, "strict": strict}
+    try:
+        write_ledger(shared_abs, "review-skip", fields)
+    except OSError as error:
+        where = f"{shared_abs}/ledger.jsonl"
+        raise StateError(f"{where}: cannot be written: {error.strerror}") from error
+    click.echo(f"gitgates: noted that this change needs no review (message {message})")
+    _warn_of_nothing(found)
+    return OK
+
+
+def _mark(session: ReviewSession, found: Survey, text: str, *, how: str, **data: str) -> str:
+    """Keep that this change was reviewed, or needs no review; return the message's id."""
+    message = session.post(text, {"how": how, **data})
+    by_person = not session.caller.by_agent
+    session.note(
+        found, found.scene.now, what="marker", how=how, message=message, by_person=by_person
+    )
+    return message
+
+
+def _not_yours(session: ReviewSession) -> UsageError:
+    review = session.config.review
+    prompt = f", or begin a prompt with {review.prefix}:stop" if review.prefix else ""
+    prompt = "" if review.mode == "require" else prompt
+    return UsageError(
+        "an independent review is asked for: an agent cannot say that none is needed",
+        f"Have `{review.reviewer}` review the change. The person may run this in a terminal "
+        f"outside of the agent, with --session {session.caller.session}{prompt}.",
+    )
+
+
+def _warn_of_nothing(found: Survey) -> None:
+    """Say where nothing has changed that could be reviewed: the change may be elsewhere."""
+    if not assess(found.scene, Evidence(), strict=True).change.counts:
+        root_abs = plain_line(found.scene.repo.root_abs)
+        click.echo(
+            f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
+            "  If the change is in another worktree, run this there.",
+            err=True,
+        )
+
+
+def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
+    """Return a text of the command line as it can be kept.
+
+    Raises: UsageError where it is empty, or too long.
+    """
+    kept = utf8(text).strip()
+    size = len(kept.encode())
+    if not (kept or may_be_empty):
+        raise UsageError(f"{option} is empty", "Say something, in a few words.")
+    if size > _LONGEST_BYTES:
+        raise UsageError(f"{option} has {size} bytes, and may have {_LONGEST_BYTES}", "Shorten it.")
+    return kept
+
+
+@verb("post", "Post a reviewer's decision.")
 @click.option(
     "--decision", required=True, type=click.Choice([COMPLETE, ISSUES], case_sensitive=False)
 )
@@ -71,15 +148,7 @@ class Said(Record):
 @click.option("--message-to-agent", default="", help="What has to be fixed. Default: the summary.")
 @click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="What another one said.")
 @click.option("--token", default="", help="That you were handed when you started.")
-@for_session
-@click.pass_context
-def command(
-    context: click.Context,
-    /,
-    session: str | None,
-    agent: str | None,
-    **said: str | tuple[str, ...],
-) -> int:
+def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
     """Post your decision on the change: COMPLETE, or ISSUES.
 
     It counts for the agent that was handed the token, where its own shell command posts it:
@@ -90,19 +159,47 @@ def command(
 
     Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
     """
-    posted = _said(said)
-    desk = open_desk(call_of(context, session, agent)._replace(token=posted.token))
-    with _turn(desk, posted.token):
-        return _post(desk._replace(caller=desk.caller.again()), posted)
+    posted = _posted(**given)
+    with _lock(session, token.strip()):
+        return _post(session._replace(caller=session.caller.again()), posted, token.strip())
+
+
+def _posted(
+    *,
+    decision: str,
+    summary: str,
+    reasoning: str,
+    message_to_agent: str,
+    second_opinion: tuple[str, ...],
+) -> dict[str, object]:
+    """Return what others may read of a decision."""
+    decision, summary = decision.upper(), _checked_text("--summary", summary)
+    to_agent = _checked_text("--message-to-agent", message_to_agent, may_be_empty=True)
+    return {
+        "decision": decision,
+        "summary": summary,
+        "reasoning": _checked_text("--reasoning", reasoning, may_be_empty=True),
+        "message_to_agent": to_agent or (summary if decision == ISSUES else ""),
+        "second_opinions": dict(_opinion(one) for one in second_opinion),
+    }
+
+
+def _opinion(given: str) -> tuple[str, str]:
+    name, is_named, text = given.partition("=")
+    if not (is_named and name.strip()):
+        hint = "For example: --second-opinion codex='nothing found'"
+        raise UsageError(f"--second-opinion {given[:40]!r}: expected NAME=TEXT", hint)
+    option = "--second-opinion"
+    return _checked_text(option, name), _checked_text(f"{option} {name.strip()[:40]}", text)
 
 
 @contextmanager
-def _turn(desk: Desk, token: str) -> Iterator[None]:
+def _lock(session: ReviewSession, token: str) -> Iterator[None]:
     """Let nobody else post with a token meanwhile, in none of the worktrees.
 
     Raises: LockError where somebody else takes too long; StateError where there can be no lock.
     """
-    journal = session_journal(desk.repo.shared_state_abs, desk.caller.session)
+    journal = session_journal(session.repo.shared_state_abs, session.caller.session)
     lock = EventLock(journal, f"post {digest_of(token)}")
     try:
         if token and not lock.acquire(_WAIT_S):
@@ -116,31 +213,33 @@ def _turn(desk: Desk, token: str) -> Iterator[None]:
         lock.release()
 
 
-def _post(desk: Desk, posted: Said) -> int:
+def _post(session: ReviewSession, posted: dict[str, object], token: str) -> int:
     """Record what is posted; return the exit status."""
-    token, why_not = _weigh_token(desk, posted)
-    found = desk.survey()
+    decision = str(posted["decision"])
+    handed, why_not = _weigh_token(session, decision, token)
+    found = session.survey()
     now = found.scene.now
-    point = (_point_of(desk, token, now) or now) if token else now
-    text = f"{posted.decision}: {posted.summary}"
-    message = post_message(desk, text, {**posted.fields(), "counts": token is not None})
-    fact = {
-        "what": "decision",
-        "decision": posted.decision,
-        "agent": desk.caller.agent,
-        "counts": token is not None,
-        "digest": token.digest if token else "",
-        "message": message,
-        **bound_to(found, point),
-    }
-    note_fact(desk, fact)
-    if token is None:
+    seen = last_seen(session.caller.facts, handed.agent) if handed else None
+    # What has the same content is what is there now.
+    point = seen if seen and seen.tree != now.tree else now
+    text = f"{decision}: {posted['summary']}"
+    message = session.post(text, {**posted, "counts": handed is not None})
+    session.note(
+        found,
+        point,
+        what="decision",
+        decision=decision,
+        counts=handed is not None,
+        digest=handed.digest if handed else "",
+        message=message,
+    )
+    if handed is None:
         click.echo(
             f"gitgates: recorded as your own claim (message {message}); it does not count, "
             f"because {why_not}"
         )
         return BLOCKED
-    click.echo(f"gitgates: recorded {posted.decision} of the reviewer (message {message})")
+    click.echo(f"gitgates: recorded {decision} of the reviewer (message {message})")
     if point.tree != now.tree:
         click.echo(
             "  The change is another one than when you were started: the decision is of that one."
@@ -148,56 +247,22 @@ def _post(desk: Desk, posted: Said) -> int:
     return OK
 
 
-def _said(given: dict[str, str | tuple[str, ...]]) -> Said:
-    texts = {name: text for name, text in given.items() if isinstance(text, str)}
-    decision = texts["decision"].upper()
-    summary = checked_text("--summary", texts["summary"])
-    to_agent = _optional("--message-to-agent", texts["message_to_agent"])
-    return Said(
-        decision=decision,
-        summary=summary,
-        reasoning=_optional("--reasoning", texts["reasoning"]),
-        message_to_agent=to_agent or (summary if decision == ISSUES else ""),
-        second_opinions=tuple(_opinion(one) for one in given["second_opinion"]),
-        token=texts["token"].strip(),
-    )
-
-
-def _optional(option: str, text: str) -> str:
-    return checked_text(option, text) if text.strip() else ""
-
-
-def _opinion(given: str) -> tuple[str, str]:
-    name, is_named, text = given.partition("=")
-    if not (is_named and name.strip()):
-        hint = "For example: --second-opinion codex='nothing found'"
-        raise UsageError(f"--second-opinion {given[:40]!r}: expected NAME=TEXT", hint)
-    option = "--second-opinion"
-    return checked_text(option, name), checked_text(f"{option} {name.strip()[:40]}", text)
-
-
-def _weigh_token(desk: Desk, posted: Said) -> tuple[Token | None, str]:
+def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Token | None, str]:
     """Return the token that makes a decision count; None, and why, where it does not."""
-    caller = desk.caller
-    if not posted.token:
+    caller = session.caller
+    if not token:
         return None, "only the reviewer's own does: it was handed a token for it (--token)"
-    digest = digest_of(posted.token)
+    digest = digest_of(token)
     found = next((one for one in caller.whole.tokens if one.digest == digest), None)
     if found is None:
         return None, "the token is none of this session"
-    if caller.seen_id and caller.agent != found.agent:
-        return None, f"it came from the {said_of(caller.agent)}, and the token is another agent's"
     if not caller.is_certain:
         return None, _UNSEEN
-    now = reviewers(desk.config.review, desk.repo.root_abs, environ.read())
-    if posted.decision == COMPLETE and is_another_reviewer(caller.facts[0], now):
+    if caller.agent != found.agent:
+        return None, f"it came from the {said_of(caller.agent)}, and the token is another agent's"
+    now = reviewers(session.config.review, session.repo.root_abs, environ.read())
+    if decision == COMPLETE and is_another_reviewer(caller.facts[0], now):
         return None, _ANOTHER
-    if found.used and posted.decision == COMPLETE:
+    if found.used and decision == COMPLETE:
         return None, "a decision was posted with this token before: only ISSUES may follow it"
     return found, ""
-
-
-def _point_of(desk: Desk, token: Token, now: Point) -> Point | None:
-    """Return what the reviewer has seen; what has the same content is what is there now."""
-    seen = last_seen(desk.caller.facts, token.agent)
-    return now if seen and seen.tree == now.tree else seen

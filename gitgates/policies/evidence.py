@@ -12,8 +12,7 @@ Facts (`what`), beside those of policies/session.py:
 - `token`: agent, digest. What the reviewer proves with that it is the reviewer.
 - `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
-- `command`: id, agent, agent_type, text. A shell command that was about to run. (`command-used`, a
-  verb of ours that was found in it, is for review/caller.py alone.)
+- `caller`: nonce, agent, agent_type. Whose a command of ours is, for caller.py alone.
 - `wrote`: path. A tool of this session has written this file: for policies/change.py alone.
 - `round` with the gates `review`: the gate has decided on a stop.
 - `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
@@ -26,7 +25,7 @@ Whatever is not understood is passed over.
 from __future__ import annotations
 
 from gitgates.agent_types import UNCHANGING, Point
-from gitgates.lifecycle import ENDINGS, kind_of
+from gitgates.lifecycle import kind_of
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -77,17 +76,6 @@ class Token(Record):
     used: bool = False
 
 
-class Seen(Record):
-    """A shell command that an agent was about to run."""
-
-    id: str
-    agent: str
-    agent_type: str
-    text: str
-    stamp: float
-    over: bool = False  # the agent has ended its turn since
-
-
 class Quiet(Record):
     """A time in which the session can have written no other files than those that are named."""
 
@@ -110,7 +98,6 @@ class Evidence(Record):
     decisions: tuple[Decision, ...] = ()
     began: tuple[tuple[str, Point], ...] = ()  # agent → what it saw when it started
     tokens: tuple[Token, ...] = ()
-    commands: tuple[Seen, ...] = ()
     blocks: tuple[tuple[str, int], ...] = ()  # prompt → since the last marker or decision
     undecided: int = 0  # blocks of the strict form while nothing was ever decided
     sent_back: tuple[tuple[str, int], ...] = ()  # reviewer's id → ends without a decision
@@ -146,7 +133,7 @@ _PROMPTS: tuple[EventKind, ...] = ("prompt", "prompt-expansion")
 _BETWEEN = (*_PROMPTS, "session-start", "session-end", "before-compact", "after-compact")
 _TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool")
 _FEW = ("asked", "quiet", "unsure")
-_LISTS = ("requests", "markers", "decisions", "tokens", "commands", "prompt_ids", *_FEW)
+_LISTS = ("requests", "markers", "decisions", "tokens", "prompt_ids", *_FEW)
 _NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 
@@ -298,23 +285,9 @@ def _decision(state: Fact, fact: Fact) -> None:
     state["sent_back"].pop(one.agent, None)
 
 
-def _command(state: Fact, fact: Fact) -> None:
-    if not _is_new(state, {**fact, "key": fact.get("id", "")}):
-        return
-    state["commands"].append(
-        Seen(
-            id=str(fact["id"]),
-            agent=str(fact.get("agent", "")),
-            agent_type=str(fact.get("agent_type", "")),
-            text=str(fact["text"]),
-            stamp=float(fact["t"]),
-        )
-    )
-
-
 def _event(state: Fact, fact: Fact) -> None:
-    """Take an event: the end of a turn is that of what was about to run, too."""
-    event, agent = kind_of(str(fact["event"])), str(fact.get("agent", ""))
+    """Take an event."""
+    event = kind_of(str(fact["event"]))
     state["event"] = event
     # What has no type is the summary of a conversation.
     is_summary = event in ("subagent-start", "subagent-end") and not fact.get("agent_type")
@@ -328,10 +301,6 @@ def _event(state: Fact, fact: Fact) -> None:
         for one in sure:
             _add_marker(state, one)
         state["unsure"] = [pair for pair in state["unsure"] if pair[1] not in sure]
-    if event in (*ENDINGS, "session-end"):
-        state["commands"] = [
-            one._replace(over=True) if one.agent == agent else one for one in state["commands"]
-        ]
 
 
 def _round(state: Fact, fact: Fact) -> None:
@@ -360,7 +329,6 @@ _TAKE = {
     "token": _token,
     "marker": _marker,
     "decision": _decision,
-    "command": _command,
     "round": _round,
     "rest": _rest,
     "reported": _reported,

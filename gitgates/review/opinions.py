@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
     from gitgates.types import GateResult
 
 HOOK = "review-opinions"  # no host's: what runs is known by it
@@ -76,15 +76,6 @@ class Opinion(Record):
         return self.status == ANSWERED
 
 
-class Place(Record):
-    """Where opinions are asked for."""
-
-    repo: Repo
-    git: Git
-    env: Mapping[str, str]
-    config: Config
-
-
 def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
     """Return a name for each command: its program, with a number where there are several."""
     programs = [
@@ -132,51 +123,43 @@ class _Ear(Silent):
 
 
 def ask(
-    place: Place, commands: tuple[str, ...], question: bytes, hear: Callable[[Opinion], None]
-) -> tuple[Opinion, ...]:
-    """Ask all commands at once; return what became of each, in order.
-
-    `hear` is told of each at once: who waits for the last one may be ended before.
+    repo: Repo,
+    config: Config,
+    env: Mapping[str, str],
+    question: bytes,
+    *,
+    hear: Callable[[Opinion], None],
+) -> None:
+    """Ask all commands at once. `hear` is told what became of each, as soon as it has ended.
 
     Raises: Interrupted after a signal; StateError where the question cannot be kept for them.
     """
+    commands = config.review.second_opinions
     names = names_of(commands)
-    run_abs = new_run(place.repo.state_abs)
-    plan = _plan(place, (names, commands), question, f"{run_abs}/{INPUT}")
-    env = {name: value for name, value in place.env.items() if name not in withheld_from_agents()}
-    ear = _Ear(dict(zip(names, commands, strict=True)), hear)
-    # They only read, and may take minutes: nobody else is to wait for that.
-    options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
-    config = place.config._replace(jobs=len(names))
-    decision = run_plan(plan, config, place.repo._replace(env=env), ear, options=options)
-    results = {visit.result.gate: visit.result for visit in decision.visits}
-    return tuple(
-        _opinion(name, command, results[name])
-        for name, command in zip(names, commands, strict=True)
-    )
-
-
-def _plan(
-    place: Place, asked: tuple[tuple[str, ...], tuple[str, ...]], question: bytes, file_abs: str
-) -> Plan:
-    names, commands = asked
-    gates = (
+    run_abs = new_run(repo.state_abs)
+    gates = tuple(
         Gate(
             name=name,
             command=command,
-            timeout_s=place.config.review.opinion_timeout_s,
+            timeout_s=config.review.opinion_timeout_s,
             pass_hook_input=True,
-            env=((FILE_NAME, file_abs),),
+            env=((FILE_NAME, f"{run_abs}/{INPUT}"),),
         )
         for name, command in zip(names, commands, strict=True)
     )
-    return Plan(
-        event=Event(host="manual", name=HOOK, root_abs=place.repo.root_abs, stdin=question),
+    plan = Plan(
+        event=Event(host="manual", name=HOOK, root_abs=repo.root_abs, stdin=question),
         hook=Hook(name=HOOK, gates=names, strategy="collect"),
         listed=names,
         steps=tuple(Step(gate=gate) for gate in gates),
-        config_digest=place.config.digest,
+        config_digest=config.digest,
     )
+    env = {name: value for name, value in env.items() if name not in withheld_from_agents()}
+    ear = _Ear(dict(zip(names, commands, strict=True)), hear)
+    # They only read, and may take minutes: nobody else is to wait for that.
+    options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
+    many = config._replace(jobs=len(names))
+    run_plan(plan, many, repo._replace(env=env), ear, options=options)
 
 
 def _opinion(name: str, command: str, result: GateResult) -> Opinion:

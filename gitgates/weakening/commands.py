@@ -17,7 +17,7 @@ from gitgates.weakening.finding import (
     CI,
     HIDDEN,
     RECIPE,
-    Finding,
+    Weakening,
     alternatives,
     pattern,
     patterns,
@@ -41,7 +41,7 @@ _RUN = re.compile(
 )
 
 
-class Step(Record):
+class CheckCommand(Record):
     """One line that runs a check."""
 
     program: str
@@ -52,7 +52,7 @@ class Step(Record):
     is_known: bool  # a tool that checks, and no target or script that is named as if it did
 
 
-def find_in_commands(pairs: tuple[Pair, ...]) -> Iterable[Finding]:
+def find_in_commands(pairs: tuple[Pair, ...]) -> Iterable[Weakening]:
     """Yield the checks that are gone or without effect, and what keeps others from being seen."""
     stock = _moved(pairs)
     for pair in pairs:
@@ -106,7 +106,7 @@ def _lines(content: bytes | None) -> list[str]:
     return [" ".join(line[:_LONGEST].split()) for line in lines]
 
 
-def _steps(content: bytes | None, path: str) -> Iterable[Step]:
+def _steps(content: bytes | None, path: str) -> Iterable[CheckCommand]:
     """Yield the lines that run a check."""
     is_make, is_yaml = _matches("make", path), bool(_YAML.search(path))
     for number, line in enumerate(_lines(content), start=1):
@@ -118,7 +118,7 @@ def _steps(content: bytes | None, path: str) -> Iterable[Step]:
         found = _check().search(command) if is_check else None
         if found and (found["tool"] or not command.endswith(":")):  # the head of a recipe
             rest = command[found.start() :]
-            yield Step(
+            yield CheckCommand(
                 program=" ".join(found.group().split()) if found["tool"] else command,
                 command=command,
                 line=line,
@@ -141,7 +141,7 @@ def _command(line: str, *, is_make: bool, is_yaml: bool) -> str:
 # comparing
 
 
-def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Finding]:
+def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Weakening]:
     before, after = [*_steps(pair.before, pair.old_path)], [*_steps(pair.after, pair.path)]
     old_lines = {step.line for step in before}
     gone, came = _counts(before) - _counts(after), _counts(after) - _counts(before)
@@ -150,25 +150,30 @@ def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Finding]:
             gone[step.program] -= 1
             stock[step.program] -= 1
             if what == RECIPE:  # of CI, each line that lets more pass is a finding by itself
-                yield Finding(pair.path, what, step.line, step.number)
+                yield Weakening(pair.path, what, step.line, step.number)
     lost = [*_lost(before, gone, stock, came.total(), every=what == CI)]
     if lost and pair.after is None and what == CI:
-        yield Finding(pair.path, what, f"deleted, and with it: {', '.join(lost[:3])}")
+        yield Weakening(pair.path, what, f"deleted, and with it: {', '.join(lost[:3])}")
     else:
-        yield from (Finding(pair.path, what, f"gone: `{command}`") for command in lost)
+        yield from (Weakening(pair.path, what, f"gone: `{command}`") for command in lost)
     for one, other in _fewer_options(before, after):
         detail = f"`{one.command}` is now `{other.command}`"
-        yield Finding(pair.path, what, detail, other.number)
+        yield Weakening(pair.path, what, detail, other.number)
     if what == RECIPE and any(step.is_known for step in after):
         yield from _goes_on(pair)
 
 
-def _counts(steps: list[Step]) -> Counter[str]:
+def _counts(steps: list[CheckCommand]) -> Counter[str]:
     return Counter(step.program for step in steps if not step.relaxed)
 
 
 def _lost(
-    before: list[Step], gone: Counter[str], stock: Counter[str], replaced: int, *, every: bool
+    before: list[CheckCommand],
+    gone: Counter[str],
+    stock: Counter[str],
+    replaced: int,
+    *,
+    every: bool,
 ) -> Iterable[str]:
     """Yield commands that nothing runs any more, less those that others have come for.
 
@@ -185,7 +190,9 @@ def _lost(
             yield step.command
 
 
-def _fewer_options(before: list[Step], after: list[Step]) -> Iterable[tuple[Step, Step]]:
+def _fewer_options(
+    before: list[CheckCommand], after: list[CheckCommand]
+) -> Iterable[tuple[CheckCommand, CheckCommand]]:
     """Yield where one line of a program has taken another's place, and checks less."""
     strict, loose = (pattern("commands", f"{way}_options").findall for way in ("strict", "loose"))
     kept = {step.command for step in before} & {step.command for step in after}
@@ -198,15 +205,15 @@ def _fewer_options(before: list[Step], after: list[Step]) -> Iterable[tuple[Step
                 yield lost[0], came[0]
 
 
-def _goes_on(pair: Pair) -> Iterable[Finding]:
+def _goes_on(pair: Pair) -> Iterable[Weakening]:
     """Yield where a failure does not end a recipe any more."""
     stops = [sum(1 for line in _lines(one) if _STOPS.match(line)) for one in pair[1:3]]
     if stops[0] > stops[1]:
-        yield Finding(pair.path, RECIPE, "`set -e` is gone: a failure ends it no more")
+        yield Weakening(pair.path, RECIPE, "`set -e` is gone: a failure ends it no more")
     yield from _new_lines(pair, "relaxed_recipe", RECIPE)
 
 
-def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Finding]:
+def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Weakening]:
     """Yield lines with a match that were not there, nor another one in their place."""
     old = Counter(line for line in _lines(pair.before) if _matches(key, line))
     numbered = [
@@ -221,25 +228,25 @@ def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Finding]:
         elif gone:
             gone -= 1
         else:
-            yield Finding(pair.path, what, line, number)
+            yield Weakening(pair.path, what, line, number)
 
 
-def _triggers(pair: Pair) -> Iterable[Finding]:
+def _triggers(pair: Pair) -> Iterable[Weakening]:
     """Yield events that a workflow hears of no more."""
     if pair.before in (None, pair.after) or pair.after is None or not _YAML.search(pair.path):
         return
     try:
         after = _events(pair.after)
     except ValueError as error:
-        yield Finding(pair.path, CI, f"cannot be read as YAML, and was not compared: {error}")
+        yield Weakening(pair.path, CI, f"cannot be read as YAML, and was not compared: {error}")
         return
     try:
         before = _events(pair.before or b"")
     except ValueError:
-        yield Finding(pair.path, CI, "could not be read as YAML before, and was not compared")
+        yield Weakening(pair.path, CI, "could not be read as YAML before, and was not compared")
         return
     for event in sorted(before - after):
-        yield Finding(pair.path, CI, f"does not run on `{event}` any more")
+        yield Weakening(pair.path, CI, f"does not run on `{event}` any more")
 
 
 def _events(content: bytes) -> set[str]:

@@ -31,7 +31,7 @@ GATE = "gate relaxed"
 AGENT_HOOKS = "agent's hooks relaxed"
 
 
-class Finding(Record):
+class Weakening(Record):
     """One thing that weakens the checks."""
 
     path: str

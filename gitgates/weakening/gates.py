@@ -12,7 +12,7 @@ from collections import Counter
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
 from gitgates.hosts.claude.settings import AGENT_PATH, NO_HOOKS, SETTINGS_PATH
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
-from gitgates.weakening.finding import AGENT_HOOKS, GATE, Finding
+from gitgates.weakening.finding import AGENT_HOOKS, GATE, Weakening
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 _SHARPLY = 0.5
 
 
-def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Finding, ...]:
+def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Weakening, ...]:
     """Return what has become weaker. `path` is the file that the settings stand in."""
     if before is None:
         return ()
     if after is None:
-        return (Finding(path, GATE, "all settings of gitgates are gone"),)
+        return (Weakening(path, GATE, "all settings of gitgates are gone"),)
     texts = [
         *_compare(TOP_KEYS, before, after, ""),
         *_compare_gates(before, after),
         *_compare_hooks(before, after),
         *_compare(REVIEW_KEYS, before.review, after.review, "review."),
     ]
-    return tuple(Finding(path, GATE, text) for text in texts)
+    return tuple(Weakening(path, GATE, text) for text in texts)
 
 
 def _compare_gates(before: Config, after: Config) -> Iterable[str]:
@@ -127,19 +127,19 @@ def _shown(value: object) -> str:
     return f"`{value}`" if value != "" else "nothing"
 
 
-def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Finding, ...]:
+def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weakening, ...]:
     """Return which hooks are gone or off, and whether the reviewer's own orders are others."""
-    found: list[Finding] = []
+    found: list[Weakening] = []
     for pair in pairs:
         if SETTINGS_PATH.search(pair.path):
             found += (
-                Finding(pair.path, AGENT_HOOKS, text) for text in _compare_hooks_of_agent(pair)
+                Weakening(pair.path, AGENT_HOOKS, text) for text in _compare_hooks_of_agent(pair)
             )
         elif AGENT_PATH.search(pair.old_path) and pair.before is not None:
             name = pair.old_path.rpartition("/")[2].removesuffix(".md")
             if name == reviewer.rpartition(":")[2]:
                 what = "deleted" if pair.after is None else "changed"
-                found.append(Finding(pair.path, AGENT_HOOKS, f"the reviewer's orders: {what}"))
+                found.append(Weakening(pair.path, AGENT_HOOKS, f"the reviewer's orders: {what}"))
     return tuple(found)
 
 

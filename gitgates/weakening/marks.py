@@ -13,7 +13,7 @@ from gitgates.weakening.finding import (
     ONLY,
     SKIPPED,
     SUPPRESSED,
-    Finding,
+    Weakening,
     alternatives,
     pair_by,
     pattern,
@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitgates.weakening.source import Side, Source
+    from gitgates.weakening.source import Side, SourceFile
 
 _SEPARATORS = re.compile(r"[\s,\"'{}]+")
 
@@ -42,14 +42,14 @@ class Mark(Record):
     shown: str
 
 
-def find_marks(sources: tuple[Source, ...]) -> list[Finding]:
+def find_marks(sources: tuple[SourceFile, ...]) -> list[Weakening]:
     """Return the marks that are new."""
     before = [mark for file, one in enumerate(sources) for mark in _marks(file, one.before)]
     after = [mark for file, one in enumerate(sources) for mark in _marks(file, one.after)]
     _, before, after = pair_by(lambda m: (m.what, m.whose, m.rule, m.about), before, after)
     _, before, after = pair_by(lambda m: (m.file, m.what, m.whose, m.rule), before, after)
     found = (
-        Finding(sources[mark.file].pair.path, mark.what, mark.shown, mark.line)
+        Weakening(sources[mark.file].pair.path, mark.what, mark.shown, mark.line)
         for mark in _without_narrowed(before, after)
     )
     return list(dict.fromkeys(found))

@@ -17,7 +17,7 @@ from gitgates.hosts.claude.settings import FILES, NO_HOOKS
 from gitgates.policies.significance import kinds_of
 from gitgates.store.files import open_regular
 from gitgates.weakening.commands import find_in_commands
-from gitgates.weakening.finding import AGENT_HOOKS, GATE, Finding, Pair
+from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
 from gitgates.weakening.gates import compare_gates, find_in_agent_settings, read_off
 from gitgates.weakening.marks import find_marks
 from gitgates.weakening.settings import find_in_settings
@@ -42,7 +42,7 @@ _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
 _LOCAL_SETTINGS = f"{FOLDER}/{FILES['local']}"
 
 
-def find(pairs: tuple[Pair, ...]) -> tuple[Finding, ...]:
+def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
     """Return what weakens the checks in files that have changed, sorted by path and line. Pure.
 
     The pairs are all that have changed: what left one of them may have come to another.
@@ -54,7 +54,7 @@ def find(pairs: tuple[Pair, ...]) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(order))
 
 
-def weakened(span: Span, config: Config) -> tuple[Finding, ...]:
+def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     """Return what weakens the checks, sorted by path and line. `config` is that of now.
 
     Raises: GitError where one of the trees is not there.
@@ -116,18 +116,18 @@ def _settings_in(git: Git, tree: str) -> Raw:
     return tuple(blobs.get(f"{tree}:{name}") for name in load.FILES)
 
 
-def _gates(before: Config | None, old: Raw, new: Raw) -> Iterable[Finding]:
+def _gates(before: Config | None, old: Raw, new: Raw) -> Iterable[Weakening]:
     """Return which of our own gates have become weaker."""
     if before is None or old == new:
         return ()
     after, trouble = _parse(_shared(new))
     path = before.sources[0]
     if trouble:
-        return (Finding(path, GATE, f"the settings cannot be read any more: {trouble}"),)
+        return (Weakening(path, GATE, f"the settings cannot be read any more: {trouble}"),)
     return compare_gates(before, after, path)
 
 
-def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Finding]:
+def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
     """Yield what the local settings take away, where they are not the same as before."""
     try:
         local = load.read_files(root_abs)[2]
@@ -154,7 +154,7 @@ def _parse(raw: Raw) -> tuple[Config | None, str]:
     return (None, f"{fatal[0].where}: {fatal[0].message}") if fatal else (config, "")
 
 
-def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Finding]:
+def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
     """Yield that settings of an agent which no snapshot has switch all hooks off."""
     try:
         with open(f"{root_abs}/{_LOCAL_SETTINGS}", "rb", opener=open_regular) as file:
@@ -162,4 +162,4 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Finding]:
     except OSError:
         return
     if read_off(content) and not read_blobs(git, [f"{now}:{_LOCAL_SETTINGS}"]):
-        yield Finding(_LOCAL_SETTINGS, AGENT_HOOKS, f"{NO_HOOKS}: true ({_NO_SNAPSHOT})")
+        yield Weakening(_LOCAL_SETTINGS, AGENT_HOOKS, f"{NO_HOOKS}: true ({_NO_SNAPSHOT})")

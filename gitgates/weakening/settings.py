@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter
 
-from gitgates.weakening.finding import SETTING, Finding, alternatives, patterns
+from gitgates.weakening.finding import SETTING, Weakening, alternatives, patterns
 from gitgates.weakening.source import code_of
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ _PRE_COMMIT = re.compile(r"(?:^|/)\.pre-commit-config\.ya?ml$")
 _MANUAL = ("manual",)
 
 
-def find_in_settings(pair: Pair) -> list[Finding]:
+def find_in_settings(pair: Pair) -> list[Weakening]:
     """Return what has become weaker in one file that configures a tool."""
     kind, keys = _tool_of(pair.path) or _tool_of(pair.old_path) or ("", "")
     if not kind or pair.before == pair.after:
@@ -55,7 +55,7 @@ def find_in_settings(pair: Pair) -> list[Finding]:
         texts = _compare_lines(kind, _text(pair.before), _text(pair.after))
     else:
         texts = _compare_tables(pair, kind, keys)
-    return [Finding(pair.path, SETTING, text) for text in texts]
+    return [Weakening(pair.path, SETTING, text) for text in texts]
 
 
 def _text(content: bytes | None) -> str | None:

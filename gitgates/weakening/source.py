@@ -66,7 +66,7 @@ class Side(Record):
         return max(start, place - _LONGEST_LINE), min(end, place + _LONGEST_LINE)
 
 
-class Source(Record):
+class SourceFile(Record):
     """One file of a language that we know, before and after."""
 
     pair: Pair
@@ -74,7 +74,7 @@ class Source(Record):
     after: Side | None
 
 
-def read_pair(pair: Pair) -> Source | None:
+def read_pair(pair: Pair) -> SourceFile | None:
     """Return both sides of a source file; None where its language is not known."""
     old, new = _language_of(pair.old_path), _language_of(pair.path)
     if pair.read_by_nobody or not (old or new):
@@ -82,7 +82,7 @@ def read_pair(pair: Pair) -> Source | None:
     was_named, is_named = is_test_name(pair.old_path), is_test_name(pair.path)
     # Whatever a test's folder says: one that is renamed so that no runner finds it is none.
     lost = pair.before is not None and was_named and not is_named
-    return Source(
+    return SourceFile(
         pair=pair,
         before=_side(pair.before, old, is_test=was_named or pair.is_test),
         after=_side(pair.after, new, is_test=is_named or (pair.is_test and not lost)),

@@ -16,7 +16,7 @@ from gitgates.weakening.finding import (
     ASSERTIONS_GONE,
     TEST_FILE_GONE,
     TEST_GONE,
-    Finding,
+    Weakening,
     pair_by,
     pattern,
     patterns,
@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitgates.weakening.source import Side, Source
+    from gitgates.weakening.source import Side, SourceFile
 
 _ALIKE = 0.5  # of two bodies' lines: then one test has become the other
 _MOST_COMPARED = 40_000  # pairs of tests, all over the change
@@ -50,7 +50,7 @@ class Test(Record):
     asserts: tuple[str, ...]
 
 
-def find_in_tests(sources: tuple[Source, ...]) -> Iterable[Finding]:
+def find_in_tests(sources: tuple[SourceFile, ...]) -> Iterable[Weakening]:
     """Yield tests and assertions that are gone."""
     before = [test for n, one in enumerate(sources) for test in _read_tests(n, one.before)]
     after = [test for n, one in enumerate(sources) for test in _read_tests(n, one.after)]
@@ -64,7 +64,7 @@ def find_in_tests(sources: tuple[Source, ...]) -> Iterable[Finding]:
             place = f"in {new.name}" if new.name else "beside tests"
             count = f"{len(old.asserts)} → {len(new.asserts)}"
             detail = f"{place}: {count}, without `{lost[:_SHOWN]}`"
-            yield Finding(sources[new.file].pair.path, ASSERTIONS_GONE, detail, new.line)
+            yield Weakening(sources[new.file].pair.path, ASSERTIONS_GONE, detail, new.line)
 
 
 def has_tests(side: Side) -> bool:
@@ -176,7 +176,7 @@ def _likeness(one: Test, other: Test) -> tuple[float, bool]:
     return (2 * common / length if length else 0.0), one.file == other.file
 
 
-def _new_rows(sources: tuple[Source, ...]) -> list[set[str]]:
+def _new_rows(sources: tuple[SourceFile, ...]) -> list[set[str]]:
     """Return the words of each line that is new, in files that have got a table of cases."""
     rows: list[set[str]] = []
     for one in sources:
@@ -228,21 +228,23 @@ def _take(wanted: Counter[str], stock: Counter[str], sign: int) -> list[str]:
 
 
 def _removed(
-    sources: tuple[Source, ...], gone: list[Test], before: list[Test]
-) -> Iterable[Finding]:
+    sources: tuple[SourceFile, ...], gone: list[Test], before: list[Test]
+) -> Iterable[Weakening]:
     for number, source in enumerate(sources):
         pair, tests = source.pair, [test for test in gone if test.file == number]
         if pair.after is None:
             had = [one for one in before if one.file == number and (one.name or one.asserts)]
             if tests or (had and not any(one.name for one in had)):
                 detail = f"with {_names(tests)}" if tests else "with its assertions"
-                yield Finding(pair.path, TEST_FILE_GONE, detail)
+                yield Weakening(pair.path, TEST_FILE_GONE, detail)
         elif len(tests) > _MOST_TOLD:
-            yield Finding(pair.path, TEST_GONE, f"{len(tests)} tests: {_names(tests)}")
+            yield Weakening(pair.path, TEST_GONE, f"{len(tests)} tests: {_names(tests)}")
         else:
             where = f", of {pair.was}" if pair.was else ""
             for test in tests:
-                yield Finding(pair.path, TEST_GONE, f"{test.name} (line {test.line} before{where})")
+                yield Weakening(
+                    pair.path, TEST_GONE, f"{test.name} (line {test.line} before{where})"
+                )
 
 
 def _names(tests: list[Test]) -> str:

@@ -198,6 +198,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
         tool_use_id=_text(found, "tool_use_id"),
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
         command=_text(inside, "command"),
+        tool_input=inside if TOOLS.get(tool) == "shell" else {},
         failed=isinstance(response, dict) and response.get("success") is False,
         skill=_text(inside, "skill") or _text(found, "command_name"),
         prompt=prompt,
@@ -230,6 +231,9 @@ def encode(payload: Payload, answer: Answer) -> bytes:
         own["additionalContext"] = to_agent
     elif to_agent and verdict != STOP and answer.verdict:
         person = person or to_agent  # nobody else would hear of it
+    if answer.command and verdict < BLOCK:
+        # Without a decision, so that its permission is asked for as ever. It replaces all of it.
+        own["updatedInput"] = {**payload.tool_input, "command": answer.command}
     if own:
         body["hookSpecificOutput"] = {"hookEventName": payload.event, **own}
     if person:

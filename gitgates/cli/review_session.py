@@ -1,0 +1,154 @@
+"""What the verbs of `gitgates review` have in common: their group, and whom each speaks for."""
+
+from __future__ import annotations
+
+import functools
+
+import click
+
+from gitgates import environ
+from gitgates.agent_types import Point
+from gitgates.caller import Caller, find_caller
+from gitgates.cli.repository import configuration, current_repo, post_message
+from gitgates.config.values import did_you_mean
+from gitgates.errors import GitError, StateError, UsageError
+from gitgates.git.changes import patch_id
+from gitgates.git.repo import Repo
+from gitgates.policies.change import Survey, survey
+from gitgates.policies.tokens import OPTION
+from gitgates.record import Record
+from gitgates.review.opinions import is_asking
+from gitgates.store.log import git_dir_of
+from gitgates.store.messages import Message
+from gitgates.types import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+_HELP = ("-h", "--help")
+
+
+class ReviewGroup(click.Group):
+    """The verbs of a review, in the order of their use; `status` where none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take it for `status` where no verb is named."""
+        if not ctx.resilient_parsing and not (args and (args[0] in _HELP or args[0][:1] != "-")):
+            args = ["status", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """Return the verbs in the order of their use."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; for one that is not there, name the nearest."""
+        known = tuple(self.commands)
+        unknown = args and args[0] not in known and not args[0].startswith("-")
+        if unknown and not ctx.resilient_parsing:
+            hint = did_you_mean(args[0], known) or "See: gitgates review --help"
+            raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class ReviewSession(Record):
+    """The session that a verb speaks for, in its repository."""
+
+    repo: Repo
+    config: Config
+    caller: Caller
+
+    def survey(self) -> Survey:
+        """Look at the change as it is now."""
+        caller = self.caller
+        others = zip(caller.journals[1:], caller.facts[1:], strict=True)
+        return survey(
+            self.repo,
+            self.config,
+            caller.facts,
+            elsewhere={git_dir_of(one.path_abs): facts for one, facts in others},
+            evidence=caller.evidence,
+            transcript_abs=caller.whole.transcript_abs,
+        )
+
+    def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
+        """Write into the message log what is said of a review; return the message's id."""
+        caller = self.caller
+        draft = Message(
+            topic=f"review/{caller.session}{topic}",
+            text=text,
+            session=caller.session,
+            agent=caller.agent,
+            data=data,
+        )
+        return post_message(self.repo, draft)
+
+    def note(self, found: Survey, point: Point, **fact: object) -> None:
+        """Write into the session's journal of this worktree what is said of a state.
+
+        Raises: StateError where that is not possible.
+        """
+        span = found.scene.since(found.scene.base)._replace(now=point)
+        try:
+            patch = patch_id(span)
+        except GitError:
+            patch = ""  # the beginning is gone: it holds for the content alone
+        bound = {"tree": point.tree, "head": point.head, "patch": patch}
+        journal = self.caller.journals[0]
+        try:
+            journal.append({**fact, "agent": self.caller.agent, **bound})
+        except OSError as error:
+            raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
+
+
+def verb(
+    name: str, short_help: str, *, reads: bool = False
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Return what makes a verb of a function: it gets the session, then the verb's own options.
+
+    `reads`: a second opinion may run it, too.
+    """
+
+    def register(function: Callable[..., int]) -> click.Command:
+        @functools.wraps(function)
+        def run(session: str | None, agent: str | None, caller: str, **options: Any) -> int:  # noqa: ANN401 - of any type
+            opened = _open(session or "", agent or "", caller, reads=reads)
+            return function(opened, **options)
+
+        return click.command(name, short_help=short_help)(_for_caller(run))
+
+    return register
+
+
+def _for_caller(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that name whom a verb speaks for, behind its own."""
+    own = vars(function).pop("__click_params__", [])
+    function = click.option(OPTION, default="", hidden=True)(function)
+    function = click.option("--agent", metavar="ID", help="A sub-agent of it.")(function)
+    function = click.option(
+        "--session", metavar="ID", help="The agent's session. Default: the one that runs this."
+    )(function)
+    vars(function)["__click_params__"] += own
+    return function
+
+
+def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession:
+    """Return the session that a verb speaks for.
+
+    Raises: ConfigError, GitError; UsageError where nobody, or more than one, could be meant, and
+    where a second opinion is about to do more than read what all agents may.
+    """
+    repo = current_repo()
+    env = environ.read()
+    if not reads and is_asking(repo, env):
+        raise UsageError(
+            "opinions are being asked for, and this is one of them: it may only read",
+            "Say what you think of the change yourself, on your standard output.",
+        )
+    config = configuration(repo)
+    caller = find_caller(repo, env, session=session, agent=agent, nonce=nonce)
+    return ReviewSession(repo=repo, config=config, caller=caller)
