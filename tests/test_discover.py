@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitgates.discover.project import Project, Task
-from gitgates.discover.sources import find_tasks, read_project
+from gitgates.discover.propose import find_tasks, read_project
 from gitgates.discover.tools import find_languages
 
 

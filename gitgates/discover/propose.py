@@ -1,15 +1,23 @@
-"""Propose the gates and hooks that a project lacks: what was found, less what is configured."""
+"""Read a project, find its tasks, and propose the gates and hooks that it lacks."""
 
 from __future__ import annotations
 
 import os
 
+from gitgates.config import load
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
-from gitgates.config.load import read_files
 from gitgates.config.parse import reachable
+from gitgates.discover import managers, runners, tools
 from gitgates.discover.choose import USUAL, Proposal, assign_hooks, choose
-from gitgates.discover.sources import find_tasks, read_project
-from gitgates.discover.tools import find_languages
+from gitgates.discover.project import (
+    BadFile,
+    Project,
+    Task,
+    is_inside,
+    list_files,
+    list_root,
+    read_files,
+)
 from gitgates.hosts.claude import FOLDER, TOOL_NAMES
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.lifecycle import HOOK_OF, kind_of
@@ -22,6 +30,11 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 _AGENT_FILES = (FOLDER, RULES_FILE)
+# Folders of programs, and how deep they are looked into.
+_PROGRAMS = (
+    *((folder, 2) for folder in runners.MISE_FOLDERS),
+    *((folder, 1) for folder in (*runners.SCRIPT_FOLDERS, ".venv/bin", "node_modules/.bin")),
+)
 
 
 class Found(Record):
@@ -34,6 +47,47 @@ class Found(Record):
     troubles: tuple[str, ...] = ()  # files that could not be read
 
 
+def read_project(root_abs: str) -> tuple[Project, list[str]]:
+    """Return a project, and which of its files could not be read and why."""
+    names = list_root(root_abs)
+    for folder, depth in _PROGRAMS:
+        names |= list_files(root_abs, folder, depth=depth, programs=True)
+    for folder in (tools.WORKFLOWS, managers.HUSKY):
+        names |= list_files(root_abs, folder)
+    project = Project(texts={}, names=frozenset(names))
+    wanted = (*runners.FILES, *tools.READS, *managers.READS, *tools.workflows(project))
+    wanted += (*runners.task_scripts(project), *managers.HUSKY_FILES)
+    texts, troubles = read_files(root_abs, tuple(dict.fromkeys(wanted)))
+    for name in _included(project._replace(texts=texts)):
+        if os.path.isdir(os.path.join(root_abs, name)):
+            names |= list_files(root_abs, name, depth=2, programs=True)
+        elif is_inside(name):
+            more, unreadable = read_files(root_abs, (name,))
+            texts |= more
+            troubles += unreadable
+    return Project(texts=texts, names=frozenset(names)), troubles
+
+
+def _included(project: Project) -> list[str]:
+    found: list[str] = []
+    for name in runners.FILES:
+        if name in project.texts:
+            try:
+                found += runners.included_files(name, project)
+            except BadFile:
+                continue  # said when its tasks are looked for
+    return found
+
+
+def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
+    """Return all tasks, better sources first; what only a person can take over; what is broken."""
+    tasks, troubles = runners.find_runner_tasks(project)
+    for name in tools.workflows(project):
+        tasks += tools.find_in_workflow(name, project) if name in project.texts else []
+    managed, notes = managers.find(project)
+    return [*tasks, *tools.find_defaults(project), *managed], notes, troubles
+
+
 def inspect_project(root_abs: str) -> Found:
     """Find out how a project checks itself."""
     project, unreadable = read_project(root_abs)
@@ -42,7 +96,7 @@ def inspect_project(root_abs: str) -> Found:
     hooks, doubled = assign_hooks(proposals)
     used = {name for gates in hooks.values() for name in gates}
     return Found(
-        languages=find_languages(project),
+        languages=tools.find_languages(project),
         proposals=tuple(one for one in proposals if one.name in used),
         hooks=hooks,
         left_out=(*by_hand, *unusable, *doubled),
@@ -56,7 +110,7 @@ def wants_agent(root_abs: str) -> bool:
     Raises: ConfigError where the configuration has problems.
     """
     is_used = any(os.path.exists(os.path.join(root_abs, name)) for name in _AGENT_FILES)
-    return is_used and not read_shared(read_files(root_abs)).hooks
+    return is_used and not read_shared(load.read_files(root_abs)).hooks
 
 
 def propose_agent(root_abs: str) -> Edit:
@@ -64,7 +118,7 @@ def propose_agent(root_abs: str) -> Edit:
 
     Raises: ConfigError where the configuration has problems, or nothing can be added to it.
     """
-    has_hooks = bool(read_shared(read_files(root_abs)).hooks)
+    has_hooks = bool(read_shared(load.read_files(root_abs)).hooks)
     return propose(root_abs, Found() if has_hooks else inspect_project(root_abs), with_agent=True)
 
 
@@ -76,7 +130,7 @@ def propose(
     Raises: ConfigError where the configuration has problems, or nothing can be added to it.
     """
     failed = failed or {}
-    raw = read_files(root_abs)
+    raw = load.read_files(root_abs)
     config = read_shared(raw)
     addition = _missing(found, failed, config)
     if with_agent and not any(hook.gates and kind_of(hook.name) for hook in config.hooks):
