@@ -14,7 +14,7 @@ import json
 import os
 import time
 
-from gitgates.report.result import Attempt, add_attempt, is_sound, outcome_of
+from gitgates.report.result import AttemptReport, add_attempt, is_sound, outcome_of
 from gitgates.report.summary import summary
 from gitgates.report.text import as_bytes, shown
 from gitgates.store import runs
@@ -40,7 +40,7 @@ _LOCK_WAIT_S = 5.0
 
 
 def save(
-    attempt: Attempt,
+    attempt: AttemptReport,
     run_abs: str,
     *,
     max_retries: int = 0,
@@ -83,7 +83,7 @@ def save_handled(handled: Handled, began_s: float) -> bytes:
     plan, decision, config = handled.plan, handled.decision, handled.config
     if plan is None or decision is None or config is None:
         return b""
-    attempt = Attempt(
+    attempt = AttemptReport(
         hook=plan.event.name,
         host=plan.event.host,
         root=plan.event.root_abs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gitgates import artifacts
-from gitgates.report.result import Attempt, outcome_of
+from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ def visit(name: str, status: Status, **more: Any) -> Visit:
     )
 
 
-def attempt(*visits: Visit, **more: Any) -> Attempt:
+def attempt(*visits: Visit, **more: Any) -> AttemptReport:
     verdict = max((v.verdict for v in visits), default=ALLOW)
     asked = next((v.result.gate for v in visits if v.verdict == verdict != ALLOW), "")
     decision = Decision(
@@ -44,7 +44,7 @@ def attempt(*visits: Visit, **more: Any) -> Attempt:
         "decision": decision,
         "verdict": outcome_of(decision),
     }
-    return Attempt(**{**fields, **more})
+    return AttemptReport(**{**fields, **more})
 
 
 FAILED = attempt(visit("a", "failed", output=b"no\n"))
@@ -62,7 +62,7 @@ class Place(NamedTuple):
     max_retries: int = 0
 
 
-def save(place: Place, attempt: Attempt) -> tuple[str, ...]:
+def save(place: Place, attempt: AttemptReport) -> tuple[str, ...]:
     """Save an attempt; return the notes."""
     return artifacts.save(
         attempt._replace(root=place.root_abs),

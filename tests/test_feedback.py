@@ -9,7 +9,7 @@ import pytest
 
 from gitgates.engine.failures import Change, Failure
 from gitgates.report.excerpt import clip, excerpt, fenced, readable, share, units
-from gitgates.report.feedback import Finding, Situation, feedback, person_text, stop_text
+from gitgates.report.feedback import EventReport, GateReport, feedback, person_text, stop_text
 from gitgates.types import STOP as VERDICT_STOP
 from gitgates.types import WARN, GateResult
 
@@ -38,12 +38,12 @@ TYPES = GateResult(
 )
 SLOW = GateResult(gate="slow", status="timed-out", reason="after 60 s")
 FIXER = GateResult(gate="format", status="passed", changed_paths=("a.py",))
-STOP = Situation(
+STOP = EventReport(
     hook="Stop",
     root_abs="/home/user/project",
     attempt=1,
     attempts=3,
-    findings=(Finding(result=TEST, description="All tests pass"),),
+    findings=(GateReport(result=TEST, description="All tests pass"),),
     passed=("lint",),
 )
 CHANGE = Change(
@@ -63,27 +63,27 @@ HOSTILE = (
 SITUATIONS = {
     "one": STOP,
     "one-could-not-run": STOP._replace(
-        findings=(*STOP.findings, Finding(result=TYPES), Finding(result=SLOW)), passed=()
+        findings=(*STOP.findings, GateReport(result=TYPES), GateReport(result=SLOW)), passed=()
     ),
     "second-attempt": STOP._replace(
-        attempt=2, findings=(Finding(result=TEST, change=CHANGE, since=SINCE),)
+        attempt=2, findings=(GateReport(result=TEST, change=CHANGE, since=SINCE),)
     ),
     "third-attempt-unchanged": STOP._replace(
-        attempt=3, findings=(Finding(result=TEST, change=UNCHANGED, since=SINCE),)
+        attempt=3, findings=(GateReport(result=TEST, change=UNCHANGED, since=SINCE),)
     ),
     "repeated": STOP._replace(
         attempt=3,
-        findings=(Finding(result=AGAIN, change=UNCHANGED, since=SINCE),),
+        findings=(GateReport(result=AGAIN, change=UNCHANGED, since=SINCE),),
         passed=(),
         repeated=True,
     ),
     "some-lines-known": STOP._replace(
-        attempt=2, findings=(Finding(result=LONG, change=CHANGE, since=SINCE, earlier=KNOWN),)
+        attempt=2, findings=(GateReport(result=LONG, change=CHANGE, since=SINCE, earlier=KNOWN),)
     ),
     "last-attempt-known": STOP._replace(
         attempt=3,
         findings=(
-            Finding(
+            GateReport(
                 result=TEST,
                 known=_failures("FAILED b.py::test_known - x"),
                 caused=_failures("FAILED a.py::test_new - assert 3 == 4"),
@@ -91,11 +91,13 @@ SITUATIONS = {
         ),
     ),
     "cannot-fix": STOP._replace(
-        attempt=2, findings=(Finding(result=TEST, cannot_fix="needs a database."),)
+        attempt=2, findings=(GateReport(result=TEST, cannot_fix="needs a database."),)
     ),
     "not-run-and-observed": STOP._replace(
         findings=(
-            Finding(result=TEST, note="No baseline (no space left on device): everything counts."),
+            GateReport(
+                result=TEST, note="No baseline (no space left on device): everything counts."
+            ),
         ),
         not_run=(("review", "the run ended at `test`"),),
         observed=("`spelling` would have blocked: failed (exit status 1)",),
@@ -105,7 +107,7 @@ SITUATIONS = {
         hook="PostToolUse",
         attempt=0,
         attempts=0,
-        findings=(Finding(result=FIXER),),
+        findings=(GateReport(result=FIXER),),
         changed_paths=("a.py",),
     ),
     "pre-tool-use": STOP._replace(hook="PreToolUse", attempt=0, attempts=0),
@@ -113,9 +115,10 @@ SITUATIONS = {
     "stop-warning": STOP._replace(attempt=0, attempts=0, leads_to=WARN),
     "the-end": STOP._replace(attempt=0, attempts=0, leads_to=VERDICT_STOP),
     "elsewhere-no-output": STOP._replace(
-        elsewhere=True, findings=(Finding(result=SLOW, command="make slow"), Finding(result=TEST))
+        elsewhere=True,
+        findings=(GateReport(result=SLOW, command="make slow"), GateReport(result=TEST)),
     ),
-    "hostile": STOP._replace(findings=(Finding(result=TEST._replace(output=HOSTILE.encode())),)),
+    "hostile": STOP._replace(findings=(GateReport(result=TEST._replace(output=HOSTILE.encode())),)),
 }
 
 
@@ -130,11 +133,11 @@ def test_no_limit_is_passed(name: str, limit: int) -> None:
     assert units(feedback(SITUATIONS[name], limit)) <= limit
 
 
-def _many(count: int, size: int) -> Situation:
+def _many(count: int, size: int) -> EventReport:
     line = "line \U0001f600 of an output with ```` in it\n".encode()
     output = line * (size // len(line))
     findings = tuple(
-        Finding(result=TEST._replace(gate=f"gate-{at}", output=output), change=CHANGE)
+        GateReport(result=TEST._replace(gate=f"gate-{at}", output=output), change=CHANGE)
         for at in range(count)
     )
     return STOP._replace(findings=findings)
@@ -160,7 +163,7 @@ def test_however_many_gates_there_are_the_way_out_is_told(count: int) -> None:
 
 def test_small_outputs_leave_their_room_to_large_ones() -> None:
     large = TEST._replace(gate="large", output=b"0123456789 0123456789\n" * 5000)
-    findings = (Finding(result=TEST), Finding(result=large))
+    findings = (GateReport(result=TEST), GateReport(result=large))
     text = feedback(STOP._replace(findings=findings))
     assert "1 failed in 0.12s" in text
     assert 9500 < units(text) <= 10_000
@@ -175,7 +178,9 @@ def test_nothing_in_an_output_closes_its_fence() -> None:
 
 def test_the_person_is_told_why_everything_ends() -> None:
     ended = STOP._replace(leads_to=VERDICT_STOP)
-    assert stop_text(ended._replace(findings=(Finding(result=TEST), Finding(result=TYPES)))) == (
+    assert stop_text(
+        ended._replace(findings=(GateReport(result=TEST), GateReport(result=TYPES)))
+    ) == (
         "gitgates stopped the agent at Stop. 2 of 3 gates did not let this pass: 1 failed "
         "(`test`), 1 could not run (`types`). This was attempt 1 of 3.\n"
         "- `test` failed (exit status 1); full log: .git/gitgates/runs/7/logs/test.log\n"

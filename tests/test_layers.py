@@ -117,7 +117,6 @@ PACKED = {
 }
 SAME_NAME = {
     *(
-        "Attempt",
         "Change",
         "Decision",
         "Finding",

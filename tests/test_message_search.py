@@ -19,7 +19,7 @@ from gitgates.errors import UsageError
 from gitgates.git.repo import find_repo
 from gitgates.store import messages
 from gitgates.store.messages import Message
-from gitgates.store.search import Found, Term, search, terms, words
+from gitgates.store.search import SearchResult, Term, search, terms, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,11 +33,11 @@ def post(repo: Repo, topic: str, text: str) -> str:
     return messages.post(state(repo), Message(topic=topic, text=text)).id
 
 
-def find(repo: Repo, text: str, topic: str = "", limit: int = 0) -> Found:
+def find(repo: Repo, text: str, topic: str = "", limit: int = 0) -> SearchResult:
     return search(state(repo), text, topic=topic, limit=limit)
 
 
-def said(found: Found) -> list[str]:
+def said(found: SearchResult) -> list[str]:
     return sorted(one.text for one in found.messages)
 
 

@@ -12,7 +12,7 @@ import pytest
 from artifact_support import FAILED, PASSED, Place, attempt, save, visit
 from conftest import Repo
 
-from gitgates.report.result import Attempt, add_attempt
+from gitgates.report.result import AttemptReport, add_attempt
 from gitgates.report.statistics import COLUMNS, gate_stats
 from gitgates.store import runs
 from gitgates.store.log import write_ledger
@@ -23,7 +23,7 @@ def state(repo: Repo) -> str:
     return str(repo.path / ".git/gitgates")
 
 
-def cycle(repo: Repo, *attempts: Attempt, max_retries: int = 3) -> str:
+def cycle(repo: Repo, *attempts: AttemptReport, max_retries: int = 3) -> str:
     """Save the attempts of one cycle; return the run's name."""
     run_abs = runs.new_run(state(repo))
     place = Place(
@@ -129,7 +129,7 @@ def test_an_unknown_verb_is_a_usage_error(repo: Repo) -> None:
 # What is counted
 
 
-def document(*attempts: Attempt, max_retries: int = 3) -> dict[str, Any]:
+def document(*attempts: AttemptReport, max_retries: int = 3) -> dict[str, Any]:
     made: dict[str, Any] | None = None
     for one in attempts:
         made = add_attempt(made, "r", one, max_retries)

@@ -38,8 +38,8 @@ from gitgates.policies.retry import (
     rule,
 )
 from gitgates.report.feedback import (
-    Finding,
-    Situation,
+    EventReport,
+    GateReport,
     feedback,
     person_text,
     stop_text,
@@ -301,7 +301,7 @@ class Attempt:
             for gate, each in found.items()
         }
 
-    def _situation(self, decision: Decision, found: Found, known: dict[str, Known]) -> Situation:
+    def _situation(self, decision: Decision, found: Found, known: dict[str, Known]) -> EventReport:
         """Return what there is to say, with what has changed since the last attempt."""
         said = situation(self._place, self._check, decision)
         given_up = self._session.reasons_not_to_fix(self._prompt)
@@ -326,7 +326,7 @@ class Attempt:
         told = tuple(one.told for one in known.values() if one.told)
         return said._replace(findings=tuple(findings), notes=(*said.notes, *told))
 
-    def _situation_of(self, last: Round, ruling: Ruling) -> Situation:
+    def _situation_of(self, last: Round, ruling: Ruling) -> EventReport:
         """Return what there is to say of a result that stands."""
         failures = {gate: tuple(Failure(*one) for one in each) for gate, each in last.failures}
         findings = []
@@ -339,8 +339,8 @@ class Attempt:
                 reason="as in the last attempt",
                 log_abs=logs[-1] if logs else "",
             )
-            findings.append(Finding(result=result, change=change, since=since))
-        return Situation(
+            findings.append(GateReport(result=result, change=change, since=since))
+        return EventReport(
             hook=last.hook,
             root_abs=self._place.repo.root_abs,
             elsewhere=is_elsewhere(self._place),
@@ -359,7 +359,7 @@ class Attempt:
             since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
         return compare(before, now), tuple(since.items())
 
-    def _answer(self, ruling: Ruling, said: Situation) -> tuple[Answer, list[Fact]]:
+    def _answer(self, ruling: Ruling, said: EventReport) -> tuple[Answer, list[Fact]]:
         observed = "\n".join(f"gitgates: {line}" for line in said.observed)
         match ruling.outcome:
             case "passed" if ruling.verdict == WARN:

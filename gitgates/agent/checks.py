@@ -17,7 +17,7 @@ from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.record import Record
 from gitgates.report.excerpt import readable
-from gitgates.report.feedback import Finding, Situation
+from gitgates.report.feedback import EventReport, GateReport
 from gitgates.store.files import open_state
 from gitgates.store.runs import log_abs, new_run
 from gitgates.types import WARN, Event
@@ -170,20 +170,20 @@ def _command_of(gate: Gate) -> str:
     return gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
 
 
-def situation(place: Place, check: Check, decision: Decision) -> Situation:
+def situation(place: Place, check: Check, decision: Decision) -> EventReport:
     """Return what there is to be said of a decision."""
     gates = {step.gate.name: step.gate for step in check.plan.steps}
     met = {visit.result.gate for visit in decision.visits}
     why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
     findings = tuple(
-        Finding(
+        GateReport(
             result=visit.result,
             description=gates[visit.result.gate].description,
             command=_command_of(gates[visit.result.gate]),
         )
         for visit in unpassed(decision)
     )
-    return Situation(
+    return EventReport(
         hook=place.payload.event,
         root_abs=place.repo.root_abs,
         elsewhere=is_elsewhere(place),

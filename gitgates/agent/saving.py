@@ -7,7 +7,7 @@ import time
 from gitgates.agent.place import note
 from gitgates.artifacts import save
 from gitgates.record import Record
-from gitgates.report.result import Attempt
+from gitgates.report.result import AttemptReport
 from gitgates.worktree.gc import collect_if_due
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def save_attempt(place: Place, check: Check, answer: Answer, came: Came) -> None
     """Write down what came of an attempt."""
     payload = place.payload
     notes = save(
-        Attempt(
+        AttemptReport(
             hook=payload.event,
             host=payload.host,
             root=place.repo.root_abs,

@@ -50,7 +50,7 @@ _PUT_RIGHT = (
 )
 
 
-class Finding(Record):
+class GateReport(Record):
     """A gate that failed or could not run."""
 
     result: GateResult
@@ -73,14 +73,14 @@ class Finding(Record):
         return bool(change and change.unchanged and not change.new)
 
 
-class Situation(Record):
+class EventReport(Record):
     """All that is to be told about one event."""
 
     hook: str
     root_abs: str
     attempt: int  # 0: there are no retries here
     attempts: int
-    findings: tuple[Finding, ...]  # those that decide come first
+    findings: tuple[GateReport, ...]  # those that decide come first
     passed: tuple[str, ...] = ()
     not_run: tuple[tuple[str, str], ...] = ()  # gate, why
     observed: tuple[str, ...] = ()
@@ -91,14 +91,14 @@ class Situation(Record):
     elsewhere: bool = False  # all this is about another folder than the one the agent is in
 
 
-def feedback(situation: Situation, limit: int = 10_000) -> str:
+def feedback(report: EventReport, limit: int = 10_000) -> str:
     """Return what the agent is told, never more than `limit` UTF-16 units."""
-    head, end = _headline(situation), _ending(situation)
+    head, end = _headline(report), _ending(report)
     room = limit - units(head) - units(end) - 4
-    parts = [(one, _new_output(one), _log(one, situation)) for one in situation.findings]
+    parts = [(one, _new_output(one), _log(one, report)) for one in report.findings]
     least = sum(_SMALLEST + units(log) for _finding, lines, log in parts if lines)
     for level in range(len(_DETAIL)):
-        texts = [_section(finding, situation, level) for finding in situation.findings]
+        texts = [_section(finding, report, level) for finding in report.findings]
         left = room - sum(units(text) + 2 for text in texts)
         if least <= left:
             given = share([_wanted(one.result, lines) for one, lines, _log in parts], left)
@@ -107,65 +107,65 @@ def feedback(situation: Situation, limit: int = 10_000) -> str:
                 for text, (one, lines, log), most in zip(texts, parts, given, strict=True)
             ]
             return "\n\n".join(part for part in (head, *bodies, end) if part)
-    short = "\n".join(_one_line(finding, situation) for finding in situation.findings)
+    short = "\n".join(_one_line(finding, report) for finding in report.findings)
     if units(short) > room:
         mark = "\n[... more gates did not pass; the run's report has them ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
     return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
 
 
-def _new_output(finding: Finding) -> list[str]:
+def _new_output(finding: GateReport) -> list[str]:
     """Return the lines of an output, without what the agent has received before."""
     if finding.was_reported:
         return []
     return without_known(readable(finding.result.output), finding.earlier)
 
 
-def stop_text(situation: Situation) -> str:
+def stop_text(report: EventReport) -> str:
     """Return why everything ends, for the person."""
-    stops = situation.leads_to == STOP
-    did = f"stopped the agent at {situation.hook}." if stops else f"at {situation.hook}:"
-    lines = [f"gitgates {did} {_headline(situation)}"]
-    lines += [_one_line(finding, situation) for finding in situation.findings]
-    return clip("\n".join((*lines, *map(plain_line, situation.notes))), _PERSON)
+    stops = report.leads_to == STOP
+    did = f"stopped the agent at {report.hook}." if stops else f"at {report.hook}:"
+    lines = [f"gitgates {did} {_headline(report)}"]
+    lines += [_one_line(finding, report) for finding in report.findings]
+    return clip("\n".join((*lines, *map(plain_line, report.notes))), _PERSON)
 
 
-def warning_text(situation: Situation) -> str:
+def warning_text(report: EventReport) -> str:
     """Return what the person is told of gates that only warn."""
-    gates = "; ".join(_ended(finding) for finding in situation.findings)
-    notes = "".join(f" {plain_line(note)}" for note in (*situation.observed, *situation.notes))
-    said = f"{f': {gates}' if gates else ''}.{_logs(situation)}{notes}"
-    return clip(f"gitgates passed {situation.hook} with a warning{said}", _PERSON)
+    gates = "; ".join(_ended(finding) for finding in report.findings)
+    notes = "".join(f" {plain_line(note)}" for note in (*report.observed, *report.notes))
+    said = f"{f': {gates}' if gates else ''}.{_logs(report)}{notes}"
+    return clip(f"gitgates passed {report.hook} with a warning{said}", _PERSON)
 
 
-def person_text(situation: Situation, how: str) -> str:
+def person_text(report: EventReport, how: str) -> str:
     """Return a paragraph for the person: what did not pass, and why the agent was let go.
 
     Or was stopped: both end its attempts.
     """
     gates = "; ".join(
         _ended(one) + (f" (it says: {_quoted(one.cannot_fix)})" if one.cannot_fix else "")
-        for one in situation.findings
+        for one in report.findings
     )
     said = f"gitgates let the agent go {how}, although gates did not pass: {gates}."
-    if situation.leads_to == STOP:
+    if report.leads_to == STOP:
         said = f"gitgates stopped the agent {how}; these gates did not pass: {gates}."
-    notes = "".join(f" {plain_line(note)}" for note in situation.notes)
-    return clip(clip(said + _logs(situation), _PERSON - units(notes)) + notes, _PERSON)
+    notes = "".join(f" {plain_line(note)}" for note in report.notes)
+    return clip(clip(said + _logs(report), _PERSON - units(notes)) + notes, _PERSON)
 
 
-def _logs(situation: Situation) -> str:
-    logs = [log for one in situation.findings if (log := _log(one, situation))]
+def _logs(report: EventReport) -> str:
+    logs = [log for one in report.findings if (log := _log(one, report))]
     return f" Output: {', '.join(logs)}." if logs else ""
 
 
-def _headline(situation: Situation) -> str:
-    found = situation.findings
-    where = f"In {plain_line(situation.root_abs, 400)}: " if situation.elsewhere else ""
-    is_warning = situation.leads_to == WARN
-    then = _ENDINGS.get(situation.hook, "") if is_warning else ""
+def _headline(report: EventReport) -> str:
+    found = report.findings
+    where = f"In {plain_line(report.root_abs, 400)}: " if report.elsewhere else ""
+    is_warning = report.leads_to == WARN
+    then = _ENDINGS.get(report.hook, "") if is_warning else ""
     ended = "did not pass, which holds nothing up" if is_warning else "did not let this pass"
-    total = len({f.result.gate for f in found} | set(situation.passed))
+    total = len({f.result.gate for f in found} | set(report.passed))
     passed = [f.result for f in found if f.result.status == "passed"]
     kinds = {
         "failed": [f.result.gate for f in found if f.result.status not in ("passed", *_UNABLE)],
@@ -175,17 +175,17 @@ def _headline(situation: Situation) -> str:
     }
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
-    attempt = f"attempt {situation.attempt} of {situation.attempts}"
-    if situation.repeated:
+    attempt = f"attempt {report.attempt} of {report.attempts}"
+    if report.repeated:
         return f"{where}{_REPEATED}: {', '.join(parts)}. This was {attempt}."
     gates = f"{total} gate{'s' if total != 1 else ''}"
     said = where + (fine or f"{then}{len(found)} of {gates} {ended}: {', '.join(parts)}.")
-    if situation.attempt:
+    if report.attempt:
         said += f" This was {attempt}."
     return said
 
 
-def _section(finding: Finding, situation: Situation, level: int) -> str:
+def _section(finding: GateReport, report: EventReport, level: int) -> str:
     most, longest = _DETAIL[level]
     lines = [f"## {_ended(finding)}"]
     if finding.description and level < _TIGHT:
@@ -200,12 +200,12 @@ def _section(finding: Finding, situation: Situation, level: int) -> str:
     if finding.note:
         lines.append(plain_line(finding.note, 2 * longest))
     lines += _failures(finding, most, longest)
-    if (log := _log(finding, situation)) and (finding.was_reported or level < _TIGHT):
+    if (log := _log(finding, report)) and (finding.was_reported or level < _TIGHT):
         lines.append(f"Full log: {log}")
     return "\n".join(lines)
 
 
-def _failures(finding: Finding, most: int, longest: int) -> list[str]:
+def _failures(finding: GateReport, most: int, longest: int) -> list[str]:
     """Return which failures are new, which were reported before, and which are not the agent's."""
     lines = _list("Not there before this session:", finding.caused, most, longest)
     if change := finding.change:
@@ -266,44 +266,44 @@ def _exit(result: GateResult) -> str:
     return result.status.replace("-", " ")
 
 
-def _ending(situation: Situation) -> str:
+def _ending(report: EventReport) -> str:
     """Return what else there is to know, and what to do now."""
     lines = []
-    told = {finding.result.gate for finding in situation.findings}
-    if passed := tuple(gate for gate in situation.passed if gate not in told):
+    told = {finding.result.gate for finding in report.findings}
+    if passed := tuple(gate for gate in report.passed if gate not in told):
         lines.append(f"Passed: {_names(passed)}.")
-    if situation.not_run:
-        left = [f"{_name(gate)} ({plain_line(why, 120)})" for gate, why in situation.not_run[:10]]
-        more = _more(len(situation.not_run), 10)
+    if report.not_run:
+        left = [f"{_name(gate)} ({plain_line(why, 120)})" for gate, why in report.not_run[:10]]
+        more = _more(len(report.not_run), 10)
         lines.append(f"Did not run, which is no pass: {'; '.join(left)}{more}.")
-    lines += [f"Only observed: {plain_line(line)}" for line in situation.observed[:5]]
-    lines += [plain_line(note, 1000) for note in situation.notes[:5]]
-    if paths := situation.changed_paths:
+    lines += [f"Only observed: {plain_line(line)}" for line in report.observed[:5]]
+    lines += [plain_line(note, 1000) for note in report.notes[:5]]
+    if paths := report.changed_paths:
         some = ", ".join(plain_line(path, 100) for path in paths[:10]) + _more(len(paths), 10)
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
-    if situation.findings and situation.leads_to != STOP:  # else there is nothing to do
-        unable = any(one.result.status in _UNABLE for one in situation.findings)
-        lines += ["", _HEADING, *([_PUT_RIGHT] if unable else []), *_advice(situation)]
+    if report.findings and report.leads_to != STOP:  # else there is nothing to do
+        unable = any(one.result.status in _UNABLE for one in report.findings)
+        lines += ["", _HEADING, *([_PUT_RIGHT] if unable else []), *_advice(report)]
     return "\n".join(lines).strip("\n")
 
 
-def _advice(situation: Situation) -> list[str]:
+def _advice(report: EventReport) -> list[str]:
     """Return what an agent should do next, and the way out."""
-    is_before = situation.hook == HOOK_OF["before-tool"]
-    if situation.leads_to == WARN:
+    is_before = report.hook == HOOK_OF["before-tool"]
+    if report.leads_to == WARN:
         goes_on = "The tool call goes on. " if is_before else ""
         return [f"{goes_on}Mind what is reported above where it is part of your task."]
     if is_before:
         return ["The tool call was not made. Fix what is reported above, then make it."]
-    if not situation.attempt:
+    if not report.attempt:
         return ["What is reported above is about the work as it is now. Fix it, then go on."]
     gates = [
-        quote(plain_line(one.result.gate, 400)) for one in situation.findings if not one.cannot_fix
+        quote(plain_line(one.result.gate, 400)) for one in report.findings if not one.cannot_fix
     ]
     if not gates:
         return ["There is nothing more to try. End your turn, and tell the person what fails."]
     lines = ["Fix what is reported above, then end your turn again; the gates run again then."]
-    if situation.attempt >= situation.attempts:
+    if report.attempt >= report.attempts:
         lines.append(
             "If gates still fail then, there is no further attempt, and the person is told which."
         )
@@ -316,18 +316,18 @@ def _advice(situation: Situation) -> list[str]:
     return lines
 
 
-def _one_line(finding: Finding, situation: Situation) -> str:
-    log = _log(finding, situation)
+def _one_line(finding: GateReport, report: EventReport) -> str:
+    log = _log(finding, report)
     return f"- {_ended(finding)}{f'; full log: {log}' if log else ''}"
 
 
-def _ended(finding: Finding) -> str:
+def _ended(finding: GateReport) -> str:
     return f"{_name(finding.result.gate)} {plain_line(describe(finding.result))}"
 
 
-def _log(finding: Finding, situation: Situation) -> str:
+def _log(finding: GateReport, report: EventReport) -> str:
     """Return the path of a gate's log as the agent can open it: from where it is."""
-    root = "" if situation.elsewhere else situation.root_abs.rstrip("/") + "/"
+    root = "" if report.elsewhere else report.root_abs.rstrip("/") + "/"
     return plain_line(finding.result.log_abs.removeprefix(root), 400)
 
 

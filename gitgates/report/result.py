@@ -102,7 +102,7 @@ RESULT: Fields = {
 }
 
 
-class Attempt(Record):
+class AttemptReport(Record):
     """One firing of a hook: what its gates did, and what was made of that."""
 
     hook: str
@@ -132,7 +132,7 @@ def outcome_of(decision: Decision) -> str:
 
 
 def add_attempt(
-    document: dict[str, Any] | None, execution_id: str, attempt: Attempt, max_retries: int
+    document: dict[str, Any] | None, execution_id: str, attempt: AttemptReport, max_retries: int
 ) -> dict[str, Any]:
     """Return the document with one attempt more. None, or one that is not ours: a new one."""
     known = document if document and is_sound(document) else {}
@@ -160,7 +160,7 @@ def add_attempt(
     return plain
 
 
-def _attempt(attempt: Attempt, number: int, execution_id: str) -> dict[str, Any]:
+def _attempt(attempt: AttemptReport, number: int, execution_id: str) -> dict[str, Any]:
     decision = attempt.decision
     fields = {
         "attempt": number,

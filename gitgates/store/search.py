@@ -61,7 +61,7 @@ class Term(Record):
     begins: bool = False  # the last one only begins so
 
 
-class Found(Record):
+class SearchResult(Record):
     """What was found."""
 
     messages: tuple[Message, ...]  # the best first; without the index, the newest first
@@ -70,7 +70,7 @@ class Found(Record):
     indexed: bool = False
 
 
-def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0) -> Found:
+def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0) -> SearchResult:
     """Return the messages that have all words of a query, in their topic or their text.
 
     `topic`: only there; one that ends in `/` means all below it. `limit`: 0 is none.
@@ -90,7 +90,7 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
         for message in reversed(read_log(shared_state_abs).messages)
         if is_in(message.topic, topic) and _has_all(message, asked)
     ]
-    return Found(tuple(matching[: limit or None]), len(matching), asked)
+    return SearchResult(tuple(matching[: limit or None]), len(matching), asked)
 
 
 def words(text: str) -> str:
@@ -144,7 +144,7 @@ def _has_all(message: Message, asked: tuple[Term, ...]) -> bool:
 
 def _search_index(
     shared_state_abs: str, asked: tuple[Term, ...], topic: str, limit: int
-) -> Found | None:
+) -> SearchResult | None:
     """Return what the index says; None where there can be none."""
     try:
         from sqlite3 import Error, connect  # a Python may have been built without it
@@ -215,7 +215,7 @@ def _state(log_abs: str) -> tuple[int, int, int]:
     return now.st_ino, now.st_size, now.st_mtime_ns
 
 
-def _look_up(index: Connection, asked: tuple[Term, ...], topic: str, limit: int) -> Found:
+def _look_up(index: Connection, asked: tuple[Term, ...], topic: str, limit: int) -> SearchResult:
     match = " AND ".join(f'"{term.words}"{"*" if term.begins else ""}' for term in asked)
     values: list[object] = [match]
     where = _FROM
@@ -228,4 +228,4 @@ def _look_up(index: Connection, asked: tuple[Term, ...], topic: str, limit: int)
     (total,) = index.execute(f"SELECT count(*) {where}", values).fetchone()
     rows = index.execute(f"SELECT line {where} {_BEST}", [*values, limit or -1])
     messages = (message_at(line) for (line,) in rows)
-    return Found(tuple(one for one in messages if one), total, asked, indexed=True)
+    return SearchResult(tuple(one for one in messages if one), total, asked, indexed=True)
