@@ -25,7 +25,6 @@ from gitgates.proc.call import which
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.install.githooks import Done
 
 
 @click.command("install-hooks")
@@ -211,10 +210,10 @@ def _select_for(
     return tuple(h for h in found.hooks if h not in unknown), [*found.left_out, *left_out]
 
 
-def show(done: list[Done], repo: Repo) -> None:
+def show(done: list[tuple[str, str]], repo: Repo) -> None:
     """Print what was done, each hook's path as short as it can be."""
-    for one in done:
-        click.echo(f"{shown(one.shim_abs, repo)}: {one.what}")
+    for path_abs, what in done:
+        click.echo(f"{shown(path_abs, repo)}: {what}")
 
 
 def shown(path_abs: str, repo: Repo) -> str:

@@ -12,7 +12,6 @@ from gitgates.cli import agent_hooks
 from gitgates.cli.install_hooks import require_fit, show, shown
 from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
-from gitgates.doctor.hooks import read_hook
 from gitgates.errors import StateError
 from gitgates.hosts.claude.settings import SCOPES, settings_file
 from gitgates.install import framework, githooks, managers, own_file
@@ -199,7 +198,7 @@ def _say_what_runs_gates(repo: Repo) -> None:
         _say_left(f"{file} still runs the gates of {names}", "Take that out by hand.")
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
-        if read_hook(path_abs).kind == "custom":
+        if githooks.read_hook(path_abs).kind == "custom":
             what = f"{shown(path_abs, repo)} speaks of gitgates"
             _say_left(what, "It is a hook of your own: look at it.")
     seen = {folder.path_abs, default_folder(repo).path_abs}

@@ -10,79 +10,28 @@ import gitgates
 from gitgates import __version__
 from gitgates.doctor.findings import Finding
 from gitgates.errors import ConfigError
-from gitgates.git.previous_hook import SUFFIX
 from gitgates.install import selection
 from gitgates.install.framework import FILE
-from gitgates.install.githooks import is_ours, render
+from gitgates.install.githooks import HookFile, read_hook
 from gitgates.install.hookspath import setting, unset_command
-from gitgates.install.managers import FRAMEWORK, VIA, Manager, next_command, recognise
+from gitgates.install.managers import FRAMEWORK, VIA, Manager, next_command
 from gitgates.install.own_file import content
 from gitgates.proc.call import call
-from gitgates.record import Record
 from gitgates.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Literal, TypeAlias
 
     from gitgates.doctor.findings import Subject, Worktree
     from gitgates.git.repo import Repo
 
-    # custom: somebody's own hook that calls gitgates.
-    Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
 
 _INSTALL = "gitgates install-hooks"
 _COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said
 _NOT_EXECUTABLE = "is not executable, so that git does not run it"
 _NOT_FIRED = "manual"  # a stage that git never fires, so that there is nothing to install
 _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
-
-
-class HookFile(Record):
-    """What stands in a hook's place."""
-
-    path_abs: str
-    kind: Kind
-    executable: bool = False
-    manager: Manager | None = None
-    python: str = ""  # of a shim: the interpreter, and the folder that holds our package
-    home: str = ""
-    current: bool = True  # of a shim: as this version would write it, but for those two
-
-    @property
-    def hook(self) -> str:
-        """The name of the hook."""
-        return os.path.basename(self.path_abs)
-
-
-def read_hook(path_abs: str) -> HookFile:
-    """Return what stands in a hook's place: nothing, our shim, or somebody else's."""
-    if not os.path.lexists(path_abs):
-        return HookFile(path_abs, "none")
-    text = content(path_abs)
-    executable = os.path.isfile(path_abs) and os.access(path_abs, os.X_OK)
-    if is_ours(path_abs):
-        lines = os.fsdecode(text).splitlines()
-        values = {name: _word(value) for name, _, value in (x.partition("=") for x in lines)}
-        is_current = _body(text) == _body(render(values.get("hook", "")))
-        python, home = values.get("python", ""), values.get("home", "")
-        return HookFile(path_abs, "shim", executable, None, python, home, is_current)
-    if manager := recognise(text):
-        return HookFile(path_abs, "manager", executable, manager)
-    return HookFile(path_abs, "custom" if b"gitgates" in text else "other", executable)
-
-
-def _body(text: bytes) -> list[bytes]:
-    """Return the lines of a shim that are the same wherever one version installs it."""
-    return [line for line in text.splitlines() if not line.startswith((b"python=", b"home="))]
-
-
-def _word(quoted: str) -> str:
-    try:
-        return "".join(shlex.split(quoted))
-    except ValueError:
-        return ""
 
 
 # The shim
@@ -264,7 +213,7 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
             yield _wrong(file, worktree, what, mend)
         case "shim":
             yield check_shim(file, worktree.shown(file.path_abs), worktree)
-            kept = read_hook(file.path_abs + SUFFIX)
+            kept = read_hook(file.kept_abs)
             by = kept.manager if kept.executable else None
             if by and _runs_gates(file, worktree, by):
                 yield _double(file, worktree, by.name)
@@ -304,7 +253,7 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
     elif manager.name not in FRAMEWORK and _names_us(file, worktree, manager.settings):
         yield _note(file, worktree, f"is {manager.name}'s, whose settings speak of gitgates")
     else:
-        was_ours = is_over_ours or os.path.lexists(file.path_abs + SUFFIX)
+        was_ours = is_over_ours or file.has_kept
         lost = " instead of ours" if was_ours else ""
         what = f"is {manager.name}'s{lost}: git runs none of the gates"
         name = "pre-commit" if worktree.framework.our_stages else manager.name

@@ -13,12 +13,13 @@ from functools import partial
 
 from gitgates.doctor.agent_settings import sources
 from gitgates.doctor.findings import Finding
-from gitgates.doctor.hooks import may_start, read_hook
+from gitgates.doctor.hooks import may_start
 from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, KeptHook
 from gitgates.hosts.claude import settings as client
 from gitgates.install import agents
 from gitgates.install.framework import FILE, add_yaml
+from gitgates.install.githooks import read_hook
 from gitgates.install.managers import FRAMEWORK
 from gitgates.lifecycle import HOOK_OF
 from gitgates.proc.processes import Capture, Group, SignalPipe

@@ -15,7 +15,7 @@ import sys
 import gitgates
 from gitgates.errors import StateError
 from gitgates.git.previous_hook import BECOME, OPENS_ITSELF, SUFFIX
-from gitgates.install.managers import VIA, recognise
+from gitgates.install.managers import VIA, Manager, recognise
 from gitgates.install.own_file import content
 from gitgates.record import Record
 from gitgates.store.files import open_regular, replace_file
@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    # What is in the place of a hook: nothing, our shim, or somebody else's hook.
-    Holder: TypeAlias = Literal["nobody", "us", "another"]
+    # custom: somebody's own hook that calls gitgates.
+    Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
 
 # The second line of every shim of ours begins so, whatever its version.
 MARK = b"# Installed by gitgates (shim "
@@ -39,31 +39,41 @@ _OTHER_NAME = re.compile(
 )
 
 
-class Found(Record):
-    """One hook's place in a hooks folder, as it is now."""
+class HookFile(Record):
+    """What stands in a hook's place."""
 
-    hook: str
-    shim_abs: str
-    holder: Holder
-    kept: bool  # there is a hook that was there before ours
+    path_abs: str
+    kind: Kind
+    executable: bool = False
+    manager: Manager | None = None
+    python: str = ""  # of a shim: the interpreter, and the folder that holds our package
+    home: str = ""
+    current: bool = True  # of a shim: as this version would write it, but for those two
+
+    @property
+    def hook(self) -> str:
+        """The name of the hook."""
+        return os.path.basename(self.path_abs)
 
     @property
     def kept_abs(self) -> str:
-        """Where the hook that was there before is kept."""
-        return self.shim_abs + SUFFIX
+        """Where the hook that was there before ours is kept."""
+        return self.path_abs + SUFFIX
+
+    @property
+    def has_kept(self) -> bool:
+        """Tell whether there is one."""
+        return os.path.lexists(self.kept_abs)
 
     @property
     def is_copied(self) -> bool:
         """Tell whether what is kept is what is there: its manager has written it over ours."""
-        return self.kept and content(self.shim_abs) == content(self.kept_abs)
+        return self.has_kept and content(self.path_abs) == content(self.kept_abs)
 
-
-class Done(Record):
-    """What was done about one hook, in words."""
-
-    hook: str
-    shim_abs: str
-    what: str
+    @property
+    def is_another(self) -> bool:
+        """Tell whether somebody else's hook is there."""
+        return self.kind not in ("none", "shim")
 
 
 def render(hook: str) -> bytes:
@@ -95,57 +105,73 @@ def is_ours(path_abs: str) -> bool:
     return head.partition(b"\n")[2].startswith(MARK)
 
 
-def look(folder_abs: str, hook: str) -> Found:
-    """Look at one hook's place."""
-    shim_abs = os.path.join(folder_abs, hook)
-    holder: Holder = "another"
-    if is_ours(shim_abs):
-        holder = "us"
-    elif not os.path.lexists(shim_abs):
-        holder = "nobody"
-    return Found(hook, shim_abs, holder, kept=os.path.lexists(shim_abs + SUFFIX))
+def read_hook(path_abs: str) -> HookFile:
+    """Return what stands in a hook's place: nothing, our shim, or somebody else's."""
+    if not os.path.lexists(path_abs):
+        return HookFile(path_abs, "none")
+    text = content(path_abs)
+    executable = os.path.isfile(path_abs) and os.access(path_abs, os.X_OK)
+    if is_ours(path_abs):
+        lines = os.fsdecode(text).splitlines()
+        values = {name: _word(value) for name, _, value in (x.partition("=") for x in lines)}
+        is_current = _body(text) == _body(render(values.get("hook", "")))
+        python, home = values.get("python", ""), values.get("home", "")
+        return HookFile(path_abs, "shim", executable, None, python, home, is_current)
+    if manager := recognise(text):
+        return HookFile(path_abs, "manager", executable, manager)
+    return HookFile(path_abs, "custom" if b"gitgates" in text else "other", executable)
 
 
-def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[Done]:
+def _body(text: bytes) -> list[bytes]:
+    """Return the lines of a shim that are the same wherever one version installs it."""
+    return [line for line in text.splitlines() if not line.startswith((b"python=", b"home="))]
+
+
+def _word(quoted: str) -> str:
+    try:
+        return "".join(shlex.split(quoted))
+    except ValueError:
+        return ""
+
+
+def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tuple[str, str]]:
     """Put the shims of `hooks` into a folder, which is made where it is missing.
 
     `force` numbers a kept hook that is in the way of another one.
 
     Raises: StateError where a hook would be in the way, or the folder cannot be written.
     """
-    places = [look(folder_abs, hook) for hook in hooks]
+    files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
     if not force:
-        _refuse_conflicts(places)
-        _refuse_hooks_that_need_their_name(places)
+        _refuse_conflicts(files)
+        _refuse_hooks_that_need_their_name(files)
     try:
         os.makedirs(folder_abs, exist_ok=True)
-        return [_install_one(place) for place in places]
+        return [_install_one(file) for file in files]
     except OSError as error:
         raise _cannot_write(folder_abs, error) from error
 
 
-def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[Done]:
+def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
     """Take our shims out of a folder and give the hooks that were there before back.
 
     Raises: StateError where the folder cannot be written.
     """
     try:
-        done = [_uninstall_one(look(folder_abs, hook)) for hook in hooks]
+        done = [_uninstall_one(read_hook(os.path.join(folder_abs, hook))) for hook in hooks]
     except OSError as error:
         raise _cannot_write(folder_abs, error) from error
-    return [one for one in done if one.what]
+    return [(path_abs, what) for path_abs, what in done if what]
 
 
-def _refuse_conflicts(places: list[Found]) -> None:
+def _refuse_conflicts(files: list[HookFile]) -> None:
     in_the_way = [
-        place
-        for place in places
-        if place.holder == "another" and place.kept and not place.is_copied
+        file for file in files if file.is_another and file.has_kept and not file.is_copied
     ]
     if not in_the_way:
         return
-    names = "\n".join(f"  {place.shim_abs}\n  {place.kept_abs}" for place in in_the_way)
-    manager = recognise(content(in_the_way[0].shim_abs))
+    names = "\n".join(f"  {file.path_abs}\n  {file.kept_abs}" for file in in_the_way)
+    manager = in_the_way[0].manager
     join = (
         f"Let {manager.name}, which writes it, run the gates: "
         f"gitgates install-hooks --via {manager.name}\n  Or look"
@@ -161,19 +187,17 @@ def _refuse_conflicts(places: list[Found]) -> None:
     )
 
 
-def _refuse_hooks_that_need_their_name(places: list[Found]) -> None:
+def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
     """Refuse hooks that would silently do nothing under the name that they are kept with."""
     found = [
-        place
-        for place in places
-        if place.holder == "another"
-        and os.access(place.shim_abs, os.X_OK)
-        and _needs_its_name(place.shim_abs)
+        file
+        for file in files
+        if file.is_another and file.executable and _needs_its_name(file.path_abs)
     ]
     if not found:
         return
-    names = "\n".join(f"  {place.shim_abs}" for place in found)
-    lines = "\n".join(f'    gitgates git-hook --via=own {place.hook} "$@"' for place in found)
+    names = "\n".join(f"  {file.path_abs}" for file in found)
+    lines = "\n".join(f'    gitgates git-hook --via=own {file.hook} "$@"' for file in found)
     raise StateError(
         "a hook that is there does what its own name says ($0), and would be kept under another "
         f"one; nothing was changed:\n{names}",
@@ -182,39 +206,35 @@ def _refuse_hooks_that_need_their_name(places: list[Found]) -> None:
     )
 
 
-def _install_one(place: Found) -> Done:
-    shim = render(place.hook)
+def _install_one(file: HookFile) -> tuple[str, str]:
+    shim = render(file.hook)
     what = "installed"
-    match place.holder:
-        case "us" if _is_current(place.shim_abs, shim):
-            return Done(place.hook, place.shim_abs, "already installed")
-        case "us":
-            what = "updated"
-        case "another":
-            what += _set_aside(place)
-        case "nobody" if place.kept:
-            what += f"; {os.path.basename(place.kept_abs)} runs first"
-        case _:
-            pass
-    replace_file(place.shim_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
-    return Done(place.hook, place.shim_abs, what)
+    if file.kind == "shim":
+        if file.executable and content(file.path_abs) == shim:
+            return file.path_abs, "already installed"
+        what = "updated"
+    elif file.is_another:
+        what += _set_aside(file)
+    elif file.has_kept:
+        what += f"; {os.path.basename(file.kept_abs)} runs first"
+    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
+    return file.path_abs, what
 
 
-def _is_current(shim_abs: str, shim: bytes) -> bool:
-    return content(shim_abs) == shim and os.access(shim_abs, os.X_OK)
-
-
-def _set_aside(place: Found) -> str:
+def _set_aside(file: HookFile) -> str:
     """Rename the hook that is there; return what to say about it."""
     said = ""
-    kept_name = os.path.basename(place.kept_abs)
-    if place.kept and not place.is_copied:
-        numbered_abs = _free_name(place.kept_abs)
-        os.rename(place.kept_abs, numbered_abs)
+    kept_name = os.path.basename(file.kept_abs)
+    if file.has_kept and not file.is_copied:
+        numbered_abs = _free_name(file.kept_abs)
+        os.rename(file.kept_abs, numbered_abs)
         said = f"; the older {kept_name} is now {os.path.basename(numbered_abs)} and runs no more"
-    runs = os.path.isfile(place.shim_abs) and os.access(place.shim_abs, os.X_OK)
-    os.rename(place.shim_abs, place.kept_abs)
-    how = "runs first" if runs else "is kept; git did not run it (not executable), nor do we"
+    os.rename(file.path_abs, file.kept_abs)
+    how = (
+        "runs first"
+        if file.executable
+        else "is kept; git did not run it (not executable), nor do we"
+    )
     return f"; the hook that was there {how}: {kept_name}{said}"
 
 
@@ -239,50 +259,48 @@ def _free_name(path_abs: str) -> str:
     return f"{path_abs}.{number}"
 
 
-def _uninstall_one(place: Found) -> Done:
-    kept_name = os.path.basename(place.kept_abs)
-    match place.holder:
-        case "another":
-            what = _uninstall_aside(place)
-        case "us":
-            what = "taken out"
-            if not place.kept or os.path.isdir(place.kept_abs):
-                os.unlink(place.shim_abs)  # no file to rename over it
-        case _:
-            what = "was gone already" if place.kept else ""
-    manager = recognise(content(place.kept_abs))
-    if place.holder == "nobody" and manager:  # which has taken out its own then, and ours with it
+def _uninstall_one(file: HookFile) -> tuple[str, str]:
+    kept_name = os.path.basename(file.kept_abs)
+    what = "was gone already" if file.has_kept else ""
+    if file.is_another:
+        what = _uninstall_aside(file)
+    elif file.kind == "shim":
+        what = "taken out"
+        if not file.has_kept or os.path.isdir(file.kept_abs):
+            os.unlink(file.path_abs)  # no file to rename over it
+    manager = recognise(content(file.kept_abs))
+    if file.kind == "none" and manager:  # which has taken out its own then, and ours with it
         what += f"; {kept_name} is {manager.name}'s, and stays as it is"
-    elif place.holder != "another" and place.kept:
-        os.rename(place.kept_abs, place.shim_abs)
+    elif not file.is_another and file.has_kept:
+        os.rename(file.kept_abs, file.path_abs)
         what += f"; the hook that was there before is back ({kept_name})"
-        if manager and manager.kept and is_ours(place.shim_abs + manager.kept):
-            os.unlink(place.shim_abs + manager.kept)
-    if what and os.path.lexists(f"{place.kept_abs}.1"):
+        if manager and manager.kept and is_ours(file.path_abs + manager.kept):
+            os.unlink(file.path_abs + manager.kept)
+    if what and os.path.lexists(f"{file.kept_abs}.1"):
         what += f"; {kept_name}.1 is yours to look at"
-    return Done(place.hook, place.shim_abs, what)
+    return file.path_abs, what
 
 
-def _uninstall_aside(place: Found) -> str:
+def _uninstall_aside(file: HookFile) -> str:
     """Take our shim out from where a manager has put it; return what to say.
 
     The hook from before ours goes there, unless it is an older one of the same manager.
     """
-    kept_name = os.path.basename(place.kept_abs)
-    manager, kept = recognise(content(place.shim_abs)), recognise(content(place.kept_abs))
-    aside_abs = place.shim_abs + (manager.kept if manager else "")
+    kept_name = os.path.basename(file.kept_abs)
+    manager, kept = file.manager, recognise(content(file.kept_abs))
+    aside_abs = file.path_abs + (manager.kept if manager else "")
     said = []
     if manager and manager.kept and is_ours(aside_abs):
         name = os.path.basename(aside_abs)
         said.append(f"{manager.name}'s is left as it is; ours was taken out ({name})")
         os.unlink(aside_abs)
-        if place.kept and kept != manager:
-            os.rename(place.kept_abs, aside_abs)
+        if file.has_kept and kept != manager:
+            os.rename(file.kept_abs, aside_abs)
             return f"{said[0]}; the hook that was there before is {name} again"
-    if not place.kept:
+    if not file.has_kept:
         return "".join(said)
-    if manager and place.is_copied:
-        os.unlink(place.kept_abs)
+    if manager and file.is_copied:
+        os.unlink(file.kept_abs)
         return "; ".join(
             said or [f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"]
         )
