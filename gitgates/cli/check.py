@@ -7,14 +7,16 @@ import json
 import click
 
 from gitgates import errors
-from gitgates.cli.repository import config_root
+from gitgates.cli.output import format_option, print_json
+from gitgates.cli.repository import config_root, no_configuration
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
 from gitgates.git.repo import current_folder
+from gitgates.types import Problem
 
 
 @click.command("check")
-@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+@format_option
 def command(fmt: str) -> int:
     """Check the configuration and report every problem at once.
 
@@ -26,26 +28,19 @@ def command(fmt: str) -> int:
     except errors.ConfigError as error:
         if fmt == "text":
             raise
-        found = [{"where": "", "message": error.message, "hint": error.hint}]
-        click.echo(json.dumps({"version": 1, "ok": False, "problems": found}, indent=2))
-        return error.exit_status
-    if config is None:
-        raise errors.ConfigError(
-            f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml",
-            "Start with: gitgates init",
-        )
+        config, problems = None, (Problem("", error.message, error.hint),)
+    if config is None and not problems:
+        raise no_configuration(root_abs)
     if fmt == "json":
         found = [{"where": p.where, "message": p.message, "hint": p.hint} for p in problems]
-        document = {"version": 1, "ok": not problems, "problems": found}
-        click.echo(json.dumps(document, indent=2))
+        print_json({"version": 1, "ok": not problems, "problems": found})
     elif problems:
         click.echo(describe(list(problems)), err=True)
         click.echo(f"gitgates: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
-    else:
+    elif config:
         files = " and ".join(config.sources)
-        click.echo(
-            f"{files}: {_count(config.gates, 'gate')}, {_count(config.hooks, 'hook')}, no problems"
-        )
+        gates, hooks = _count(config.gates, "gate"), _count(config.hooks, "hook")
+        click.echo(f"{files}: {gates}, {hooks}, no problems")
     return errors.ConfigError.exit_status if problems else errors.OK
 
 

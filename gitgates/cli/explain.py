@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from gitgates import environ
 from gitgates.cli.completion import complete_hooks, unknown_hook
-from gitgates.cli.output import stdout
+from gitgates.cli.output import format_option, print_json, stdout
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.engine.plan import find_hook, make_plan
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     help="Print the rules as a coding agent is told them at the start of a session.",
 )
 @path_options
-@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+@format_option
 def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> int:  # noqa: ANN401 - click's
     """Tell what HOOK would run now: every gate, why or why not, on which paths.
 
@@ -58,10 +56,10 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     paths, gone = select_paths(Selection(**options), repo)
     event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
-    terminal = stdout()
     if fmt == "json":
-        terminal.write(json.dumps(plan_document(plan), indent=2).encode() + b"\n")
+        print_json(plan_document(plan))
     else:
+        terminal = stdout()
         text = plan_text(plan, colour=terminal.colour)
         terminal.write(text.encode("utf-8", "surrogateescape"))
     return OK
@@ -78,8 +76,7 @@ def _print_rules(config: Config) -> None:
 
 def _say_nothing_runs(hook: str, config: Config, fmt: str) -> None:
     if fmt == "json":
-        document = {"version": VERSION, "hook": hook, "configured_as": None, "gates": []}
-        click.echo(json.dumps(document, indent=2))
+        print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
         return
     named = _with_gates(config)
     click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")

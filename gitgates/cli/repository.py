@@ -73,11 +73,14 @@ def configuration(repo: Repo) -> Config:
     """
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
     if config is None:
-        raise ConfigError(
-            f"{repo.root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml",
-            "Start with: gitgates init",
-        )
+        raise no_configuration(repo.root_abs)
     return config
+
+
+def no_configuration(root_abs: str) -> ConfigError:
+    """Return the refusal of a folder that has no configuration."""
+    message = f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
+    return ConfigError(message, "Start with: gitgates init")
 
 
 def post_message(repo: Repo, draft: Message) -> str:
