@@ -94,7 +94,9 @@ def plain(text: str | bytes) -> str:
     """Return lines of what a reader sees: no sequences, nothing invisible, no overwritten text."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    text = "".join(_sequences(text.translate(_8_BIT))[::2])
+    if any(chr(code) in text for code in _8_BIT):  # translating a long text takes its time
+        text = text.translate(_8_BIT)
+    text = "".join(_sequences(text)[::2])
     text = _newlines(text)
     if "\r" in text:
         # What a line of progress shows in the end.

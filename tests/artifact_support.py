@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gitgates import artifacts
+from gitgates.report import artifacts
 from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
 

@@ -29,7 +29,7 @@ _ROOT = ("__init__", "__version__")  # the version, which everybody may know
 _WORDS = ("record", "errors", "clean", "yaml_load", "agent_types", "types", "environ", "lifecycle")
 _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
-_SHOWN = (*_RUN, "report", "artifacts", "policies")
+_SHOWN = (*_RUN, "report", "policies")
 _REVIEW = (*_SHOWN, "review", "weakening")
 _ALL = (*_REVIEW, "agent", "caller")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -49,8 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "worktree": (*_WORDS, "store", "proc", "git"),
     "engine": (*_BASE, "git", "worktree"),
     "report": _RUN,
-    "artifacts": (*_WORDS, "store", "report", "engine"),
-    "policies": (*_RUN, "report", "artifacts"),
+    "policies": (*_RUN, "report"),
     "weakening": (*_SHOWN, "review"),
     "review": _SHOWN,
     "caller": (*_SHOWN, "review"),
@@ -119,7 +118,6 @@ SAME_NAME = {
     *(
         "Change",
         "Decision",
-        "Finding",
         "Found",
         "Ruling",
         "Selection",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from gitgates.agent.place import note
-from gitgates.artifacts import save
 from gitgates.record import Record
+from gitgates.report.artifacts import save
 from gitgates.report.result import AttemptReport
 from gitgates.worktree.gc import collect_if_due
 

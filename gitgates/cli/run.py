@@ -8,7 +8,6 @@ import time
 import click
 
 from gitgates import environ, errors
-from gitgates.artifacts import save_handled
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
 from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
@@ -23,6 +22,7 @@ from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
+from gitgates.report.artifacts import save_handled
 from gitgates.report.documents import (
     JsonLines,
     error_document,

@@ -7,13 +7,14 @@ import textwrap
 
 import click
 
-from gitgates import artifacts, errors
+from gitgates import errors
 from gitgates.clean import plain_line
 from gitgates.cli.output import dump, format_option, print_json, table
 from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
 from gitgates.config.values import did_you_mean
 from gitgates.git.repo import Repo
+from gitgates.report import artifacts
 from gitgates.report.statistics import COLUMNS, gate_stats
 from gitgates.store import runs
 from gitgates.store.log import read_ledger

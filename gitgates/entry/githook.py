@@ -52,7 +52,9 @@ def run(args: list[str]) -> int:
     outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
     terminal.write(outcome.stderr)
     if handled.has_results:
-        from gitgates.artifacts import save_handled  # cold: where all passed, nothing is saved
+        from gitgates.report.artifacts import (
+            save_handled,  # cold: where all passed, nothing is saved
+        )
 
         terminal.write(save_handled(handled, began_s))
     return outcome.exit_status or kept_status

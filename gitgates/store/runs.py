@@ -1,6 +1,6 @@
 """One folder a run, for its logs and results; the oldest go when there are many.
 
-    runs/<run-id>/result.json, summary.md   what came of it: see artifacts.py
+    runs/<run-id>/result.json, summary.md   what came of it: see report/artifacts.py
     runs/<run-id>/logs/<gate>.log           of the first attempt
     runs/<run-id>/logs/attempt-2/…          of the next one of the same cycle
     runs/<run-id>/open                      failures went back to an agent: another attempt may come
