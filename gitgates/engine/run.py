@@ -180,7 +180,7 @@ class _Run:
         self.listener, self.isolation = listener, isolation
         self.run_abs = runs.run_of(options.logs_abs) or runs.new_run(repo.state_abs)
         self.logs_abs = options.logs_abs or f"{self.run_abs}/logs"
-        self.folder = runs.hold(self.run_abs)
+        self.folder: runs.Folder | None = None  # once something is written to it
         self.results = {
             at: result
             for at, result in options.earlier.items()
@@ -195,6 +195,7 @@ class _Run:
         )
         self.stdin_abs = ""
         if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
+            self._hold_folder()
             self.stdin_abs = runs.keep_stdin(self.run_abs, plan.event.stdin)
 
     def loop(self, group: Group) -> Decision:
@@ -224,10 +225,15 @@ class _Run:
         self.detector.close()
         if self.stdin_abs:
             os.unlink(self.stdin_abs)
-        self.folder.release()
         if self.watch:
             self.watch.close()
-        runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
+        if self.folder:
+            self.folder.release()
+            runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
+
+    def _hold_folder(self) -> None:
+        """Make the folder of the run: most runs of silent gates write nothing to it."""
+        self.folder = self.folder or runs.hold(self.run_abs)
 
     def _start(self, due: Due, group: Group) -> None:
         if len(self.jobs) >= self.slots or any(job.due == due for job in self.jobs):
@@ -241,7 +247,8 @@ class _Run:
             self.listener.ended(result, self.plan)
             return
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
-        capture = Capture(self.config.max_output_bytes, log_abs, self.config.max_log_bytes)
+        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
+        capture = Capture(limit, log_abs, log_limit, self._hold_folder)
         job = _Job(due, self._commands(due), capture, self.detector.begin(gate, due.step.paths))
         self.listener.started(gate.name)
         self.jobs.append(job)

@@ -264,8 +264,15 @@ class Capture:
     be written (a full disk), the gate goes on and `log_abs` is empty.
     """
 
-    def __init__(self, limit: int, log_abs: str = "", log_limit: int = 16 << 20) -> None:
+    def __init__(
+        self,
+        limit: int,
+        log_abs: str = "",
+        log_limit: int = 16 << 20,
+        before_log: Callable[[], object] = lambda: None,  # called before the log file is made
+    ) -> None:
         self.log_abs = log_abs
+        self._before_log = before_log
         self._log_fd = -1
         self._log_half = max(log_limit // 2, 1)
         self._half = max(limit // 2, 1)
@@ -308,6 +315,7 @@ class Capture:
         half, total = self._log_half, self._total
         try:
             if self._log_fd < 0:
+                self._before_log()
                 os.makedirs(os.path.dirname(self.log_abs), mode=0o700, exist_ok=True)
                 flags = os.O_RDWR | os.O_CREAT
                 self._log_fd = open_state(self.log_abs, flags)
