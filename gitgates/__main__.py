@@ -1,4 +1,4 @@
-"""The door: what hosts call goes to `entry`, all else to `cli`. The only place that exits."""
+"""The entry point: hooks go to `entry`, all other verbs to `cli`. The only place that exits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def main() -> NoReturn:
     """Run gitgates and exit."""
-    _hold_streams()
-    _speak_utf8()
+    _open_closed_streams()
+    _restart_in_utf8()
     gc.disable()  # a hook makes little garbage, and what it imports would be searched for some
     verb, *rest = sys.argv[1:] or [""]
     match verb:
@@ -37,8 +37,8 @@ def main() -> NoReturn:
     _leave(_guarded(run, rest))
 
 
-def _hold_streams() -> None:
-    """Put something in the place of a stream that is closed.
+def _open_closed_streams() -> None:
+    """Open the null device in the place of each standard stream that is closed.
 
     The next file that is opened would have its number, and what is meant for a person would be
     written there. For reading only: what is written is refused, as on a closed one.
@@ -50,8 +50,8 @@ def _hold_streams() -> None:
             os.open(os.devnull, os.O_RDONLY)  # takes the lowest number that is free
 
 
-def _speak_utf8() -> None:
-    """Start anew where names of files could not hold what the configuration or an agent says.
+def _restart_in_utf8() -> None:
+    """Restart in UTF-8 mode where names of files could not hold what an agent or a setting says.
 
     So it is with LC_ALL=C and PYTHONUTF8=0. What our child processes inherit stays as it was.
     """
@@ -60,7 +60,7 @@ def _speak_utf8() -> None:
 
 
 def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
-    """Run an entry; turn every failure into words on stderr and a status that is not a verdict."""
+    """Run an entry; turn each error into a message on stderr and a status that is no verdict."""
     try:
         return run(args)
     except errors.GitgatesError as error:
@@ -69,7 +69,7 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
     except KeyboardInterrupt:
         _say("gitgates: interrupted; nothing was decided")
         return errors.Interrupted.exit_status
-    except Exception as error:  # noqa: BLE001 - the last door: what comes here is our bug
+    except Exception as error:  # noqa: BLE001 - what comes here is our bug
         if full := errors.full_disk(error):
             _say(f"gitgates: {full}")
             return full.exit_status

@@ -1,9 +1,9 @@
-r"""Clean text that we did not write: names, paths, configuration, the output of gates. Pure.
+r"""Sanitise text that we did not write: names, paths, configuration, the output of gates. Pure.
 
 Such text could command a terminal (ECMA-48 and xterm's ctlseqs), turn the direction of what stands
-beside it, or tell a language model what no person sees. `visible` and `tame` show such characters
-as `\x1b` or `\u202e`, for people; `plain` takes them out, for agents and Markdown. Log files and
-JSON keep the text as it is.
+beside it, or tell a language model what no person sees. `visible` and `sanitise` show such
+characters as `\x1b` or `\u202e`, for people; `plain` takes them out, for agents and Markdown. Log
+files and JSON keep the text as it is.
 
 Without `re`: hooks of git load this where something is not plain ASCII.
 """
@@ -70,7 +70,7 @@ def visible_line(text: str) -> str:
     return line.encode("utf-8", "backslashreplace").decode()
 
 
-def tame(output: bytes, *, colour: bool) -> bytes:
+def sanitise(output: bytes, *, colour: bool) -> bytes:
     """Return output that can only write and, with `colour`, colour; each line stays one.
 
     Other sequences are taken out: cursor movement, clearing, titles, links, the clipboard, replies.

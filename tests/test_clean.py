@@ -11,7 +11,7 @@ from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.clean import plain, tame, visible
+from gitgates.clean import plain, sanitise, visible
 
 RED = b"\x1b[31m"
 RESET = b"\x1b[0m"
@@ -57,20 +57,20 @@ OUTPUT = st.one_of(st.binary(), st.lists(PIECES).map(b"".join))
     ],
 )
 def test_what_is_no_colour(output: bytes, plain: bytes) -> None:
-    assert tame(output, colour=False) == plain
-    assert tame(output, colour=True) == plain
+    assert sanitise(output, colour=False) == plain
+    assert sanitise(output, colour=True) == plain
 
 
 @pytest.mark.parametrize("colour", [b"\x1b[31m", b"\x1b[m", b"\x1b[38;5;1m", b"\x1b[4:3m"])
 def test_colours_stay_where_they_are_taken(colour: bytes) -> None:
-    assert tame(b"a" + colour + b"b", colour=True) == b"a" + colour + b"b" + RESET
-    assert tame(b"a" + colour + b"b", colour=False) == b"ab"
+    assert sanitise(b"a" + colour + b"b", colour=True) == b"a" + colour + b"b" + RESET
+    assert sanitise(b"a" + colour + b"b", colour=False) == b"ab"
 
 
 @given(OUTPUT)
 def test_nothing_that_commands_gets_through(output: bytes) -> None:
-    without = tame(output, colour=False)
-    assert COLOUR.sub(b"", tame(output, colour=True)) == without
+    without = sanitise(output, colour=False)
+    assert COLOUR.sub(b"", sanitise(output, colour=True)) == without
     assert not CONTROL.search(without.decode("utf-8", "replace"))
     lone = {ord(char) - 0xDC00 for char in without.decode("utf-8", "surrogateescape")}
     assert not lone & set(range(0x80, 0xA0))
@@ -83,7 +83,7 @@ VISIBLE = st.characters(
 
 @given(st.text(VISIBLE))
 def test_text_stays_as_it_is(text: str) -> None:
-    assert tame(text.encode(), colour=True) == text.encode()
+    assert sanitise(text.encode(), colour=True) == text.encode()
     assert visible(text) == text
     assert plain(text) == text
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.agent_types import Payload
-from gitgates.engine.hooks import answers_to, fits, names_agent, names_tool
+from gitgates.engine.hooks import matches_agent, matches_glob, matches_hook, matches_tool
 from gitgates.hosts.claude import FORMER_NAMES
 from gitgates.types import Hook
 
@@ -45,7 +45,7 @@ from gitgates.types import Hook
     ],
 )
 def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert names_tool(patterns, tool, FORMER_NAMES.get(tool, "")) is expected
+    assert matches_tool(patterns, tool, FORMER_NAMES.get(tool, "")) is expected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> N
     ],
 )
 def test_agents(patterns: tuple[str, ...] | None, agent: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert names_agent(patterns, agent) is expected
+    assert matches_agent(patterns, agent) is expected
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_hook_answers_to_both(
 ) -> None:
     hook = Hook(name="PostToolUse", enabled_tools=tools, enabled_agents=agents)
     payload = Payload(event="PostToolUse", tool="Edit", agent_type="reviewer")
-    assert answers_to(hook, payload) is expected
+    assert matches_hook(hook, payload) is expected
 
 
 _SIGNS = st.text("ab*?\n", max_size=9)
@@ -97,8 +97,8 @@ _SIGNS = st.text("ab*?\n", max_size=9)
 
 @given(pattern=_SIGNS, name=_SIGNS)
 def test_fits_is_what_the_library_says(pattern: str, name: str) -> None:
-    assert fits(pattern, name) is fnmatchcase(name, pattern)
+    assert matches_glob(pattern, name) is fnmatchcase(name, pattern)
 
 
 def test_a_pattern_that_is_slow_elsewhere() -> None:
-    assert not fits("*a" * 200, "a" * 199 + "b" * 2000)
+    assert not matches_glob("*a" * 200, "a" * 199 + "b" * 2000)

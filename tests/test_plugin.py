@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gitgates
-from gitgates.engine.hooks import GATES_OWN_TIME, names_agent
+from gitgates.engine.hooks import GATES_OWN_TIME, matches_agent
 from gitgates.hosts.claude import settings
 from gitgates.install import agents
 from gitgates.lifecycle import HOOK_POINTS, kind_of
@@ -110,8 +110,8 @@ def test_the_reviewer_only_reads_and_is_the_one_that_counts() -> None:
     assert list(head) == ["name", "description", "tools", "model"]
     assert (head["name"], head["model"]) == (Review().reviewer, Review().reviewer_model)
     assert head["tools"] == "Read, Grep, Glob, Bash"
-    assert names_agent((Review().reviewer,), f"gitgates:{head['name']}")
-    assert names_agent(Review().agents, f"gitgates:{head['name']}")
+    assert matches_agent((Review().reviewer,), f"gitgates:{head['name']}")
+    assert matches_agent(Review().agents, f"gitgates:{head['name']}")
     for verb in ("request", "diff", "weakened", "opinions", "status", "post --token TOKEN"):
         assert f"gitgates review {verb}" in text
     assert "--decision" in text
@@ -123,7 +123,7 @@ def test_the_reviewer_only_reads_and_is_the_one_that_counts() -> None:
 def test_the_skill_is_a_review_and_starts_the_reviewer() -> None:
     head, text = front(PLUGIN / "skills/review/SKILL.md")
     assert list(head) == ["description", "argument-hint", "allowed-tools"]
-    assert names_agent(Review().skills, "gitgates:review")
+    assert matches_agent(Review().skills, "gitgates:review")
     assert "`gitgates:reviewer`" in text
     assert "`gitgates review done --summary " in text
     assert text.endswith("$ARGUMENTS\n")

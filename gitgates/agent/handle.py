@@ -19,7 +19,7 @@ from gitgates.agent.telling import (
 )
 from gitgates.agent_types import Payload
 from gitgates.config.load import load
-from gitgates.engine.hooks import answers_to, least_limit_s
+from gitgates.engine.hooks import least_limit_s, matches_hook
 from gitgates.errors import ConfigError, GitError, GitgatesError
 from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
 from gitgates.hosts.capabilities import express
@@ -258,7 +258,7 @@ def _is_final(place: Place, answer: Answer) -> bool:
 def _gate(place: Place, config: Config, hook: Hook, sessions: tuple[Session, Session]) -> Answer:
     """Run the gates of the event, where it has some that are about this tool and this agent."""
     payload = place.payload
-    if not hook.gates or not answers_to(hook, payload) or payload.automatic:
+    if not hook.gates or not matches_hook(hook, payload) or payload.automatic:
         return Answer()
     if payload.kind in ENDINGS:
         from gitgates.agent.stopping import answer_stop  # what runs gates costs more than all this

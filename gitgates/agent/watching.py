@@ -5,7 +5,7 @@ Most events have nothing for it; what costs anything is loaded for the others al
 
 from __future__ import annotations
 
-from gitgates.engine.hooks import names_agent
+from gitgates.engine.hooks import matches_agent
 from gitgates.types import WARN, Answer
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ _FAR = 200  # characters: further in, a prefix is not at the start
 
 def is_reviewer(review: Review, agent_type: str) -> bool:
     """Tell whether an agent is the one whose decision counts in the strict form."""
-    return names_agent((review.reviewer,), agent_type)
+    return matches_agent((review.reviewer,), agent_type)
 
 
 def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
@@ -41,7 +41,7 @@ def watch(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
             return _ignore_prefix(payload, review)
         case "prompt":
             return _heed_prompt(place, config, facts)
-        case "prompt-expansion" if names_agent(review.skills, payload.skill):
+        case "prompt-expansion" if matches_agent(review.skills, payload.skill):
             _mark(place, review, facts, ("command", payload.skill))
         case "subagent-start" if is_watched(review, payload):
             from gitgates.agent.reviewers import begin
@@ -63,7 +63,7 @@ def watch_end(place: Place, config: Config, facts: list[Fact]) -> None:
 
 def is_watched(review: Review, payload: Payload) -> bool:
     """Tell whether an event is of a sub-agent that reviews."""
-    return names_agent((*review.agents, review.reviewer), payload.agent_type)
+    return matches_agent((*review.agents, review.reviewer), payload.agent_type)
 
 
 def _before_tool(place: Place, config: Config, facts: list[Fact]) -> Answer | None:
@@ -97,7 +97,7 @@ def _after_tool(place: Place, review: Review, facts: list[Fact]) -> None:
         return
     if payload.tool_kind == "report":
         _mark(place, review, facts, ("findings", ""))
-    elif payload.tool_kind == "skill" and names_agent(review.skills, payload.skill):
+    elif payload.tool_kind == "skill" and matches_agent(review.skills, payload.skill):
         _mark(place, review, facts, ("skill", payload.skill))
 
 

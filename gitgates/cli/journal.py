@@ -9,7 +9,7 @@ import sys
 import click
 
 from gitgates import environ, errors
-from gitgates.clean import tame, visible_line
+from gitgates.clean import sanitise, visible_line
 from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import current_repo, post_message
 from gitgates.config.values import did_you_mean
@@ -273,7 +273,7 @@ def _standard_input() -> str:
 
 def _message_text(message: Message) -> str:
     """Return a whole message; what anybody has posted can write on a terminal, and no more."""
-    plain = tame(message.text.encode("utf-8", "replace"), colour=False).decode()
+    plain = sanitise(message.text.encode("utf-8", "replace"), colour=False).decode()
     body = "".join(f"    {line}".rstrip() + "\n" for line in plain.split("\n"))
     return f"{_head(message)}  {_circumstances(message)}\n\n{body}\n"
 

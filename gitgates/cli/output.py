@@ -15,7 +15,7 @@ import sys
 import click
 
 from gitgates import environ, errors
-from gitgates.clean import tame, visible
+from gitgates.clean import sanitise, visible
 from gitgates.report.text import Terminal, open_terminal
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ def stdout() -> Terminal:
 
 def dump(data: bytes) -> None:
     """Write bytes as they are; on a terminal, as what it only shows."""
-    click.echo(tame(data, colour=False) if sys.stdout.isatty() else data, nl=False)
+    click.echo(sanitise(data, colour=False) if sys.stdout.isatty() else data, nl=False)
 
 
 def print_json(document: object) -> None:

@@ -168,11 +168,11 @@ def weakened(session: ReviewSession, fmt: str) -> int:
     relaxed, CI that lets more pass, hooks that are bypassed. Each may have its reason; a reviewer
     should ask for it. An agent that is not the configured reviewer is refused.
     """
-    from gitgates.engine.hooks import names_agent
+    from gitgates.engine.hooks import matches_agent
     from gitgates.weakening.session import weakened as find
 
     reviewer, caller = session.config.review.reviewer, session.caller
-    if caller.by_agent and not names_agent((reviewer,), caller.agent_type):
+    if caller.by_agent and not matches_agent((reviewer,), caller.agent_type):
         # The worker is not to learn what is looked for.
         raise UsageError(
             "this is for the reviewer, who is to look at a change without having made it",

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import gitgates
 from gitgates.doctor.findings import Finding
-from gitgates.engine.hooks import names_agent
+from gitgates.engine.hooks import matches_agent
 from gitgates.errors import GitgatesError
 from gitgates.hosts.claude import FOLDER
 from gitgates.hosts.claude import settings as client
@@ -183,7 +183,7 @@ def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) ->
     plugins = enabled_plugins(found)
     if _OURS in plugins:
         names.append(f"{_OURS}:reviewer")
-    if any(names_agent((reviewer,), name) for name in names):
+    if any(matches_agent((reviewer,), name) for name in names):
         return True
     plugin, is_named, _agent = reviewer.partition(":")
     return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known

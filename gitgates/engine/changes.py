@@ -6,7 +6,7 @@ have those that ran beside it.
 
 from __future__ import annotations
 
-from gitgates.engine.plan import choose_view, how_again
+from gitgates.engine.plan import action_to_repeat, choose_view
 from gitgates.engine.walk import (
     BEFORE_A_COMMIT,
     changed_meanwhile,
@@ -45,7 +45,7 @@ class ChangeDetector:
         self._there = checkout or repo  # where gates run
         self._running: list[GateChanges] = []
         self._is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
-        self._again = how_again(plan.event)  # then a gate may not change the event's files
+        self._again = action_to_repeat(plan.event)  # then a gate may not change the event's files
         self._files = self._event_files()
         self._altered: set[str] = set()  # what changed while gates ran that may not change it
         # What somebody else changed before any gate ran: they would check something else.

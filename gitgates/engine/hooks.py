@@ -22,13 +22,13 @@ _AROUND_S = 15.0  # beside the gates, where these have their own time
 _TO_END_S = 2.8  # a gate that is told to end, and the answer
 
 
-def answers_to(hook: Hook, payload: Payload) -> bool:
+def matches_hook(hook: Hook, payload: Payload) -> bool:
     """Tell whether a hook is about this tool and this agent."""
-    tool = names_tool(hook.enabled_tools, payload.tool, payload.tool_was)
-    return tool and names_agent(hook.enabled_agents, payload.agent_type)
+    tool = matches_tool(hook.enabled_tools, payload.tool, payload.tool_was)
+    return tool and matches_agent(hook.enabled_agents, payload.agent_type)
 
 
-def names_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bool:
+def matches_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bool:
     """Tell whether one of the patterns (names, `A|B`, globs such as `mcp__*`) means a tool.
 
     `was` is another name of it, which counts where a pattern is just that.
@@ -36,10 +36,10 @@ def names_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bo
     if patterns is None:
         return True
     parts = _parts(patterns)
-    return any(fits(part, tool) or (was and part == was) for part in parts)
+    return any(matches_glob(part, tool) or (was and part == was) for part in parts)
 
 
-def names_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
+def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
     """Tell whether a pattern means an agent. A bare name means a plugin's agent of it, too.
 
     The main thread has no name, so that no pattern means it.
@@ -49,10 +49,10 @@ def names_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
     if not agent:
         return False
     bare = agent.rpartition(":")[2]
-    return any(fits(part, agent) or fits(part, bare) for part in _parts(patterns))
+    return any(matches_glob(part, agent) or matches_glob(part, bare) for part in _parts(patterns))
 
 
-def fits(pattern: str, name: str) -> bool:
+def matches_glob(pattern: str, name: str) -> bool:
     """Tell whether a name is what a pattern says, in which `*` is any text and `?` one sign."""
     place, rest, star, back = 0, 0, -1, 0
     while place < len(name):

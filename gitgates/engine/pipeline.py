@@ -7,13 +7,13 @@ import time
 from gitgates.config.load import FILES, checked, load, read_files
 from gitgates.engine.command import is_running_here, without_git
 from gitgates.engine.plan import (
-    by_tip,
     choose_view,
     describe_refs,
     find_hook,
     join,
     make_plan,
     matches_deleted,
+    split_push,
     wants_paths,
 )
 from gitgates.engine.run import RunOptions, run_plan
@@ -120,7 +120,7 @@ class _Pipeline:
         from gitgates.git.paths import is_as_committed  # not needed before a commit
 
         handled: list[Handled] = []
-        for tip, part in by_tip(event):
+        for tip, part in split_push(event):
             if not tip or is_as_committed(self.repo.git, tip):
                 handled.append(self.run_here(part, options))
             else:

@@ -148,7 +148,7 @@ def choose_view(event: Event, hook: Hook) -> View:
     return "keep"
 
 
-def how_again(event: Event) -> str:
+def action_to_repeat(event: Event) -> str:
     """Return what brings a hook on again that is about the content of files; of others, nothing."""
     point = HOOK_POINTS.get(event.name)  # asking for opinions is an event of no host
     scope = point.scope if point else ""
@@ -157,7 +157,7 @@ def how_again(event: Event) -> str:
     return "run" if event.host == "manual" else _AGAIN[scope]
 
 
-def by_tip(event: Event) -> tuple[tuple[str, Event], ...]:
+def split_push(event: Event) -> tuple[tuple[str, Event], ...]:
     """Return (commit or tag that is pushed, the event of only its refs), in git's order.
 
     Deletions push nothing; together they are one event, with an empty id.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gitgates.engine.changes import GateChanges
     from gitgates.git.repo import Repo
-    from gitgates.proc.watchdog import Watch
+    from gitgates.proc.watchdog import Watchdog
 
     class Listener(Protocol):
         """Hears how a run goes on."""
@@ -333,11 +333,11 @@ class _Run:
         return f"limit {job.gate.timeout_s:g} s"
 
 
-def _watch() -> Watch:
+def _watch() -> Watchdog:
     # An agent's host kills a hook that takes too long; no hook of git need pay for that.
-    from gitgates.proc.watchdog import Watch
+    from gitgates.proc.watchdog import Watchdog
 
-    return Watch()
+    return Watchdog()
 
 
 def _say_interrupted(number: int, results: Mapping[tuple[str, int], GateResult]) -> str:

@@ -9,7 +9,7 @@ import os
 from shlex import quote
 
 from gitgates.clean import plain_line
-from gitgates.engine.hooks import names_agent
+from gitgates.engine.hooks import matches_agent
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.policies.asking import NO_DECISION, NOT_REVIEWED, OPEN_ISSUES, STALE
 from gitgates.record import Record
@@ -302,7 +302,7 @@ def installed(
 def installed_reviewer(review: Review, root_abs: str, env: Mapping[str, str]) -> str:
     """Return what the client calls the reviewer; empty where none can be seen."""
     agents, _skills = installed(review, root_abs, env)
-    return next((one for one in agents if names_agent((review.reviewer,), one)), "")
+    return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
 
 
 def _find(name: str, files: Iterable[str]) -> list[str]:

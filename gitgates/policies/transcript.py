@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from gitgates.agent_types import UNCHANGING
-from gitgates.engine.hooks import names_agent
+from gitgates.engine.hooks import matches_agent
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.store.files import length_of, read_tail
 
@@ -86,7 +86,7 @@ def _review_of(call: ToolCall, review: Review) -> tuple[str, str] | None:
 
 
 def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
-    return bool(name) and names_agent(patterns, name)
+    return bool(name) and matches_agent(patterns, name)
 
 
 def calls_since(path_abs: str, start: int) -> Iterator[ToolCall]:

@@ -1,4 +1,4 @@
-"""Ends gates whose run was killed: a shell that waits for us to be gone.
+"""A watchdog that ends gates whose run was killed: a shell that waits for us to be gone.
 
 It knows of a process group from when a gate starts until it has ended. When we are gone, however
 that came about, the pipe that only we hold ends, and what it knows of then is asked to end, and
@@ -31,7 +31,7 @@ for one in $left; do kill -s KILL -- "-$one"; done
 """
 
 
-class Watch:
+class Watchdog:
     """Watches over the groups of one run's gates, until `close`."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class Watch:
             os.close(read_fd)
 
     def add(self, group: int) -> None:
-        """Watch over a group."""
+        """Watchdog over a group."""
         self._tell(f"+ {group}\n")
 
     def remove(self, group: int) -> None:
-        """Watch over it no more."""
+        """Watchdog over it no more."""
         self._tell(f"- {group}\n")
 
     def close(self) -> None:

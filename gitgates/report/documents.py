@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from gitgates.clean import tame, utf8, visible
+from gitgates.clean import sanitise, utf8, visible
 from gitgates.engine.walk import describe
 from gitgates.types import BLOCK, VERDICTS, Decision, GateResult, Plan, Visit
 
@@ -157,7 +157,7 @@ def junit_xml(decision: Decision, plan: Plan) -> bytes:
         if tag:
             ET.SubElement(case, tag, attributes)
         if result.output:
-            text = os.fsdecode(tame(result.output, colour=False))
+            text = os.fsdecode(sanitise(result.output, colour=False))
             ET.SubElement(case, "system-out").text = _xml(text)
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"

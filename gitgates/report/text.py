@@ -220,9 +220,9 @@ def _detail(result: GateResult) -> str:
 def _output(result: GateResult, style: Style) -> bytes:
     if not result.output:
         return b""
-    from gitgates.clean import tame  # most runs show no output
+    from gitgates.clean import sanitise  # most runs show no output
 
-    lines = tame(result.output.rstrip(b"\r\n"), colour=style.colour).split(b"\n")
+    lines = sanitise(result.output.rstrip(b"\r\n"), colour=style.colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
         output += as_bytes(f"  all of it: {shown(result.log_abs)}\n")
