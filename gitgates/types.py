@@ -240,14 +240,6 @@ class Decision(Record):
     run_abs: str = ""  # the folder of the run; where nothing was written it is not there
 
 
-class Outcome(Record):
-    """The bytes and the exit status that the host receives."""
-
-    exit_status: int
-    stdout: bytes = b""
-    stderr: bytes = b""
-
-
 class Command(Record):
     """One process to start: everything decided, nothing started."""
 

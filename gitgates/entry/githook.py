@@ -49,15 +49,14 @@ def run(args: list[str]) -> int:
         terminal.write(as_bytes(f"gitgates {hook}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:
         return kept_status
-    outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
-    terminal.write(outcome.stderr)
+    terminal.write(console.closing(handled.decision, handled.plan))
     if handled.has_results:
         from gitgates.report.artifacts import (
             save_handled,  # cold: where all passed, nothing is saved
         )
 
         terminal.write(save_handled(handled, began_s))
-    return outcome.exit_status or kept_status
+    return host.encode(handled.decision) or kept_status
 
 
 def _run_kept(

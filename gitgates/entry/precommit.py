@@ -40,15 +40,15 @@ def run(args: list[str]) -> int:
         terminal.write(as_bytes(f"gitgates {stage}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:
         return 0
-    outcome = host.encode(handled.decision, console.closing(handled.decision, handled.plan))
-    terminal.write(outcome.stdout)
+    # The framework shows stdout where we fail, or where it is asked to.
+    terminal.write(console.closing(handled.decision, handled.plan))
     if handled.has_results:
         from gitgates.report.artifacts import (
             save_handled,  # cold: where all passed, nothing is saved
         )
 
         terminal.write(save_handled(handled, began_s))
-    return outcome.exit_status
+    return host.encode(handled.decision)
 
 
 def _persons_env(env: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import posixpath
 
 from gitgates.errors import GitError
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import BLOCK, Decision, Event, Outcome, RefUpdate
+from gitgates.types import BLOCK, Decision, Event, RefUpdate
 
 _HEX = b"0123456789abcdef"
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
@@ -61,6 +61,6 @@ def _is_id(field: bytes) -> bool:
     return len(field) in _ID_LENGTHS and not field.strip(_HEX)
 
 
-def encode(decision: Decision, text: bytes) -> Outcome:
-    """Return what git receives: 1 blocks, whatever a gate's own exit status was."""
-    return Outcome(exit_status=1 if decision.verdict >= BLOCK else 0, stderr=text)
+def encode(decision: Decision) -> int:
+    """Return the exit status: 1 blocks, whatever a gate's own was."""
+    return 1 if decision.verdict >= BLOCK else 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 import posixpath
 
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import BLOCK, Decision, Event, Outcome, RefUpdate
+from gitgates.types import BLOCK, Decision, Event, RefUpdate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def decode(
     )
 
 
-def encode(decision: Decision, text: bytes) -> Outcome:
-    """Return what the framework receives; it shows stdout where we fail, or where it is asked."""
-    return Outcome(exit_status=1 if decision.verdict >= BLOCK else 0, stdout=text)
+def encode(decision: Decision) -> int:
+    """Return the exit status: 1 blocks, whatever a gate's own was."""
+    return 1 if decision.verdict >= BLOCK else 0
 
 
 def undo_venv(env: Mapping[str, str], *, has_venv: bool) -> dict[str, str]:
