@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,20 @@ def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
 def right_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GIT_COMMITTER_DATE")
     monkeypatch.delenv("GIT_AUTHOR_DATE")
+
+
+_PREPARED: dict[str, Path] = {}
+
+
+def copy_of(make: Callable[[Repo], None], factory: pytest.TempPathFactory, path: Path) -> Repo:
+    """Return a repository, with its origin, that was made once: git would take longer each time."""
+    name = f"{make.__module__}.{make.__qualname__}"
+    if name not in _PREPARED:
+        folder = factory.mktemp("prepared")
+        make(Repo.init(folder / "repo"))
+        _PREPARED[name] = folder
+    shutil.copytree(_PREPARED[name], path, symlinks=True, dirs_exist_ok=True)
+    return Repo(path / "repo")
 
 
 def point(repo: Repo) -> Point:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from span_support import Colleague, Watched, long_ago, point, right_now, text
+from span_support import Colleague, Watched, copy_of, long_ago, point, right_now, text
 from worktree_state import where
 
 from gitgates.agent_types import Point
@@ -22,10 +22,7 @@ OWN = {"own.py": (20, 0)}
 THEIRS = text("theirs", 500)
 
 
-@pytest.fixture
-def filled(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository with an hour's history, and a branch `other` that has gone on."""
-    long_ago(monkeypatch)
+def fill(repo: Repo) -> None:
     repo.write("base.py", text("base", 60))
     repo.write("shared.py", text("shared", 30))
     repo.commit_all("first")
@@ -34,6 +31,15 @@ def filled(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
     repo.commit_all("other")
     repo.git("checkout", "-q", "main")
     repo.add_origin()
+
+
+@pytest.fixture
+def filled(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Repo:
+    """A repository with an hour's history, and a branch `other` that has gone on."""
+    long_ago(monkeypatch)
+    repo = copy_of(fill, tmp_path_factory, tmp_path)
     right_now(monkeypatch)
     return repo
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from span_support import Colleague, Watched, long_ago, right_now, text
+from span_support import Colleague, Watched, copy_of, long_ago, right_now, text
 
 from gitgates.agent_types import Changed
 from gitgates.git import changes as own_change
@@ -15,13 +15,19 @@ from gitgates.git import changes as own_change
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def filled(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    long_ago(monkeypatch)
+def fill(repo: Repo) -> None:
     repo.write("base.py", text("base", 60))
     repo.write("far.py", text("far", 60))
     repo.commit_all("first")
     repo.add_origin()
+
+
+@pytest.fixture
+def filled(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Repo:
+    long_ago(monkeypatch)
+    repo = copy_of(fill, tmp_path_factory, tmp_path)
     right_now(monkeypatch)
     return repo
 
