@@ -15,7 +15,7 @@ from gitgates.doctor.agent_settings import sources
 from gitgates.doctor.findings import Finding
 from gitgates.doctor.hooks import may_start
 from gitgates.errors import GitError
-from gitgates.git.previous_hook import SUFFIX, KeptHook
+from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts.claude import settings as client
 from gitgates.install import agents
 from gitgates.install.framework import FILE, add_yaml
@@ -194,7 +194,7 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
     for file in shims[:1]:
         yield _try_hook(file.path_abs, worktree)
     for file in shims:
-        if KeptHook(file.path_abs, (), None, {}).exists():
+        if is_kept(file.path_abs):
             yield _try_kept(file.path_abs, worktree)
     served = [
         file

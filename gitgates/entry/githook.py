@@ -68,19 +68,16 @@ def _run_kept(
     env: Mapping[str, str],
 ) -> int:
     """Run the hook that was there before; its failure counts, and is said."""
-    from gitgates.git.previous_hook import KeptHook  # most repositories have none
+    from gitgates.git.previous_hook import SUFFIX, run_kept  # most repositories have none
 
-    kept = KeptHook(shim, argv, stdin, env)
-    if not kept.exists():
-        return 0
     try:
-        status = kept.run()
+        status = run_kept(shim, argv, stdin, env)
     except OSError as error:
         status = 1
         reason = error.strerror or str(error)
-        terminal.write(as_bytes(f"gitgates: {shown(kept.path)}: cannot be run: {reason}\n"))
+        terminal.write(as_bytes(f"gitgates: {shown(shim + SUFFIX)}: cannot be run: {reason}\n"))
     if status:
-        name = os.path.basename(kept.path)
+        name = os.path.basename(shim + SUFFIX)
         terminal.write(as_bytes(f"gitgates: {name} failed (exit status {status})\n"))
     return status
 

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from gitgates.agent_types import Changed
 from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
+from gitgates.git.repo import nul_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,8 +317,7 @@ def _attributes(
     files = _attribute_files(span.repo.root_abs, paths)
     if not files and not os.path.exists(info_abs):
         return {}, set()  # most often; a .gitattributes that is gone excuses nothing
-    names = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    raw = git.out("check-attr", "-z", "--stdin", *_ASKED, stdin=names).split(b"\0")
+    raw = git.out("check-attr", "-z", "--stdin", *_ASKED, stdin=nul_ended(paths)).split(b"\0")
     said: dict[str, str] = {}
     special: set[str] = set()
     for name, attribute, value in zip(raw[0::3], raw[1::3], raw[2::3], strict=False):

@@ -266,10 +266,7 @@ def _ignored(git: Git, names: list[str]) -> set[str]:
     inside = [name for name in names if name != "." and name.split("/")[0] != ".."]
     if not inside:
         return set()
-    stdin = b"".join(os.fsencode(name) + b"\0" for name in inside)
-    # `check-ignore` refuses what our other git commands are told about their names.
-    done = git.ask("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", stdin=stdin)
-    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+    return set(git.ignored(inside))
 
 
 def _link(source_abs: str, root_abs: str, name: str) -> bool:

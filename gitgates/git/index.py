@@ -12,6 +12,7 @@ import stat
 import time
 
 from gitgates.errors import GitError
+from gitgates.git.repo import nul_ended
 from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
@@ -203,7 +204,7 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
     there = [path for path in listed if os.path.isfile(os.path.join(git.cwd_abs, path))]
     if not there:
         return ()
-    names = b"".join(os.fsencode(path) + b"\0" for path in there)
+    names = nul_ended(there)
     end = time.monotonic() + _LOCK_WAIT_S
     while (done := git.ask("update-index", "-z", "--stdin", stdin=names)).exit_status:
         if b".lock" not in done.stderr or time.monotonic() > end:

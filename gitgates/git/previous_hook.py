@@ -11,7 +11,6 @@ import select
 
 from gitgates.lifecycle import KEPT_SUFFIX
 from gitgates.proc.processes import SignalPipe
-from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,54 +53,42 @@ exec "$kept" "$@"
 """
 
 
-class KeptHook(Record):
-    """One hook of somebody else's, and what git gave to it."""
+def is_kept(shim: str) -> bool:
+    """Tell whether git would run the hook that was there before a shim."""
+    return os.path.isfile(shim + SUFFIX) and os.access(shim + SUFFIX, os.X_OK)
 
-    shim: str  # the path of our shim in its place, as git named it
-    argv: tuple[str, ...]
-    stdin: bytes | None  # None: it has our standard input
-    env: Mapping[str, str]
 
-    @property
-    def path(self) -> str:
-        """Where it is kept."""
-        return self.shim + SUFFIX
+def run_kept(shim: str, argv: tuple[str, ...], stdin: bytes | None, env: Mapping[str, str]) -> int:
+    """Run that hook to its end; return its exit status, or 128 and the signal that ended it.
 
-    def exists(self) -> bool:
-        """Tell whether git would run it: it is there, and executable."""
-        return os.path.isfile(self.path) and os.access(self.path, os.X_OK)
+    `shim`: the path as git named it; `stdin`: None, where it has our standard input. Signals that
+    ask us to end are handed on. Raises: OSError where it cannot be started.
+    """
+    with SignalPipe() as signals:
+        pid = _start(shim, argv, stdin, env)
+        poll = select.poll()
+        poll.register(signals.fd, select.POLLIN)
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+            poll.poll()
+            signals.drain()
+            while signals.received:
+                os.kill(pid, signals.received.pop())
 
-    def run(self) -> int:
-        """Run it to its end; return its exit status, or 128 and the signal that ended it.
 
-        Signals that ask us to end are handed on. Raises: OSError where it cannot be started.
-        """
-        with SignalPipe() as signals:
-            pid = self._start()
-            poll = select.poll()
-            poll.register(signals.fd, select.POLLIN)
-            while True:
-                ended, status = os.waitpid(pid, os.WNOHANG)
-                if ended:
-                    code = os.waitstatus_to_exitcode(status)
-                    return code if code >= 0 else 128 - code
-                poll.poll()
-                signals.drain()
-                while signals.received:
-                    os.kill(pid, signals.received.pop())
-
-    def _start(self) -> int:
-        actions: list[tuple[int, int, int]] = []
-        stdin_fd = -1
-        if self.stdin is not None:
-            stdin_fd = _pipe_from(self.stdin)
-            actions.append((os.POSIX_SPAWN_DUP2, stdin_fd, 0))
-        argv = ("sh", "-c", f"shim=$0\n{BECOME}", self.shim, *self.argv)
-        try:
-            return os.posix_spawn("/bin/sh", argv, self.env, file_actions=actions)
-        finally:
-            if stdin_fd >= 0:
-                os.close(stdin_fd)
+def _start(shim: str, argv: tuple[str, ...], stdin: bytes | None, env: Mapping[str, str]) -> int:
+    become = ("sh", "-c", f"shim=$0\n{BECOME}", shim, *argv)
+    if stdin is None:
+        return os.posix_spawn("/bin/sh", become, env)
+    stdin_fd = _pipe_from(stdin)
+    try:
+        actions = [(os.POSIX_SPAWN_DUP2, stdin_fd, 0)]
+        return os.posix_spawn("/bin/sh", become, env, file_actions=actions)
+    finally:
+        os.close(stdin_fd)
 
 
 def _pipe_from(content: bytes) -> int:

@@ -18,7 +18,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _PREFIX = (
@@ -116,7 +116,23 @@ class Git(Record):
 
     def names(self, *args: str, stdin: bytes = b"") -> list[str]:
         """Run git with `-z` among `args` and return the names that it prints."""
-        return [os.fsdecode(name) for name in self.out(*args, stdin=stdin).split(b"\0") if name]
+        return nul_split(self.out(*args, stdin=stdin))
+
+    def ignored(self, names: Iterable[str], *args: str) -> list[str]:
+        """Return which of the names git ignores; with `--no-index`, also what it tracks."""
+        # `check-ignore` refuses what our other git commands are told about their names.
+        ask = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", *args)
+        return nul_split(self.ask(*ask, stdin=nul_ended(names)).stdout)
+
+
+def nul_ended(names: Iterable[str]) -> bytes:
+    """Return names as git reads them with `-z --stdin`."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+def nul_split(names: bytes) -> list[str]:
+    """Return names as git prints them with `-z`."""
+    return [os.fsdecode(name) for name in names.split(b"\0") if name]
 
 
 def _not_run(error: OSError) -> GitError:

@@ -16,7 +16,8 @@ import time
 
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store as own_objects
-from gitgates.git.snapshot_index import SUBMODULE, KeptIndex, as_stdin
+from gitgates.git.repo import nul_ended
+from gitgates.git.snapshot_index import SUBMODULE, KeptIndex
 from gitgates.record import Record
 from gitgates.store.files import lock_file, remove_tree
 from gitgates.store.rescue import Rescue, StashedPath
@@ -282,7 +283,7 @@ def _add_saved(git: Git, repo: Repo, hidden: _Hidden) -> None:
     """
     rescue = Rescue(f"{repo.state_abs}/rescue")
     folder_abs = f"{repo.state_abs}/snapshot.saved"
-    paths = as_stdin(entry.path for entry in hidden.entries)
+    paths = nul_ended(entry.path for entry in hidden.entries)
     git.out("update-index", "--force-remove", "-z", "--stdin", stdin=paths)
     if os.path.lexists(folder_abs):
         remove_tree(folder_abs)
@@ -292,20 +293,15 @@ def _add_saved(git: Git, repo: Repo, hidden: _Hidden) -> None:
         for entry in hidden.entries:
             if entry.saved:
                 found = _link(rescue.at("saved", entry.saved), folder_abs, entry.path)
-                names += found if found == [entry.path] else _without_ignored(git, found)
+                if found != [entry.path]:  # a folder, of which git may ignore something
+                    ignored = set(git.ignored(found, "--no-index"))
+                    found = [name for name in found if name not in ignored]
+                names += found
         # As a working tree of its own, so that filters see each file under its name.
         there = git._replace(cwd_abs=folder_abs, env={**git.env, "GIT_WORK_TREE": folder_abs})
-        there.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=as_stdin(names))
+        there.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(names))
     finally:
         remove_tree(folder_abs)
-
-
-def _without_ignored(git: Git, names: list[str]) -> list[str]:
-    """Leave out what a saved folder holds that git ignores."""
-    ask = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
-    done = git.ask(*ask, stdin=as_stdin(names))
-    ignored = {os.fsdecode(name) for name in done.stdout.split(b"\0")}
-    return [name for name in names if name not in ignored]
 
 
 def _is_saved(rescue: Rescue, entry: StashedPath) -> bool:

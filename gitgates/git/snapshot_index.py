@@ -13,6 +13,7 @@ import os
 from gitgates.errors import GitError
 from gitgates.git.index import copy_index
 from gitgates.git.object_store import storing_git
+from gitgates.git.repo import nul_ended, nul_split
 from gitgates.store.files import is_regular, open_state, remove_file, replace_file
 
 TYPE_CHECKING = False
@@ -131,14 +132,14 @@ class KeptIndex:
         """
         asked = [(_DIFFERENCES, b""), (_UNTRACKED, b""), (_HEAD, b"")]
         if self.extra:
-            asked.append((_IGNORED, as_stdin(sorted(self.extra))))
+            asked.append((_IGNORED, nul_ended(sorted(self.extra))))
         differences, untracked, head, *ignored = self.git.ask_all(*asked)
         self._read_differences(differences)
         self._read_untracked(untracked)
         self.head = head.stdout.decode().strip()
         if ignored and ignored[0].exit_status > 1:
             raise GitError(f"git check-ignore failed: {os.fsdecode(ignored[0].stderr).strip()}")
-        self.ignored = _split(ignored[0].stdout) if ignored else []
+        self.ignored = nul_split(ignored[0].stdout) if ignored else []
 
     def look_at_tracked(self) -> None:
         """Ask git again what is listed and is gone, has changed, and is a changed submodule."""
@@ -168,7 +169,7 @@ class KeptIndex:
         # An unreadable folder is only a warning to git: what is in it would be missing unseen.
         if done.exit_status or "could not open" in said:
             raise GitError(f"git cannot list what is untracked: {said}")
-        self.untracked = _split(done.stdout)
+        self.untracked = nul_split(done.stdout)
 
     def returned(self) -> list[str]:
         """Return what the user tracks, had deleted, and has again."""
@@ -228,19 +229,10 @@ class KeptIndex:
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def _update(self, options: tuple[str, ...], paths: Iterable[str]) -> None:
-        if names := as_stdin(paths):
+        if names := nul_ended(paths):
             self.begin()
             self.has_changed = True
             self.git.out("update-index", *options, "-z", "--stdin", stdin=names)
-
-
-def as_stdin(paths: Iterable[str]) -> bytes:
-    """Return paths as git reads them with `-z --stdin`."""
-    return b"".join(os.fsencode(path) + b"\0" for path in paths)
-
-
-def _split(names: bytes) -> list[str]:
-    return [os.fsdecode(name) for name in names.split(b"\0") if name]
 
 
 def _is_file(root_abs: str, path: str) -> bool:

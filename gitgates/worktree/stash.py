@@ -13,6 +13,7 @@ import stat
 import time
 
 from gitgates.errors import GitError, StateError
+from gitgates.git.repo import nul_ended
 from gitgates.store.rescue import (
     Rescue,
     StashedPath,
@@ -86,9 +87,8 @@ def _lay_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
         raise StateError(f"{rescue.folder_abs}: cannot be made: {error.strerror}") from error
     if not unstaged.shown:
         return
-    names = b"".join(os.fsencode(path) + b"\0" for path in unstaged.shown)
     prefix = f"--prefix={rescue.at('shown')}/"
-    git.out("checkout-index", "-z", "--stdin", prefix, stdin=names)
+    git.out("checkout-index", "-z", "--stdin", prefix, stdin=nul_ended(unstaged.shown))
     for path in unstaged.shown:
         if not os.path.lexists(rescue.at("shown", path)):
             raise GitError(f"git wrote no copy of `{path}` as it is being committed")
