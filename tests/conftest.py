@@ -120,10 +120,14 @@ class Repo:
         return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
 
     def gitgates(
-        self, *args: str, env: dict[str, str] | None = None, stdin: bytes = b""
+        self,
+        *args: str,
+        env: dict[str, str] | None = None,
+        stdin: bytes = b"",
+        stdout: int = subprocess.PIPE,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run gitgates in the working tree."""
-        return forked.run(args, str(self.path), {**os.environ, **(env or {})}, stdin)
+        """Run gitgates in the working tree. `stdout`: a descriptor that it is to write to."""
+        return forked.run(args, str(self.path), {**os.environ, **(env or {})}, stdin, stdout)
 
     def write(self, name: str, content: str | bytes = "") -> Path:
         """Write a file of the working tree."""

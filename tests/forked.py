@@ -33,9 +33,13 @@ _SERVER: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
 
 
 def run(
-    args: tuple[str, ...], cwd: str, env: dict[str, str], stdin: bytes
+    args: tuple[str, ...],
+    cwd: str,
+    env: dict[str, str],
+    stdin: bytes,
+    stdout: int = subprocess.PIPE,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what gitgates answered."""
+    """Return what gitgates answered. `stdout`: a descriptor, for what cannot be written to."""
     args = tuple(map(os.fsdecode, args))  # some are bytes, which no text is
     argv = (sys.executable, "-m", "gitgates", *args)
     own = tuple(sorted(item for item in env.items() if item[0].startswith(_INTERPRETERS)))
@@ -46,12 +50,13 @@ def run(
             cwd=cwd,
             env=env,
             input=stdin,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             check=False,
             timeout=_TIMEOUT_S,
         )
     try:
-        return _ask(argv, pickle.dumps((args, cwd, env)), stdin)
+        return _ask(argv, pickle.dumps((args, cwd, env)), stdin, stdout)
     except BaseException:
         stop()  # it may be about to answer what nobody waits for any more
         raise
@@ -68,20 +73,22 @@ def stop() -> None:
     _SERVER.clear()
 
 
-def _ask(argv: tuple[str, ...], request: bytes, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+def _ask(
+    argv: tuple[str, ...], request: bytes, stdin: bytes, stdout: int
+) -> subprocess.CompletedProcess[bytes]:
     if not _SERVER:
         _SERVER.append(_start())
     server, _process = _SERVER[0]
     server.settimeout(_TIMEOUT_S)
     (in_read, in_write), (out, out_write), (err, err_write) = os.pipe(), os.pipe(), os.pipe()
-    theirs = (in_read, out_write, err_write)
+    theirs = (in_read, out_write if stdout == subprocess.PIPE else os.dup(stdout), err_write)
     os.write(in_write, stdin)
     os.close(in_write)
     fds = array.array("i", theirs)
     ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
     server.sendmsg([_HEAD.pack(len(request))], ancillary)
     server.sendall(request)
-    for fd in theirs:
+    for fd in {*theirs, out_write}:
         os.close(fd)
     said = _read(out, err)
     (status,) = struct.unpack("!i", _receive(server, 4))
@@ -172,7 +179,7 @@ def _be(request: Any, fds: list[int]) -> NoReturn:
         atexit._run_exitfuncs()  # noqa: SLF001 - the interpreter does not end by itself here
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
+    except OSError:
         status = 120
     os._exit(status & 0xFF)
 

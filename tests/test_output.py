@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -41,29 +40,24 @@ def ended(repo: Repo, *args: str, after: str) -> tuple[int, bytes]:
     return done.returncode, done.stderr
 
 
-def without_reader(repo: Repo, *args: str, stderr: int = subprocess.PIPE) -> tuple[int, bytes]:
+def without_reader(repo: Repo, *args: str) -> tuple[int, bytes]:
     """Run gitgates into a pipe whose reader is gone already; return status and stderr."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "gitgates", *args],
-            cwd=repo.path,
-            stdout=writer,
-            stderr=stderr,
-            check=False,
-        )
+        done = repo.gitgates(*args, stdout=writer)
     finally:
         os.close(writer)
-    return done.returncode, done.stderr or b""
+    return done.returncode, done.stderr
 
 
 @needs_full
 @pytest.mark.parametrize("args", VERBS, ids=" ".join)
 def test_an_output_that_cannot_be_written_is_said(repo: Repo, args: list[str]) -> None:
     repo.config(FINE)
-    wanted = (73, LOST + b"No space left on device\n")
-    assert ended(repo, *args, after=">/dev/full") == wanted
+    with open("/dev/full", "wb", buffering=0) as full:
+        done = repo.gitgates(*args, stdout=full.fileno())
+    assert (done.returncode, done.stderr) == (73, LOST + b"No space left on device\n")
 
 
 @needs_full
@@ -101,7 +95,9 @@ def test_a_reader_may_go_away(repo: Repo, args: list[str]) -> None:
 def test_a_failure_stays_one_whoever_reads(repo: Repo, args: list[str], status: int) -> None:
     repo.config(FINE + "strange = 1\n")
     assert without_reader(repo, *args)[0] == status
-    assert without_reader(repo, *args, stderr=subprocess.STDOUT) == (status, b"")
+    script = '{ "$0" -m gitgates "$@" 2>&1; echo $? >status; } | true'
+    repo.ask("sh", "-c", script, sys.executable, *args)
+    assert (repo.path / "status").read_text() == f"{status}\n"
 
 
 def test_a_run_that_blocks_stays_one_whoever_reads(repo: Repo) -> None:
