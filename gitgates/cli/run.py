@@ -21,7 +21,6 @@ from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.record import Record
 from gitgates.report.artifacts import save_handled
 from gitgates.report.documents import (
     JsonLines,
@@ -35,21 +34,11 @@ from gitgates.types import Config, Decision, Hook, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from gitgates.engine.run import Listener
-    from gitgates.git.repo import Repo
     from gitgates.report.text import Terminal
-
-
-class Wish(Record):
-    """What the caller asked for, beside the paths."""
-
-    hook: str
-    gates: tuple[str, ...]
-    fmt: str
-    junit: str
-    style: Style
 
 
 @click.command("run", cls=PathCommand)
@@ -67,7 +56,16 @@ class Wish(Record):
 @click.option("--junit", metavar="FILE", default="", help="Also write a JUnit XML file.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the output of gates that passed, too.")
-def command(**options: Any) -> int:  # noqa: ANN401 - click's
+def command(
+    *,
+    hook: str,
+    gates: tuple[str, ...],
+    fmt: str,
+    junit: str,
+    quiet: bool,
+    verbose: bool,
+    **paths: Any,  # noqa: ANN401 - click's
+) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
     The paths are what has changed against HEAD, staged, unstaged and untracked, unless an option
@@ -77,16 +75,14 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
     Exit status 0: passed. 1: blocked. Others: see the manual.
     """
     terminal = stdout()
-    selection = Selection(**{field: options.pop(field) for field in Selection._fields})
-    style = Style(
-        colour=terminal.colour,
-        quiet=bool(options.pop("quiet")),
-        verbose=bool(options.pop("verbose")),
-    )
-    wish = Wish(**options, style=style)
-    listener = _listener(wish, terminal)
+    style = Style(colour=terminal.colour, quiet=quiet, verbose=verbose)
+    listener = _listener(fmt, style, terminal)
     try:
-        return _run(wish, selection, listener, terminal)
+        restore_interrupted("run")
+        run = _run_staged if paths["staged"] else _run
+        return _report(
+            lambda: run(hook, gates, Selection(**paths), listener), listener, terminal, junit
+        )
     except errors.GitgatesError as error:
         document = error_document(error.message, error.hint, error.exit_status)
         if isinstance(error, InterruptedRun):
@@ -101,16 +97,14 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click's
         raise
 
 
-def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Terminal) -> int:
-    restore_interrupted("run")
-    repo = current_repo()
+def _report(run: Callable[[], Handled], listener: Listener, terminal: Terminal, junit: str) -> int:
+    """Run, save what came of it, and say it; return the exit status."""
     began_s = time.time()
-    handle_wish = _handle_staged if selection.staged else _handle
     try:
-        handled = handle_wish(wish, selection, repo, listener)
+        handled = run()
     except InterruptedRun as error:
-        if wish.junit:
-            _write_junit(wish.junit, error.decision, error.plan)
+        if junit:
+            _write_junit(junit, error.decision, error.plan)
         raise
     if handled.plan is None or handled.decision is None:
         click.echo(f"gitgates: {handled.note}", err=True)
@@ -118,15 +112,18 @@ def _run(wish: Wish, selection: Selection, listener: Listener, terminal: Termina
     for note in save_handled(handled, began_s).splitlines():
         click.echo(note, err=True)
     _tell(handled.decision, handled.plan, listener, terminal)
-    if wish.junit:
-        _write_junit(wish.junit, handled.decision, handled.plan)
+    if junit:
+        _write_junit(junit, handled.decision, handled.plan)
     return manual.encode(handled.decision)
 
 
-def _handle(wish: Wish, selection: Selection, repo: Repo, listener: Listener) -> Handled:
+def _run(
+    hook_name: str, gates: tuple[str, ...], selection: Selection, listener: Listener
+) -> Handled:
     """Run the gates on paths of the working tree as it is."""
+    repo = current_repo()
     config = configuration(repo)
-    hook = _hook(config, wish)
+    hook = _hook(config, hook_name, gates)
     paths, gone = select_paths(selection, repo)
     event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
     event = event._replace(with_untracked=selection == Selection())
@@ -139,11 +136,14 @@ def _handle(wish: Wish, selection: Selection, repo: Repo, listener: Listener) ->
     return Handled(plan, run_plan(plan, config, repo, listener), config=config)
 
 
-def _handle_staged(wish: Wish, selection: Selection, repo: Repo, listener: Listener) -> Handled:
+def _run_staged(
+    hook_name: str, gates: tuple[str, ...], selection: Selection, listener: Listener
+) -> Handled:
     """Do what git's own hook does before a commit."""
+    repo = current_repo()
     config = configuration(repo)
-    name = wish.hook or "pre-commit"
-    hook = _hook(config, wish._replace(hook=name))
+    name = hook_name or "pre-commit"
+    hook = _hook(config, name, gates)
     if name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
@@ -151,7 +151,7 @@ def _handle_staged(wish: Wish, selection: Selection, repo: Repo, listener: Liste
     staged = select_paths(selection, repo)  # the hook asks for itself
     if not any(staged) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
         event = event._replace(note="nothing is staged; to stage what you have changed: git add")
-    handled = handle(event, repo, listener, wish.gates)
+    handled = handle(event, repo, listener, gates)
     if handled.plan is None and not handled.note:
         raise _no_gates(hook.name, config)
     return handled
@@ -165,10 +165,10 @@ def _no_gates(name: str, config: Config) -> errors.ConfigError:
     )
 
 
-def _listener(wish: Wish, terminal: Terminal) -> Listener:
-    match wish.fmt:
+def _listener(fmt: str, style: Style, terminal: Terminal) -> Listener:
+    match fmt:
         case "text":
-            return Console(terminal, wish.style)
+            return Console(terminal, style)
         case "jsonl":
             return JsonLines(terminal)
         case _:
@@ -186,10 +186,10 @@ def _tell(decision: Decision, plan: Plan, listener: Listener, terminal: Terminal
             terminal.write(document.encode() + b"\n")
 
 
-def _hook(config: Config, wish: Wish) -> Hook:
+def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     """Return the hook to run, with only the gates that were asked for."""
     configured = tuple(hook.name for hook in config.hooks)
-    name = wish.hook or ("manual" if "manual" in configured or wish.gates else "pre-commit")
+    name = name or ("manual" if "manual" in configured or gates else "pre-commit")
     if name not in HOOK_POINTS:
         if any(gate.name == name for gate in config.gates):
             hint = f"Did you mean `--gate {name}`?"
@@ -197,14 +197,14 @@ def _hook(config: Config, wish: Wish) -> Hook:
         raise unknown_hook(name)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)
-    if not wish.gates:
+    if not gates:
         return hook
     known = tuple(gate.name for gate in config.gates)
-    for gate in wish.gates:
+    for gate in gates:
         if gate not in known:
             hint = did_you_mean(gate, known) or f"Defined are: {', '.join(known) or 'none'}."
             raise errors.UsageError(f"no gate `{gate}`", hint)
-    return hook._replace(gates=tuple(dict.fromkeys(wish.gates)))
+    return hook._replace(gates=tuple(dict.fromkeys(gates)))
 
 
 def _write_junit(path: str, decision: Decision, plan: Plan) -> None:
