@@ -144,6 +144,14 @@ def test_what_the_reviewer_may_run(command: str) -> None:
         "gitgates journal export -o seed.py",
         "gitgates journal export -oseed.py",
         "git",
+        "git diff ';' cat --output=x",
+        "git log a#b; rm x",
+        "git log a\\\n#b; rm x",
+        "git log #\\\nrm x",
+        "git log \\ #; rm x",
+        'git diff "--out\\\nput=x"',
+        "git diff '--outpu'?=x",
+        "git diff ''--out*",
     ],
 )
 def test_what_the_reviewer_may_not_run(command: str) -> None:

@@ -6,13 +6,13 @@ could still write. docs/explanation/review.md says what this can and cannot prev
 
 from __future__ import annotations
 
+import re
+import shlex
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from gitgates.agent_types import ToolKind
 
-    Commands: TypeAlias = list[list[str]]
 
 ON = "on"
 OFF = "off"
@@ -26,10 +26,19 @@ _SHOWING = (
 )
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
-_HARMLESS = ("2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null", "&>/dev/null")
-_JOINTS = ("&&", "||", ";", "|", "\n")
-# What has a meaning to the shell that is not followed here.
-_NOT_PLAIN = "`$<>()&"
+_JOINTS = ";|&\n"
+# What the shell takes as it is: in quotes, or behind a backslash.
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\$`]|\\.)*\"|\\[^\n]", re.DOTALL)
+# Lines that are joined; at the beginning of a word, a comment, and output that is thrown away.
+_LEFT_OUT = re.compile(
+    rf"(?P<quoted>{_QUOTED.pattern})|\\\n(?![#2&>])"
+    r"|(?<![^\s;|&])(?<!\\\s)(?:#[^\n]*|(?:(?:2|&)?> ?/dev/null|2>&1)(?=[\s;|]|$))",
+    re.DOTALL,
+)
+# What has a meaning to the shell that is not followed here: of a pattern, where it is an option.
+_NOT_PLAIN = re.compile(
+    r"[`$<>()\0'\"\\]|(?<!&)&(?!&)|&&&|\{(?![\w-]*\w[\w-]*\})|(?<![^\s;|&])\x01*-[^\s;|&]*[*?[]"
+)
 # Options that write a file, or start a program.
 _WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--output",)}
 _SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
@@ -117,95 +126,32 @@ def _exports(words: list[str]) -> bool:
     return is_export and any(word.startswith("-o") for word in words[3:])
 
 
-def split_commands(text: str) -> Commands | None:
+def split_commands(text: str) -> list[list[str]] | None:
     """Return the words of each command in a line for the shell; None where it is not plain.
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """
-    commands: Commands = [[]]
-    word: str | None = None
-    at = 0
-    while at < len(text):
-        part, at, kind = _next(text, at, inside=word is not None)
-        match kind:
-            case "bad":
-                return None
-            case "text":
-                word = (word or "") + part
-                continue
-            case "pattern" if (word or "").startswith("-"):
-                return None  # the shell may make another option of it
-            case "pattern":
-                word = (word or "") + part
-                continue
-            case "nothing":
-                continue
-        if word is not None:
-            commands[-1].append(word)
-            word = None
-        if kind == "joint":
+    text = _LEFT_OUT.sub(lambda found: found["quoted"] or "", text)
+    if _NOT_PLAIN.search(_QUOTED.sub(_stand_in, text)):
+        return None
+    signs = shlex.shlex(text, posix=True, punctuation_chars=_JOINTS)
+    signs.whitespace, signs.whitespace_split, signs.commenters = " \t\r\v\f", True, ""
+    commands: list[list[str]] = [[]]
+    for word in signs:
+        if word and not word.strip(_JOINTS):
             commands.append([])
-    if word is not None:
-        commands[-1].append(word)
+        else:
+            commands[-1].append(word)
     return [words for words in commands if words]
 
 
-def _next(text: str, at: int, *, inside: bool) -> tuple[str, int, str]:
-    """Return the next piece, where it ends, and what it is.
+def _stand_in(found: re.Match[str]) -> str:
+    """Return what a quoted text looks like to the shell: a beginning of an option, or any text.
 
-    That is text, pattern (of the shell, unquoted), nothing, space, joint, or bad.
+    What would be taken for a joint afterwards, and lines that are joined in quotes, are not plain.
     """
-    char = text[at]
-    if char == "'":
-        end = text.find("'", at + 1)
-        return text[at + 1 : end], end + 1, "text" if end > at else "bad"
-    if char == '"':
-        return _in_double_quotes(text, at + 1)
-    if char == "\\":
-        escaped = text[at + 1 : at + 2]
-        return escaped, at + 2, "nothing" if escaped == "\n" else "text"
-    if not inside and (ignored := _comment(text, at) or _harmless(text, at)):
-        return "", at + len(ignored), "nothing"
-    if joint := next((one for one in _JOINTS if text.startswith(one, at)), ""):
-        return "", at + len(joint), "joint"
-    if char.isspace():
-        return "", at + 1, "space"
-    if char in _NOT_PLAIN or char == "\0" or (char == "{" and _is_expanded(text, at)):
-        return "", at, "bad"
-    return char, at + 1, "pattern" if char in "*?[" else "text"
-
-
-def _is_expanded(text: str, at: int) -> bool:
-    """Tell whether the shell may make several words of a brace: `HEAD@{1}` stays one."""
-    inner = text[at + 1 :].partition("}")[0]
-    return not inner.replace("-", "").isalnum()
-
-
-def _in_double_quotes(text: str, at: int) -> tuple[str, int, str]:
-    found = ""
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            return found, at + 1, "text"
-        if char in "`$":
-            break
-        if char == "\\" and text[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n"):
-            found += text[at + 1].strip("\n")
-            at += 2
-        else:
-            found += char
-            at += 1
-    return "", at, "bad"
-
-
-def _comment(text: str, at: int) -> str:
-    return text[at:].partition("\n")[0] if text[at] == "#" else ""
-
-
-def _harmless(text: str, at: int) -> str:
-    """Return the redirection that stands here and writes nothing."""
-    for one in _HARMLESS:
-        end = at + len(one)
-        if text.startswith(one, at) and (end == len(text) or text[end] in " \t\n;|"):
-            return one
-    return ""
+    quoted = found.group()
+    inside = quoted[1:] if quoted[0] == "\\" else quoted[1:-1]
+    if (inside and not inside.strip(_JOINTS)) or (quoted[0] == '"' and "\\\n" in quoted):
+        return "$"
+    return "-" if inside.startswith("-") else "x" if inside else "\x01"
