@@ -32,8 +32,8 @@ def command(file: str, *, dry_run: bool) -> int:
     edit = make_edit(read_files(root_abs), Addition(gates=converted.gates, hooks=converted.hooks))
     for note in converted.notes:
         click.echo(note, err=True)
-    for place in edit.kept:
-        click.echo(f"{place}: is there already and says something else; left as it is", err=True)
+    for where in edit.kept:
+        click.echo(f"{where}: is there already and says something else; left as it is", err=True)
     if edit.problems:
         click.echo(describe(list(edit.problems)), err=True)
     finish(root_abs, edit, dry_run=dry_run)

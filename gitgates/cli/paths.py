@@ -42,9 +42,9 @@ class PathCommand(click.Command):
 
 def _repeat_files(args: list[str]) -> Iterator[str]:
     taking = False
-    for place, arg in enumerate(args):
+    for position, arg in enumerate(args):
         if arg == "--":
-            yield from args[place:]
+            yield from args[position:]
             return
         if arg == "--files":
             taking = True

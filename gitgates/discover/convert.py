@@ -38,7 +38,7 @@ class Converted(Record):
 
     gates: Any  # tables by name, once our parser has accepted them
     hooks: Any
-    notes: list[str]  # each starts with its place in the file
+    notes: list[str]  # each starts with where in the file it is
     problems: list[str]  # the same, and nothing may be written because of them
 
 
@@ -194,11 +194,11 @@ def _hook(name: str, hook: object, names: dict[str, str], found: Converted) -> o
 
 
 def _known(
-    table: dict[str, Any], fields: tuple[str, ...], place: str, found: Converted
+    table: dict[str, Any], fields: tuple[str, ...], where: str, found: Converted
 ) -> dict[str, Any]:
     """Return the fields that a format has; `null` stands for one that is missing."""
     unknown = [field for field in table if field not in fields]
-    found.notes.extend(f"{place}{field}: unknown field, left out" for field in unknown)
+    found.notes.extend(f"{where}{field}: unknown field, left out" for field in unknown)
     return {name: value for name, value in table.items() if name in fields and value is not None}
 
 
@@ -224,26 +224,26 @@ def _from_quality_gates(document: dict[str, Any]) -> Converted:
     return found
 
 
-def _add_gate(item: object, place: str, found: Converted) -> None:
+def _add_gate(item: object, where: str, found: Converted) -> None:
     if not isinstance(item, dict):
-        found.problems.append(f"{place}: expected a gate with `name` and `command`")
+        found.problems.append(f"{where}: expected a gate with `name` and `command`")
         return
     written = item.get("name")
     if not isinstance(written, str) or not written.strip():
-        found.problems.append(f'{place}.name: expected a text; add one such as name: "Lint"')
+        found.problems.append(f'{where}.name: expected a text; add one such as name: "Lint"')
         return
     name = _usable_name(written, found.gates)
     if name != written:
         why = "no gate can be called that, or another one is"
-        found.notes.append(f"{place}.name: `{written}`: {why}; it becomes `{name}`")
+        found.notes.append(f"{where}.name: `{written}`: {why}; it becomes `{name}`")
     fields = ("name", "command", "timeout", "working_dir", "env")
-    kept = {k: v for k, v in _known(item, fields, f"{place}.", found).items() if v != ""}
+    kept = {k: v for k, v in _known(item, fields, f"{where}.", found).items() if v != ""}
     table: dict[str, Any] = {
         field: kept[field] for field in ("command", "working_dir") if field in kept
     }
     timeout = _number(kept.get("timeout"))
     if timeout == 0:
-        found.notes.append(f"{place}.timeout: 0 meant no limit; gitgates' default applies")
+        found.notes.append(f"{where}.timeout: 0 meant no limit; gitgates' default applies")
     elif timeout is not None:
         table["timeout"] = timeout
     if env := kept.get("env"):

@@ -41,7 +41,7 @@ class Found(Record):
     """What a project says about itself."""
 
     languages: tuple[str, ...] = ()
-    proposals: tuple[Proposal, ...] = ()  # only those that have a place
+    proposals: tuple[Proposal, ...] = ()  # only those that some hook runs
     hooks: dict[str, list[str]] = {}  # hook → its gates
     left_out: tuple[str, ...] = ()  # what, and why
     troubles: tuple[str, ...] = ()  # files that could not be read
@@ -140,9 +140,9 @@ def propose(
 
 
 def _missing(found: Found, failed: dict[str, str], config: Config) -> Addition:
-    """Return the gates that the configuration lacks, and their places in its hooks.
+    """Return the gates that the configuration lacks, and the hooks that are to run them.
 
-    A gate that has a place in some hook already keeps to it: whoever wrote it chose.
+    A gate that some hook runs already is added to no other: whoever wrote it chose.
     """
     there = {gate.name: gate for gate in config.gates}
     commands = {gate.command for gate in config.gates if gate.command}

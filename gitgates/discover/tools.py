@@ -62,8 +62,8 @@ _FLAKE8 = tuple(
 )
 _MYPY_FILES = ("mypy.ini", ".mypy.ini", "setup.cfg")
 _MYPY = tuple(
-    f"{place} files packages modules"
-    for place in ("pyproject.toml [tool.mypy]", *(f"{f} [mypy]" for f in _MYPY_FILES))
+    f"{section} files packages modules"
+    for section in ("pyproject.toml [tool.mypy]", *(f"{f} [mypy]" for f in _MYPY_FILES))
 )
 _PYTEST = (
     *(
