@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import click
 
@@ -17,6 +16,7 @@ from gitgates.hosts.claude.settings import SCOPES, settings_file
 from gitgates.install import framework, githooks, managers, own_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
+from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Rescue
 from gitgates.worktree.locks import Lock
 
@@ -257,7 +257,7 @@ def _purge(repo: Repo) -> None:
         if not lock.acquire(alone=True):
             raise lock.busy_error()
         try:
-            shutil.rmtree(state_abs)
+            remove_tree(state_abs)
         except OSError as error:
             raise StateError(f"{state_abs}: cannot be removed: {error.strerror}") from error
         finally:

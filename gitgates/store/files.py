@@ -141,12 +141,13 @@ def replace_file(
     `check` is called last before the rename, and may raise. Raises: OSError; then nothing has
     changed.
     """
-    new_abs = temporary_name(path_abs)
+    folder_abs, name = os.path.split(path_abs)
+    new_abs = f"{folder_abs}/.{name[:100]}.gitgates-{os.getpid()}-{time.monotonic_ns()}"
     fd = os.open(new_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode or 0o666)
     try:
         with open(fd, "wb") as file:
-            if mode is None:
-                mode = _mode_of(path_abs)
+            if mode is None and os.path.exists(path_abs):
+                mode = stat.S_IMODE(os.stat(path_abs).st_mode)
             if mode is not None:
                 os.fchmod(fd, mode)
             file.write(content)
@@ -158,19 +159,6 @@ def replace_file(
     except BaseException:
         remove_file(new_abs)
         raise
-
-
-def temporary_name(path_abs: str) -> str:
-    """Return a name beside a file that nothing else has."""
-    folder, name = os.path.split(path_abs)
-    return f"{folder}/.{name[:100]}.gitgates-{os.getpid()}-{time.monotonic_ns()}"
-
-
-def _mode_of(path_abs: str) -> int | None:
-    try:
-        return stat.S_IMODE(os.stat(path_abs).st_mode)
-    except FileNotFoundError:
-        return None
 
 
 def sync_folder(folder_abs: str) -> None:

@@ -58,10 +58,13 @@ class Folder:
 
     def release(self) -> None:
         """Leave the folder to others; one that nothing was written to goes away."""
-        remove_if_empty(self.run_abs)
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        try:
+            os.rmdir(self.run_abs)
+        except OSError:
+            return  # something is in it
 
 
 def hold(run_abs: str) -> Folder:
@@ -74,7 +77,7 @@ def hold(run_abs: str) -> Folder:
         os.makedirs(os.path.dirname(run_abs), mode=0o700, exist_ok=True)
         until = time.monotonic() + _HOLD_S
         while fd < 0 and time.monotonic() < until:  # it may just be pruned: it is made anew then
-            _make(run_abs)
+            os.makedirs(run_abs, mode=0o700, exist_ok=True)
             fd = lock_file(run_abs, shared=True, wait_s=0.01, flags=FOLDER)
     except OSError:
         pass
@@ -122,21 +125,6 @@ def prune(state_abs: str, keep: int, spare_abs: str = "") -> int:
     names = run_ids(state_abs)
     found = (f"{state_abs}/runs/{name}" for name in names[: max(len(names) - keep, 0)])
     return sum(_prune_run(run_abs) for run_abs in found if run_abs != spare_abs)
-
-
-def remove_if_empty(run_abs: str) -> None:
-    """Remove the folder of a run that left nothing."""
-    try:
-        os.rmdir(run_abs)
-    except OSError:
-        return
-
-
-def _make(run_abs: str) -> None:
-    try:
-        os.mkdir(run_abs, 0o700)
-    except FileExistsError:
-        return
 
 
 def _escape(char: str) -> str:
