@@ -16,7 +16,7 @@ import os
 import stat
 
 from gitgates.errors import GitError, StateError
-from gitgates.git.index import copy_index
+from gitgates.git.index import SETTINGS, copy_index
 from gitgates.git.object_store import reading_git, sources, storing_git
 from gitgates.git.repo import Repo
 from gitgates.store.files import open_state, remove_file, remove_tree
@@ -27,17 +27,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git
     from gitgates.store.slots import Slot
 
-# Of the user's settings, those that would make git trust what it should look at, or write more.
-_SETTINGS = (
-    ("core.trustctime", "true"),
-    ("core.checkStat", "default"),
-    ("core.ignoreStat", "false"),
-    ("core.splitIndex", "false"),
-    ("core.untrackedCache", "false"),
-    ("core.sparseCheckout", "false"),
-    ("index.sparse", "false"),
-    ("submodule.recurse", "false"),
-)
+_SETTINGS = (*SETTINGS, ("core.sparseCheckout", "false"))
 _LAYOUT = r"^(core\.(autocrlf|eol|symlinks|filemode|attributesfile)|filter\.)"
 # What names another repository, index or folder than the one that is meant.
 _NOT_OURS = ("GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX")

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git, Repo
 
 NAME = "gitgates-index"
+# Of the user's settings, those that would make git trust what it should look at, or write more.
+# For an index of our own.
+SETTINGS = (
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.ignoreStat", "false"),
+    ("core.splitIndex", "false"),
+    ("core.untrackedCache", "false"),
+    ("index.sparse", "false"),
+    ("submodule.recurse", "false"),
+)
 
 _SUBMODULE = b"160000"
 _NOTHING = b"000000"

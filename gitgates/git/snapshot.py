@@ -17,7 +17,7 @@ import time
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store as own_objects
 from gitgates.git.repo import nul_ended
-from gitgates.git.snapshot_index import SUBMODULE, KeptIndex
+from gitgates.git.snapshot_index import SUBMODULE, SnapshotIndex
 from gitgates.record import Record
 from gitgates.store.files import lock_file, remove_tree
 from gitgates.store.rescue import Rescue, StashedPath
@@ -125,7 +125,7 @@ def _take_locked(repo: Repo) -> Snapshot:
 
 
 def _take_from_kept(repo: Repo, hidden: _Hidden) -> Snapshot:
-    kept = KeptIndex(repo)
+    kept = SnapshotIndex(repo)
     if kept.is_usable():
         try:
             return _take_with(kept, repo, hidden)
@@ -141,7 +141,7 @@ def _take_from_kept(repo: Repo, hidden: _Hidden) -> Snapshot:
         ) from error
 
 
-def _take_with(kept: KeptIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
+def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
     if hidden.entries:
         kept.begin()  # what it will hold is not what is there
     kept.look()
@@ -165,7 +165,7 @@ def _take_with(kept: KeptIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
     )
 
 
-def _add_tracked(kept: KeptIndex) -> list[str]:
+def _add_tracked(kept: SnapshotIndex) -> list[str]:
     """Bring what we list up to date; return the submodules with changes of their own."""
     modules = kept.modules
     kept.drop(kept.gone)
@@ -176,7 +176,7 @@ def _add_tracked(kept: KeptIndex) -> list[str]:
     return kept.modules
 
 
-def _add_untracked(kept: KeptIndex, hidden: _Hidden) -> dict[str, str]:
+def _add_untracked(kept: SnapshotIndex, hidden: _Hidden) -> dict[str, str]:
     """Add what is untracked; return what is left out, and why."""
     is_old = kept.has_changed  # then what git said before does not hold any more
     kept.remove_extra(path for path in kept.ignored if path in kept.extra)
@@ -202,14 +202,14 @@ def _add_untracked(kept: KeptIndex, hidden: _Hidden) -> dict[str, str]:
     return left_out
 
 
-def _size(kept: KeptIndex, path: str) -> int:
+def _size(kept: SnapshotIndex, path: str) -> int:
     try:
         return os.lstat(os.path.join(kept.git.cwd_abs, path)).st_size
     except OSError:
         return 0
 
 
-def _store_all(kept: KeptIndex, repo: Repo, tree: str) -> None:
+def _store_all(kept: SnapshotIndex, repo: Repo, tree: str) -> None:
     """Have everything that HEAD does not hold in our own folder, where git's gc does not come.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
@@ -225,7 +225,7 @@ def _store_all(kept: KeptIndex, repo: Repo, tree: str) -> None:
     kept.stored = (tree, kept.head, time.time())
 
 
-def _ids_beside_head(kept: KeptIndex, tree: str) -> list[str]:
+def _ids_beside_head(kept: SnapshotIndex, tree: str) -> list[str]:
     """Return the ids in `tree`, its own too, that the commit that is checked out does not have."""
     if not kept.head:
         listed = kept.git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
@@ -240,7 +240,7 @@ def _ids_beside_head(kept: KeptIndex, tree: str) -> list[str]:
 
 
 def _doubts(
-    kept: KeptIndex, hidden: _Hidden, dirty: list[str], left_out: dict[str, str]
+    kept: SnapshotIndex, hidden: _Hidden, dirty: list[str], left_out: dict[str, str]
 ) -> list[str]:
     doubts = []
     if kept.flagged:

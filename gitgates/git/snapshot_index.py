@@ -11,7 +11,7 @@ import marshal
 import os
 
 from gitgates.errors import GitError
-from gitgates.git.index import copy_index
+from gitgates.git.index import SETTINGS, copy_index
 from gitgates.git.object_store import storing_git
 from gitgates.git.repo import nul_ended, nul_split
 from gitgates.store.files import is_regular, open_state, remove_file, replace_file
@@ -19,26 +19,16 @@ from gitgates.store.files import is_regular, open_state, remove_file, replace_fi
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from gitgates.git.repo import Repo
     from gitgates.proc.call import Called
 
 _VERSION = 1
 SUBMODULE = b"160000"
-_SETTINGS = (
-    ("core.safecrlf", "false"),
-    ("core.trustctime", "true"),
-    ("core.checkStat", "default"),
-    ("core.ignoreStat", "false"),
-    ("core.splitIndex", "false"),
-    ("core.untrackedCache", "false"),
-    ("core.fsmonitor", "false"),
-    ("index.sparse", "false"),
-    ("submodule.recurse", "false"),
-)
-
-
+_SETTINGS = (*SETTINGS, ("core.safecrlf", "false"), ("core.fsmonitor", "false"))
 _FACTS = "snapshot.facts"
+_FACTS_COUNT = 6
 _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
@@ -47,18 +37,28 @@ _IGNORED = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--std
 
 def flagged_paths(repo: Repo) -> list[str]:
     """Return the paths that git was told not to look at when the last snapshot was taken."""
+    match _read_facts(repo):
+        case (_signature, _listed, list(flagged), *_rest):
+            return flagged
+        case _:
+            return []
+
+
+def _read_facts(repo: Repo) -> tuple[Any, ...]:
+    """Return what the last snapshot has noted; empty where that is not known."""
     try:
         with open(f"{repo.state_abs}/{_FACTS}", "rb", opener=open_state) as file:
-            facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
-        return list(facts[3]) if facts[0] == _VERSION else []
-    except (OSError, ValueError, EOFError, TypeError, LookupError):
-        return []
+            version, *facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
+    except (OSError, ValueError, EOFError, TypeError):
+        return ()
+    return tuple(facts) if version == _VERSION else ()
 
 
-class KeptIndex:
+class SnapshotIndex:
     """Our index of one working tree. Its `git` works on it and stores in our object folder."""
 
     def __init__(self, repo: Repo) -> None:
+        self._repo = repo
         self._users_abs = f"{repo.git_dir_abs}/index"
         self._index_abs = f"{repo.state_abs}/snapshot.index"
         self._facts_abs = f"{repo.state_abs}/{_FACTS}"
@@ -82,16 +82,11 @@ class KeptIndex:
 
     def is_usable(self) -> bool:
         """Tell whether it is whole, and the user's index lists what it did."""
-        try:
-            with open(self._facts_abs, "rb", buffering=0, opener=open_state) as file:
-                facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
-            version, self._signature, self._listed, flagged, extra, dropped, stored = facts
-        except (OSError, ValueError, EOFError, TypeError):
+        facts = _read_facts(self._repo)
+        if len(facts) != _FACTS_COUNT or not is_regular(self._index_abs):
             return False
-        if version != _VERSION or not is_regular(self._index_abs):
-            return False
-        self.flagged, self.extra, self.dropped = list(flagged), set(extra), set(dropped)
-        self.stored = stored
+        self._signature, self._listed, self.flagged, extra, dropped, self.stored = facts
+        self.extra, self.dropped = set(extra), set(dropped)
         if self._signature == self._sign():
             return True
         listed = self._listed

@@ -228,6 +228,14 @@ def mark_of(path_abs: str) -> tuple[int, int, int, int]:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
 
+def mode_of(path_abs: str) -> int | None:
+    """Return the type and mode of a file, link or folder; None where there is none."""
+    try:
+        return os.lstat(path_abs).st_mode
+    except OSError:
+        return None
+
+
 def read_file(path_abs: str) -> bytes:
     """Return the bytes of a file."""
     with open(path_abs, "rb") as file:

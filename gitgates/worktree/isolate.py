@@ -37,14 +37,14 @@ _LONGEST_PAUSE_S = 60.0
 class Isolation:
     """Around the gates of one run. `notes` says afterwards what a person should know.
 
-    `look` is called while waiting, and may raise.
+    `on_wait` is called while waiting, and may raise.
     """
 
     def __init__(
         self,
         repo: Repo,
         say: Callable[[str], None],
-        look: Callable[[], None] = lambda: None,
+        on_wait: Callable[[], None] = lambda: None,
         *,
         hides: bool,
         locks: bool = True,
@@ -59,7 +59,7 @@ class Isolation:
         self._repo = repo
         self._git = repo.git._replace(apart=True)  # ^C is not to end it amid moving files
         self._say = say
-        self._look = look
+        self._on_wait = on_wait
         self._locks = locks
         self._lock = Lock(repo.state_abs)
         self._step = pause_point(repo.env)
@@ -158,7 +158,9 @@ class Isolation:
         """Take the lock, and first put back what its last holder may have left."""
         while True:
             try:
-                got = self._lock.acquire(alone=alone, wait_s=WAIT_S, say=self._say, look=self._look)
+                got = self._lock.acquire(
+                    alone=alone, wait_s=WAIT_S, say=self._say, on_wait=self._on_wait
+                )
             except OSError as error:
                 if not alone:
                     return  # where no lock can be, nobody can hide anything either

@@ -38,14 +38,14 @@ class Lock:
         alone: bool,
         wait_s: float = 0.0,
         say: Callable[[str], None] = lambda _text: None,
-        look: Callable[[], None] = lambda: None,
+        on_wait: Callable[[], None] = lambda: None,
     ) -> bool:
         """Take the lock; tell whether that was possible within `wait_s`.
 
         `alone`: nobody else may hold it; otherwise others may, too. One that is held already is
-        taken the other way. `say` hears once who is in the way; `look` is called again and again.
+        taken the other way. `say` hears once who is in the way; `on_wait` is called until then.
 
-        Raises: OSError where there can be no such file; what `look` raises.
+        Raises: OSError where there can be no such file; what `on_wait` raises.
         """
         self._open()
         began = time.monotonic()
@@ -54,7 +54,7 @@ class Lock:
             waited = time.monotonic() - began
             if waited >= wait_s:
                 return False
-            look()
+            on_wait()
             if waited >= _PATIENCE_S and not said:
                 said = True
                 say(f"waiting for {self.holder()}")

@@ -18,6 +18,7 @@ from gitgates.store.rescue import (
     digest,
     fingerprint,
     mark_of,
+    mode_of,
     move_aside,
     part_of,
     put_in_place,
@@ -116,7 +117,7 @@ class Restorer:
             self._keep_damaged(entry, saved_abs)
             return
         self._clear_way(entry.path)
-        if entry.blob and saved_abs and not self.recovering and _mode(path_abs) is None:
+        if entry.blob and saved_abs and not self.recovering and mode_of(path_abs) is None:
             self.notes.append(f"`{entry.path}`: was deleted {self._how(entry)}; yours is back")
         theirs_abs = self._take_out(entry, number, saved_abs)
         if not saved_abs:
@@ -131,7 +132,7 @@ class Restorer:
     def _look_for_lost(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
         """Note a file of the person's that is neither in its place nor where it was moved to."""
         there = "nothing is in its place"
-        if _mode(path_abs) is not None:
+        if mode_of(path_abs) is not None:
             if not entry.blob or not (
                 mark_of(path_abs) == entry.mark
                 or (digest(path_abs) != entry.digest and self._is_ours(entry, path_abs))
@@ -161,7 +162,7 @@ class Restorer:
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])
             folder_abs = os.path.join(self.git.cwd_abs, folder)
-            mode = _mode(folder_abs)
+            mode = mode_of(folder_abs)
             if mode is not None and not stat.S_ISDIR(mode):
                 self.keep(folder, folder_abs, f"`{path}` needs a folder there")
         os.makedirs(os.path.join(self.git.cwd_abs, *parts[:-1]), exist_ok=True)
@@ -342,13 +343,6 @@ def _is_same(one_abs: str, other_abs: str) -> bool:
         return os.path.samestat(os.lstat(one_abs), os.lstat(other_abs))
     except OSError:
         return False
-
-
-def _mode(path_abs: str) -> int | None:
-    try:
-        return os.lstat(path_abs).st_mode
-    except OSError:
-        return None
 
 
 def _unlink(path_abs: str) -> None:

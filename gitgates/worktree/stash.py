@@ -21,6 +21,7 @@ from gitgates.store.rescue import (
     digest,
     fingerprint,
     mark_of,
+    mode_of,
     move_aside,
     put_in_place,
 )
@@ -102,7 +103,7 @@ def _plan(
     made: dict[str, None] = {}
     for path in (*unstaged.unseen, *unstaged.shown):
         for folder in _folders(path):
-            found = _mode(os.path.join(root_abs, folder))
+            found = mode_of(os.path.join(root_abs, folder))
             if found is None:
                 made[folder] = None
             elif not stat.S_ISDIR(found) and not any(e.path == folder for e in entries):
@@ -111,7 +112,7 @@ def _plan(
                 entries.append(StashedPath(path=folder, saved=str(len(entries)), digest=kept))
                 made[folder] = None
         blocked = any(folder in made for folder in _folders(path))
-        exists = not blocked and _mode(os.path.join(root_abs, path)) is not None
+        exists = not blocked and mode_of(os.path.join(root_abs, path)) is not None
         blob = unstaged.shown.get(path, "")
         entries.append(
             StashedPath(
@@ -142,13 +143,6 @@ def _stash_one(
             f"`{entry.path}` cannot be hidden: {error.strerror}",
             'Everything is put back; nothing was checked. Or choose: unstaged = "keep"',
         ) from error
-
-
-def _mode(path_abs: str) -> int | None:
-    try:
-        return os.lstat(path_abs).st_mode
-    except OSError:
-        return None
 
 
 def _folders(path: str) -> list[str]:
