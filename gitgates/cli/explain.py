@@ -7,7 +7,7 @@ import click
 from gitgates import environ
 from gitgates.cli.completion import complete_hooks, unknown_hook
 from gitgates.cli.output import format_option, print_json, stdout
-from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
+from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_paths
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
@@ -53,7 +53,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)
         return OK  # a hook without gates is a choice, not a mistake
-    paths, gone = select_paths(Selection(**options), repo)
+    paths, gone = select_paths(PathSelection(**options), repo)
     event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
     if fmt == "json":

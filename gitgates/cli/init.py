@@ -13,7 +13,7 @@ from gitgates.cli.output import dump, stdout
 from gitgates.cli.repository import config_root, current_repo
 from gitgates.config.edit import Edit, difference, save, summary
 from gitgates.config.load import FILES, parse_files, read_files
-from gitgates.discover.propose import Found, inspect_project, propose, wants_agent
+from gitgates.discover.propose import Inspection, inspect_project, propose, wants_agent
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
@@ -116,13 +116,13 @@ def _has_repository(cwd_abs: str) -> bool:
     return True
 
 
-def _nothing(root_abs: str, found: Found, file: str) -> str:
+def _nothing(root_abs: str, found: Inspection, file: str) -> str:
     prefix = "tool.gitgates." if file == "pyproject.toml" else ""
     notes = "".join(f"  left out: {note}\n" for note in found.left_out)
     return _NOTHING.format(root_abs=root_abs) + notes + _EXAMPLE.format(file=file, prefix=prefix)
 
 
-def _shown(found: Found) -> str:
+def _shown(found: Inspection) -> str:
     width = max((len(proposal.name) for proposal in found.proposals), default=0)
     lines = [f"languages: {', '.join(found.languages)}"] if found.languages else []
     for proposal in found.proposals:

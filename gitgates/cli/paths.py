@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class Selection(Record):
+class PathSelection(Record):
     """What the caller said of the paths. Nothing at all: what has changed against HEAD."""
 
     staged: bool = False
@@ -80,7 +80,7 @@ def path_options(function: Decorated) -> Decorated:
     return function
 
 
-def select_paths(selection: Selection, repo: Repo) -> facts.Paths:
+def select_paths(selection: PathSelection, repo: Repo) -> facts.Paths:
     """Return the paths, relative to the root, each once, sorted; and those that are deleted.
 
     Raises: UsageError where options contradict each other or a path is not there.

@@ -10,7 +10,7 @@ import click
 from gitgates import environ, errors
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
-from gitgates.cli.paths import PathCommand, Selection, path_options, select_paths
+from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_paths
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
 from gitgates.engine.command import is_running_here
@@ -81,7 +81,7 @@ def command(
         restore_interrupted("run")
         run = _run_staged if paths["staged"] else _run
         return _report(
-            lambda: run(hook, gates, Selection(**paths), listener), listener, terminal, junit
+            lambda: run(hook, gates, PathSelection(**paths), listener), listener, terminal, junit
         )
     except errors.GitgatesError as error:
         document = error_document(error.message, error.hint, error.exit_status)
@@ -118,7 +118,7 @@ def _report(run: Callable[[], Handled], listener: Listener, terminal: Terminal, 
 
 
 def _run(
-    hook_name: str, gates: tuple[str, ...], selection: Selection, listener: Listener
+    hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
 ) -> Handled:
     """Run the gates on paths of the working tree as it is."""
     repo = current_repo()
@@ -126,7 +126,7 @@ def _run(
     hook = _hook(config, hook_name, gates)
     paths, gone = select_paths(selection, repo)
     event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
-    event = event._replace(with_untracked=selection == Selection())
+    event = event._replace(with_untracked=selection == PathSelection())
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
         return Handled(note=f"{event.name} is running here already; not run again")
     if not hook.gates:
@@ -137,7 +137,7 @@ def _run(
 
 
 def _run_staged(
-    hook_name: str, gates: tuple[str, ...], selection: Selection, listener: Listener
+    hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
 ) -> Handled:
     """Do what git's own hook does before a commit."""
     repo = current_repo()

@@ -37,7 +37,7 @@ _PROGRAMS = (
 )
 
 
-class Found(Record):
+class Inspection(Record):
     """What a project says about itself."""
 
     languages: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
     return [*tasks, *tools.find_defaults(project), *managed], notes, troubles
 
 
-def inspect_project(root_abs: str) -> Found:
+def inspect_project(root_abs: str) -> Inspection:
     """Find out how a project checks itself."""
     project, unreadable = read_project(root_abs)
     tasks, by_hand, broken = find_tasks(project)
     proposals, unusable = choose(tasks)
     hooks, doubled = assign_hooks(proposals)
     used = {name for gates in hooks.values() for name in gates}
-    return Found(
+    return Inspection(
         languages=tools.find_languages(project),
         proposals=tuple(one for one in proposals if one.name in used),
         hooks=hooks,
@@ -119,11 +119,13 @@ def propose_agent(root_abs: str) -> Edit:
     Raises: ConfigError where the configuration has problems, or nothing can be added to it.
     """
     has_hooks = bool(read_shared(load.read_files(root_abs)).hooks)
-    return propose(root_abs, Found() if has_hooks else inspect_project(root_abs), with_agent=True)
+    return propose(
+        root_abs, Inspection() if has_hooks else inspect_project(root_abs), with_agent=True
+    )
 
 
 def propose(
-    root_abs: str, found: Found, failed: dict[str, str] | None = None, *, with_agent: bool
+    root_abs: str, found: Inspection, failed: dict[str, str] | None = None, *, with_agent: bool
 ) -> Edit:
     """Return the edit that adds what is missing, without what failed (gate → why).
 
@@ -139,7 +141,7 @@ def propose(
     return make_edit(raw, addition._replace(comments=comments))
 
 
-def _missing(found: Found, failed: dict[str, str], config: Config) -> Addition:
+def _missing(found: Inspection, failed: dict[str, str], config: Config) -> Addition:
     """Return the gates that the configuration lacks, and the hooks that are to run them.
 
     A gate that some hook runs already is added to no other: whoever wrote it chose.
