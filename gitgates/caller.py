@@ -17,7 +17,6 @@ from gitgates.errors import StateError, UsageError
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.policies.evidence import fold
 from gitgates.record import Record
-from gitgates.review.status_text import ago
 from gitgates.store.log import FOLDER, Journal, file_name, sessions
 
 TYPE_CHECKING = False
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from gitgates.policies.evidence import Evidence, Fact
 
 _SHOWN = 8
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _PROMPT_SHOWN = 60
 
 
@@ -168,7 +168,7 @@ def name_of(path_abs: str) -> str:
     return path_abs.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def said_of(agent: str) -> str:
+def agent_label(agent: str) -> str:
     """Return what an agent of a session is called."""
     return f"agent {agent}" if agent else "main thread"
 
@@ -216,3 +216,13 @@ def _line(name: str, path_abs: str) -> str:
         return f"{name}  {when}  (cannot be read: {error.strerror})"
     prompt = plain_line(requests[-1], _PROMPT_SHOWN) if requests else ""
     return f"{name}  {when}  {prompt}".rstrip()
+
+
+def ago(stamp: float, now: float) -> str:
+    """Return how long ago something was."""
+    gone_s = now - stamp
+    for unit_s, name in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
+        if gone_s >= unit_s:
+            number = int(gone_s // unit_s)
+            return f"{number} {name}{'' if number == 1 else 's'} ago"
+    return "just now"

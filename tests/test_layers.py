@@ -30,7 +30,7 @@ _WORDS = ("record", "errors", "clean", "yaml_load", "agent_types", "types", "env
 _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
 _SHOWN = (*_RUN, "report", "policies")
-_REVIEW = (*_SHOWN, "review", "weakening")
+_REVIEW = (*_SHOWN, "weakening")
 _ALL = (*_REVIEW, "agent", "caller")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
@@ -50,9 +50,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "engine": (*_BASE, "git", "worktree"),
     "report": _RUN,
     "policies": (*_RUN, "report"),
-    "weakening": (*_SHOWN, "review"),
-    "review": _SHOWN,
-    "caller": (*_SHOWN, "review"),
+    "weakening": _SHOWN,
+    "caller": _SHOWN,
     "agent": _REVIEW,
     "install": _SHOWN,
     "discover": _SHOWN,

@@ -14,7 +14,7 @@ import pytest
 from agent_support import Agent
 from conftest import Repo
 
-from gitgates.review import opinions
+from gitgates.cli import review_opinions as opinions
 
 pytestmark = pytest.mark.slow
 HOOK = f"{sys.executable} -m gitgates agent-hook claude"

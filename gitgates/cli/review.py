@@ -2,123 +2,25 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from gitgates import environ
-from gitgates.clean import visible_line
-from gitgates.cli.output import dump
+from gitgates.clean import plain_line, visible, visible_line
+from gitgates.cli.output import dump, format_option, print_json
 from gitgates.cli.review_post import done, post, skip
 from gitgates.cli.review_session import ReviewGroup, ReviewSession, verb
-from gitgates.errors import OK, GitError, UsageError
+from gitgates.cli.review_status import status
+from gitgates.errors import OK, UsageError
 from gitgates.git.changes import changes, diff_text
-from gitgates.lifecycle import ENDING_HOOKS
-from gitgates.policies.asking import Standing
-from gitgates.policies.change import Scene, StopRequest, Survey, assess, decide, still_holds
-from gitgates.policies.evidence import GATE, Evidence, Marker
-from gitgates.policies.session import fold
-from gitgates.review.status_text import (
-    Status,
-    left_out_text,
-    requests_text,
-    status_document,
-    status_text,
-)
+from gitgates.policies.change import Scene, assess
+from gitgates.policies.evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Config
     from gitgates.weakening.finding import Weakening
 
-_MOST_SHOWN = 3  # markers, as many as are looked at when the agent stops
+_NAMED = 4  # files that are left out, of each kind
+_LONGEST_PATH = 300
 _NOT_WEAKENED = "nothing that weakens the checks was found"
-_format = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
-
-
-@verb("status", "Show what there is to review, and whether it was.", reads=True)
-@_format
-def status(session: ReviewSession, fmt: str) -> int:
-    """Show what there is to review, whether it was, and what becomes of a stop now.
-
-    Each file of the change has its weight and the reason for it; each review, whether it still
-    holds. A decision that does not come from the reviewer is a claim.
-    """
-    found = _status(session)
-    if fmt == "json":
-        click.echo(json.dumps(status_document(found), indent=2))
-    else:
-        click.echo(status_text(found), nl=False)
-    return OK
-
-
-def _status(session: ReviewSession) -> Status:
-    found = session.survey()
-    scene, review, evidence = found.scene, session.config.review, session.caller.evidence
-    decided = decide(scene, evidence, _request(session, strict=found.strict))
-    newest = tuple(reversed(evidence.markers))
-    return Status(
-        session=session.caller.session,
-        root_abs=session.repo.root_abs,
-        mode=review.mode,
-        strict=found.strict,
-        by_prompt=session.caller.whole.strict,
-        reviewer=review.reviewer,
-        base=scene.base,
-        base_is_known=found.base_is_known,
-        now=scene.now,
-        change=decided.found.change,
-        ruling=decided.ruling,
-        not_asked=_not_asked(session.config, strict=found.strict),
-        standings=tuple(_standing(found, one) for one in newest[:_MOST_SHOWN]),
-        older=max(0, len(newest) - _MOST_SHOWN),
-        decisions=tuple(reversed(evidence.decisions)),
-        decision_holds=_last_holds(found, evidence),
-        notes=found.notes,
-    )
-
-
-def _standing(found: Survey, marker: Marker) -> Standing:
-    try:
-        holds, why = still_holds(found.scene, marker.point, marker.patch, strict=found.strict)
-    except GitError as error:
-        holds, why = False, f"it cannot be compared: {error.message}"
-    return Standing(marker, holds, why)
-
-
-def _last_holds(found: Survey, evidence: Evidence) -> bool:
-    """Tell whether the reviewer's last decision is of what is there now."""
-    counted = [one for one in evidence.decisions if one.counts]
-    if not counted:
-        return False
-    try:
-        return still_holds(found.scene, counted[-1].point, counted[-1].patch, strict=True)[0]
-    except GitError:
-        return False
-
-
-def _request(session: ReviewSession, *, strict: bool) -> StopRequest:
-    """Return what the agent would ask if it stopped now."""
-    here_, *others = map(fold, session.caller.facts)
-    in_prompt = here_.blocks(here_.prompt) + sum(one.blocks(one.prompt) for one in others)
-    return StopRequest(
-        strict=strict,
-        session=session.caller.session,
-        prompt=here_.prompt,
-        blocks=(in_prompt, here_.blocks() + sum(one.blocks() for one in others)),
-        limits=session.config.breaker,
-        transcript_abs=session.caller.whole.transcript_abs,
-    )
-
-
-def _not_asked(config: Config, *, strict: bool) -> str:
-    """Return why nobody asks for a review; empty where the gate does."""
-    if not any(GATE in hook.gates for hook in config.hooks if hook.name in ENDING_HOOKS):
-        return "no hook lists the gate `review`"
-    skips = environ.skipped_gates(environ.read())
-    if GATE in skips and not config.review.required:
-        return f"{skips[GATE]} skips it here"
-    return "the mode is off" if config.review.mode == "off" and not strict else ""
 
 
 @verb("diff", "Show the change that is to be reviewed.", reads=True)
@@ -159,8 +61,34 @@ def request(session: ReviewSession) -> int:
     return OK
 
 
+def requests_text(requests: tuple[str, ...]) -> str:
+    """Return prompts, numbered, word for word; each line is set in, so that none can pose."""
+    parts = []
+    for number, text in enumerate(requests, 1):
+        lines = visible(text).splitlines() or [""]
+        said = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+        parts.append(f"Request {number} of {len(requests)}:\n{said}")
+    return "\n".join(parts)
+
+
+def left_out_text(whys: tuple[tuple[str, str], ...]) -> str:
+    """Return which files are left out of a diff, and why, on one line; empty where none is."""
+    if not whys:
+        return ""
+    by_why: dict[str, list[str]] = {}
+    for path, why in whys:
+        by_why.setdefault(why.removeprefix("left out: "), []).append(
+            plain_line(path, _LONGEST_PATH)
+        )
+    parts = []
+    for why, paths in by_why.items():
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        parts.append(f"{', '.join(paths[:_NAMED])}{more} ({plain_line(why)})")
+    return f"left out: {'; '.join(parts)}. Shown with --all"
+
+
 @verb("weakened", "Show what weakens the checks.")
-@_format
+@format_option
 def weakened(session: ReviewSession, fmt: str) -> int:
     """Show what in the change weakens the checks.
 
@@ -182,7 +110,7 @@ def weakened(session: ReviewSession, fmt: str) -> int:
     findings = find(found.scene.since(found.scene.base), session.config)
     if fmt == "json":
         listed = [one._asdict() for one in findings]
-        click.echo(json.dumps({"version": 1, "findings": listed}, indent=2))
+        print_json({"version": 1, "findings": listed})
         return OK
     click.echo(_weakened_text(findings), nl=False)
     for note in found.notes:
@@ -208,7 +136,7 @@ def _count(number: int, noun: str) -> str:
 
 
 @verb("opinions", "Ask others for a second opinion.")
-@_format
+@format_option
 def opinions(session: ReviewSession, fmt: str) -> int:
     """Ask each command of `second_opinions` what it thinks of the change, all at once.
 

@@ -8,7 +8,7 @@ import click
 
 from gitgates import environ
 from gitgates.agent.tampering import is_another_reviewer, reviewers
-from gitgates.caller import said_of
+from gitgates.caller import agent_label
 from gitgates.clean import plain_line, utf8
 from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
@@ -259,7 +259,10 @@ def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Tok
     if not caller.is_certain:
         return None, _UNSEEN
     if caller.agent != found.agent:
-        return None, f"it came from the {said_of(caller.agent)}, and the token is another agent's"
+        return (
+            None,
+            f"it came from the {agent_label(caller.agent)}, and the token is another agent's",
+        )
     now = reviewers(session.config.review, session.repo.root_abs, environ.read())
     if decision == COMPLETE and is_another_reviewer(caller.facts[0], now):
         return None, _ANOTHER

@@ -11,13 +11,13 @@ from gitgates.agent_types import Point
 from gitgates.caller import Caller, find_caller
 from gitgates.cli.repository import configuration, current_repo, post_message
 from gitgates.config.values import did_you_mean
+from gitgates.engine.command import is_running_here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.changes import patch_id
 from gitgates.git.repo import Repo
 from gitgates.policies.change import Survey, survey
 from gitgates.policies.tokens import OPTION
 from gitgates.record import Record
-from gitgates.review.opinions import is_asking
 from gitgates.store.log import git_dir_of
 from gitgates.store.messages import Message
 from gitgates.types import Config
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+ASKING = "review-opinions"  # no host's hook: what asks for opinions is known by it
 _HELP = ("-h", "--help")
 
 
@@ -144,7 +145,7 @@ def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession
     """
     repo = current_repo()
     env = environ.read()
-    if not reads and is_asking(repo, env):
+    if not reads and _is_asking(repo, env):
         raise UsageError(
             "opinions are being asked for, and this is one of them: it may only read",
             "Say what you think of the change yourself, on your standard output.",
@@ -152,3 +153,9 @@ def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession
     config = configuration(repo)
     caller = find_caller(repo, env, session=session, agent=agent, nonce=nonce)
     return ReviewSession(repo=repo, config=config, caller=caller)
+
+
+def _is_asking(repo: Repo, env: Mapping[str, str]) -> bool:
+    """Tell whether opinions are being asked for further up, in any worktree: we are one of them."""
+    folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
+    return any(is_running_here(env, git_dir_abs, ASKING) for git_dir_abs in folders)

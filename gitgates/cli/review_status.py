@@ -1,14 +1,25 @@
-"""What there is to review, and whether it was: for people, and as plain data. Cold and pure."""
+"""`gitgates review status`: what there is to review, and whether it was."""
 
 from __future__ import annotations
 
 import time
 
-from gitgates.clean import plain_line, utf8, visible
+import click
+
+from gitgates import environ
+from gitgates.caller import ago
+from gitgates.clean import plain_line, utf8
+from gitgates.cli.output import format_option, print_json, table
+from gitgates.cli.review_session import ReviewSession, verb
+from gitgates.errors import OK, GitError
+from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies import asking
-from gitgates.policies.evidence import SKIP
+from gitgates.policies.asking import Standing
+from gitgates.policies.change import StopRequest, Survey, decide, still_holds
+from gitgates.policies.evidence import GATE, SKIP, Evidence, Marker
 from gitgates.policies.retry import BLOCKED, BREAKER
 from gitgates.policies.review_text import how_it_came
+from gitgates.policies.session import fold
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -19,12 +30,11 @@ if TYPE_CHECKING:
     from gitgates.policies.asking import Ruling, Standing
     from gitgates.policies.evidence import Decision
     from gitgates.policies.significance import Significance, Weighed
+    from gitgates.types import Config
 
 VERSION = 1
-_NAMED = 4  # files that are left out, of each kind
+_MOST_SHOWN = 3  # markers, as many as are looked at when the agent stops
 _LONGEST_PATH = 300
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
-_INDENT = "    "
 _MISSING = {
     asking.NOT_REVIEWED: "nothing shows that this change was reviewed",
     asking.NO_DECISION: "the reviewer has not decided on it",
@@ -55,14 +65,89 @@ class Status(Record):
     notes: tuple[str, ...] = ()
 
 
-def ago(stamp: float, now: float) -> str:
-    """Return how long ago something was."""
-    gone_s = now - stamp
-    for unit_s, name in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
-        if gone_s >= unit_s:
-            number = int(gone_s // unit_s)
-            return f"{number} {name}{'' if number == 1 else 's'} ago"
-    return "just now"
+@verb("status", "Show what there is to review, and whether it was.", reads=True)
+@format_option
+def status(session: ReviewSession, fmt: str) -> int:
+    """Show what there is to review, whether it was, and what becomes of a stop now.
+
+    Each file of the change has its weight and the reason for it; each review, whether it still
+    holds. A decision that does not come from the reviewer is a claim.
+    """
+    found = _status(session)
+    if fmt == "json":
+        print_json(status_document(found))
+    else:
+        click.echo(status_text(found), nl=False)
+    return OK
+
+
+def _status(session: ReviewSession) -> Status:
+    found = session.survey()
+    scene, review, evidence = found.scene, session.config.review, session.caller.evidence
+    decided = decide(scene, evidence, _request(session, strict=found.strict))
+    newest = tuple(reversed(evidence.markers))
+    return Status(
+        session=session.caller.session,
+        root_abs=session.repo.root_abs,
+        mode=review.mode,
+        strict=found.strict,
+        by_prompt=session.caller.whole.strict,
+        reviewer=review.reviewer,
+        base=scene.base,
+        base_is_known=found.base_is_known,
+        now=scene.now,
+        change=decided.found.change,
+        ruling=decided.ruling,
+        not_asked=_not_asked(session.config, strict=found.strict),
+        standings=tuple(_standing(found, one) for one in newest[:_MOST_SHOWN]),
+        older=max(0, len(newest) - _MOST_SHOWN),
+        decisions=tuple(reversed(evidence.decisions)),
+        decision_holds=_last_holds(found, evidence),
+        notes=found.notes,
+    )
+
+
+def _standing(found: Survey, marker: Marker) -> Standing:
+    try:
+        holds, why = still_holds(found.scene, marker.point, marker.patch, strict=found.strict)
+    except GitError as error:
+        holds, why = False, f"it cannot be compared: {error.message}"
+    return Standing(marker, holds, why)
+
+
+def _last_holds(found: Survey, evidence: Evidence) -> bool:
+    """Tell whether the reviewer's last decision is of what is there now."""
+    counted = [one for one in evidence.decisions if one.counts]
+    if not counted:
+        return False
+    try:
+        return still_holds(found.scene, counted[-1].point, counted[-1].patch, strict=True)[0]
+    except GitError:
+        return False
+
+
+def _request(session: ReviewSession, *, strict: bool) -> StopRequest:
+    """Return what the agent would ask if it stopped now."""
+    here_, *others = map(fold, session.caller.facts)
+    in_prompt = here_.blocks(here_.prompt) + sum(one.blocks(one.prompt) for one in others)
+    return StopRequest(
+        strict=strict,
+        session=session.caller.session,
+        prompt=here_.prompt,
+        blocks=(in_prompt, here_.blocks() + sum(one.blocks() for one in others)),
+        limits=session.config.breaker,
+        transcript_abs=session.caller.whole.transcript_abs,
+    )
+
+
+def _not_asked(config: Config, *, strict: bool) -> str:
+    """Return why nobody asks for a review; empty where the gate does."""
+    if not any(GATE in hook.gates for hook in config.hooks if hook.name in ENDING_HOOKS):
+        return "no hook lists the gate `review`"
+    skips = environ.skipped_gates(environ.read())
+    if GATE in skips and not config.review.required:
+        return f"{skips[GATE]} skips it here"
+    return "the mode is off" if config.review.mode == "off" and not strict else ""
 
 
 def status_text(status: Status) -> str:
@@ -73,7 +158,7 @@ def status_text(status: Status) -> str:
         _row("mode", _mode(status)),
         _row("change", _verdict(status)),
         *_files(status.change.files),
-        *_rows("reviews", [_standing(one, now) for one in status.standings]),
+        *_rows("reviews", [_standing_text(one, now) for one in status.standings]),
     ]
     if status.older:
         lines.append(f"  and {status.older} older, which are not looked at")
@@ -107,7 +192,7 @@ def _verdict(status: Status) -> str:
 
 
 def _files(files: tuple[Weighed, ...]) -> list[str]:
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             _number(one.lines),
             _number(one.files),
@@ -118,18 +203,9 @@ def _files(files: tuple[Weighed, ...]) -> list[str]:
         )
         for one in files
     ]
-    if not rows:
-        return []
-    rows = [("lines", "files", "added", "removed", "path", "why"), *rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            f"{cell:>{width}}" if at < 4 else f"{cell:<{width}}"  # noqa: PLR2004 - the numbers
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    if rows:
+        rows = [("lines", "files", "added", "removed", "path", "why"), *rows]
+    return [f"  {line}" for line in table(rows, right=(0, 1, 2, 3)).splitlines()]
 
 
 def _number(value: float) -> str:
@@ -140,7 +216,7 @@ def _path(path: str) -> str:
     return plain_line(path, _LONGEST_PATH)
 
 
-def _standing(one: Standing, now: float) -> str:
+def _standing_text(one: Standing, now: float) -> str:
     how = how_it_came(one.marker.how, one.marker.name)
     who = ", by a person" if one.marker.by_person else ""
     word = "holds" if one.holds else "holds no more"
@@ -258,27 +334,3 @@ def _decision_fields(one: Decision, status: Status) -> dict[str, Any]:
 
 def _point(point: Point) -> dict[str, Any]:
     return {"tree": point.tree, "head": point.head, "time": point.stamp}
-
-
-def requests_text(requests: tuple[str, ...]) -> str:
-    """Return prompts, numbered, word for word; each line is set in, so that none can pose."""
-    parts = []
-    for number, text in enumerate(requests, 1):
-        lines = visible(text).splitlines() or [""]
-        said = "".join(f"{_INDENT}{line}".rstrip() + "\n" for line in lines)
-        parts.append(f"Request {number} of {len(requests)}:\n{said}")
-    return "\n".join(parts)
-
-
-def left_out_text(whys: tuple[tuple[str, str], ...]) -> str:
-    """Return which files are left out of a diff, and why, on one line; empty where none is."""
-    if not whys:
-        return ""
-    by_why: dict[str, list[str]] = {}
-    for path, why in whys:
-        by_why.setdefault(why.removeprefix("left out: "), []).append(_path(path))
-    parts = []
-    for why, paths in by_why.items():
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        parts.append(f"{', '.join(paths[:_NAMED])}{more} ({plain_line(why)})")
-    return f"left out: {'; '.join(parts)}. Shown with --all"
