@@ -38,7 +38,8 @@ e2e: $(DEV)/ready ## Run with the real Claude Code client and hook managers (nee
 	fi
 
 thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
-	@$(DEV)/bin/python -m pytest -q -n auto -m thorough
+	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal --hypothesis-profile=thorough \
+	    -m 'thorough or hypothesis'
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
 	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow and not thorough'

@@ -20,7 +20,10 @@ from hypothesis import settings
 from gitgates.install.githooks import render
 
 # How long an example takes says how busy the machine is, and nothing of the code.
-settings.register_profile("busy", deadline=None)
+settings.register_profile("busy", deadline=None, max_examples=25)
+settings.register_profile(
+    "thorough", deadline=None, max_examples=200
+)  # `make thorough` asks for it
 settings.load_profile("busy")
 
 # Under nohup, or in the background of a script, these are ignored, and every process started

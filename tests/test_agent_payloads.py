@@ -128,7 +128,7 @@ def test_a_payload_ends_in_the_middle(repo: Repo, number: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_bytes_that_do_not_belong_there(repo: Repo, data: st.DataObject) -> None:
     payload = data.draw(st.sampled_from(in_place(repo)))

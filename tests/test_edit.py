@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.config import insert, load
@@ -248,7 +248,6 @@ LINES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=200)
 @given(old=LINES, cut=st.booleans())
 @pytest.mark.slow
 def test_whatever_is_accepted_is_kept(old: str, *, cut: bool) -> None:
@@ -265,7 +264,6 @@ def test_whatever_is_accepted_is_kept(old: str, *, cut: bool) -> None:
     assert is_within(old.encode(), made.after)
 
 
-@settings(max_examples=150)
 @given(
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=12),
     command=st.text(st.characters(codec="utf-8"), min_size=1, max_size=30),

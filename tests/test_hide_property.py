@@ -59,7 +59,7 @@ def apply(repo: Repo, changes: list[tuple[str, str, object]]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(committed=Changes, staged=Changes, unstaged=Changes, fails=st.booleans())
 def test_identity(
     committed: list[tuple[str, str, object]],

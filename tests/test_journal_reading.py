@@ -30,7 +30,7 @@ def read(path: Path, lines: list[bytes]) -> tuple[list[object], int]:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_each_line_alone_says_what_all_say_together(tmp_path: Path, data: st.DataObject) -> None:
     torn = st.sampled_from(WHOLE).flatmap(

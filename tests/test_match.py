@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.engine.match import match_name, matches, parse, select
@@ -47,7 +47,6 @@ PATTERN = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(lines=st.lists(PATTERN, min_size=1, max_size=4), path=PATH)
 def test_selection_agrees_with_git(repo: Path, lines: list[str], path: str) -> None:
     expected = ask_git(repo, lines, [path]) == [path]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.lifecycle import HOOK_POINTS
@@ -154,7 +154,6 @@ def _gate(number: int) -> Gate:
     return Gate(name=f"many-{number}", command="x", description="What it is for, in a few words")
 
 
-@settings(max_examples=50)
 @given(
     gates=st.lists(_GATES, min_size=1, max_size=8),
     many=st.sampled_from([0, 0, 300]),

@@ -12,7 +12,7 @@ from typing import Any
 
 import fastjsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from validate_pyproject import api
 from validate_pyproject.errors import ValidationError
@@ -202,7 +202,6 @@ def test_pre_commit_false_may_stand_beside_a_command(accepts: Callable[[object],
     assert accepts(table)
 
 
-@settings(max_examples=100)
 @given(name=st.text(max_size=6))
 def test_gate_names_of_the_parser_are_the_schemas(name: str) -> None:
     schema = get_schema()["properties"]["gates"]["propertyNames"]
