@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from claude_support import (
-    HOOK,
-    SRC,
     answer_of,
     end,
     facts,
@@ -138,23 +134,8 @@ def test_what_a_gate_leaves_running_does_not_hold_the_answer_up(repo: Repo, leav
 
 
 def all_at_once(repo: Repo, payloads: list[dict[str, Any]]) -> list[tuple[bytes, str]]:
-    """Deliver all payloads when all processes run already; return what each said."""
-    processes = [
-        subprocess.Popen(
-            HOOK,
-            cwd=repo.path,
-            env={**os.environ, "PYTHONPATH": str(SRC)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        for _ in payloads
-    ]
-    for process, payload in zip(processes, payloads, strict=True):
-        assert process.stdin
-        process.stdin.write(json.dumps(payload).encode())
-        process.stdin.close()
-        process.stdin = None
+    """Deliver all payloads without waiting for an answer; return what each said."""
+    processes = [start(repo, payload) for payload in payloads]
     return [end(process) for process in processes]
 
 

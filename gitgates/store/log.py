@@ -71,8 +71,8 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
     """Return the object of each line; None for one that is torn, or not ours."""
     try:
         # At once, in half of the time: a session of a day has thousands of lines. What a torn one
-        # leaves open is closed by no other, because those are whole, and no text holds a line's end:
-        # then each is read alone.
+        # leaves open is closed by no other, because those are whole and no text has two lines: then
+        # each is read alone.
         found = json.loads(b"[" + b",\n".join(lines) + b"]")
     except (ValueError, RecursionError):
         found = []
