@@ -193,11 +193,11 @@ def test_a_program_with_a_space_in_its_name_is_quoted(
     beside.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     found = agents.start("user", {"PATH": "relative:/nowhere:."})
-    assert found == agents.Start(f"'{beside}' agent-hook claude")
+    assert found == (f"'{beside}' agent-hook claude", "")
     beside.unlink()
-    found = agents.start("user", {"PATH": "/nowhere"})
-    assert found.command == "gitgates agent-hook claude"
-    assert "there is no `gitgates` in the PATH" in found.remark
+    command, missing = agents.start("user", {"PATH": "/nowhere"})
+    assert command == "gitgates agent-hook claude"
+    assert "there is no `gitgates` in the PATH" in missing
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
@@ -209,7 +209,7 @@ def test_a_path_that_json_cannot_hold_is_not_written(
     beside.write_text("#!/bin/sh\n")
     beside.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(beside.parent / "python"))
-    assert agents.start("local", {"PATH": "/nowhere"}).command == "gitgates agent-hook claude"
+    assert agents.start("local", {"PATH": "/nowhere"})[0] == "gitgates agent-hook claude"
 
 
 def test_a_relative_folder_of_the_path_does_not_count(
@@ -218,8 +218,8 @@ def test_a_relative_folder_of_the_path_does_not_count(
     program = ready.write("bin/gitgates", "#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.chdir(ready.path)
-    assert agents.start("project", {"PATH": "bin:"}).remark
-    assert not agents.start("project", {"PATH": str(program.parent)}).remark
+    assert agents.start("project", {"PATH": "bin:"})[1]
+    assert not agents.start("project", {"PATH": str(program.parent)})[1]
 
 
 # Refused

@@ -115,11 +115,8 @@ PACKED = {
 }
 SAME_NAME = {
     *(
-        "Change",
         "Decision",
-        "Found",
         "Ruling",
-        "Selection",
     ),
 }
 IN_A_CIRCLE = {"agent.reviewers", "agent.watching"}

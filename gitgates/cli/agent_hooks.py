@@ -14,6 +14,7 @@ from gitgates.errors import ConfigError, GitgatesError
 from gitgates.hosts.claude import settings
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import agent_files, agents, own_file
+from gitgates.install.own_file import shown
 from gitgates.policies.needs import is_review_on
 from gitgates.types import Config
 
@@ -41,37 +42,39 @@ def install(
     """Write our hooks into the settings of a scope, and a review's files; say what was done."""
     config = load(repo.root_abs) or Config()
     wanted = agents.entries(config)
-    start = agents.start(scope, environ.read())
+    start, missing = agents.start(scope, environ.read())
     if not wanted:
         _add_hooks(repo, may_ask=not (without_asking or print_only), yes=without_asking)
         config = configuration(repo)
         wanted = agents.entries(config)
     path_abs = settings.settings_file(scope, repo.root_abs, environ.read())
-    folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
+    folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
     texts, remark = _select_files(config, folder_abs, repo)
     files = agent_files.plan(folder_abs, texts)
     if print_only:
-        click.echo(agents.show(wanted, start.command), nl=False)
+        click.echo(agents.show(wanted, start), nl=False)
         for path, text in texts.items():
-            click.echo(f"\n{_shown(os.path.join(folder_abs, path), repo)}:\n\n{text}", nl=False)
+            click.echo(
+                f"\n{shown(os.path.join(folder_abs, path), repo.root_abs)}:\n\n{text}", nl=False
+            )
         return
     _require_inside(repo, scope, path_abs, files, with_rules=with_rules)
     before = own_file.read(path_abs)
     rules = _with_rules(repo) if with_rules else None
-    after = agents.put(before, wanted, start.command, shown)
+    after = agents.put(before, wanted, start, name)
     if after == before:
-        click.echo(f"{shown}: our hooks are there already")
+        click.echo(f"{name}: our hooks are there already")
     else:
         own_file.replace(path_abs, before, after)
-        was_there = before is not None and agents.ours_in(agents.parse_settings(before, shown))
+        was_there = before is not None and agents.ours_in(agents.parse_settings(before, name))
         how = "brought up to date" if was_there else "added"
-        click.echo(f"{shown}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
+        click.echo(f"{name}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
     _write_files(folder_abs, files, repo)
     if remark:
         click.echo(remark)
     if rules:
         _put_rules(repo, *rules)
-    _say_more(scope, start.remark)
+    _say_more(scope, missing)
     if is_review_on(config):
         click.echo(
             "gitgates: where Claude Code asks before it runs a command, allow these in its "
@@ -109,24 +112,24 @@ def uninstall(repo: Repo, scope: str) -> None:
     """Take our hooks out of the settings of a scope, our files, and our block in CLAUDE.md."""
     env = environ.read()
     path_abs = settings.settings_file(scope, repo.root_abs, env)
-    folder_abs, shown = os.path.dirname(path_abs), _shown(path_abs, repo)
+    folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
     files = agent_files.plan(folder_abs, {})
     _require_inside(repo, scope, path_abs, files, with_rules=False)
     before = own_file.read(path_abs)
-    after = None if before is None else agents.without(before, shown)
+    after = None if before is None else agents.without(before, name)
     if after == before:
-        click.echo(f"{shown}: no hooks of ours")
+        click.echo(f"{name}: no hooks of ours")
     else:
         own_file.replace(path_abs, before, after)
         removed = "removed; only our hooks were in it"
-        click.echo(f"{shown}: {removed if after is None else 'our hooks were taken out'}")
+        click.echo(f"{name}: {removed if after is None else 'our hooks were taken out'}")
     left = [one for one in settings.SCOPES if one != scope and has_ours(one, repo, env)]
     others = {one: settings.settings_file(one, repo.root_abs, env) for one in left}
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
         _write_files(folder_abs, files, repo)
     for one, other_abs in others.items():
         click.echo(
-            f"gitgates: our hooks stay in {_shown(other_abs, repo)}\n"
+            f"gitgates: our hooks stay in {shown(other_abs, repo.root_abs)}\n"
             f"  Take them out: gitgates uninstall-hooks --agent claude --scope {one}"
         )
     if not left:
@@ -169,7 +172,7 @@ def _select_files(config: Config, folder_abs: str, repo: Repo) -> tuple[dict[str
     theirs = agent_files.agents_in(folder_abs).get(reviewer) if texts else None
     if theirs and theirs != own:
         texts.pop(own, None)
-        path = _shown(os.path.join(folder_abs, theirs), repo)
+        path = shown(os.path.join(folder_abs, theirs), repo.root_abs)
         return texts, f"{path}: defines the agent `{reviewer}`, and is used as it is"
     if texts and not agent_files.may_define(reviewer):
         return texts, (
@@ -191,7 +194,7 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
         elif not is_wanted and file.state != agent_files.EDITED:
             continue
         said = _SAID[file.state] if is_wanted or file.state != agent_files.OLD else "removed"
-        click.echo(f"{_shown(os.path.join(folder_abs, file.path), repo)}: {said}")
+        click.echo(f"{shown(os.path.join(folder_abs, file.path), repo.root_abs)}: {said}")
 
 
 # CLAUDE.md
@@ -236,8 +239,3 @@ def _say_more(scope: str, remark: str) -> None:
             "needs\n  Where others need more, install there in the scope project or local"
         )
     click.echo("next: gitgates doctor --prove")
-
-
-def _shown(path_abs: str, repo: Repo) -> str:
-    path = os.path.relpath(path_abs, repo.root_abs)
-    return path_abs if path.startswith("..") else path

@@ -136,16 +136,14 @@ def require_fit(
 
 def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     """Install shims and print what was done."""
-    wanted = (
-        selection.named(hook_types) if hook_types else selection.configured(configuration(repo))
-    )
+    hooks, left_out = _select(repo, hook_types)
     folder = hooks_folder(repo)
     require_usable(folder, force=force)
     own_file.require_inside(repo.root_abs, folder.path_abs)
-    found = managers.present(repo.root_abs, folder, wanted.hooks)
-    done = githooks.install(folder.path_abs, wanted.hooks, force=force)
+    found = managers.present(repo.root_abs, folder, hooks)
+    done = githooks.install(folder.path_abs, hooks, force=force)
     show(done, repo)
-    for remark in (*remarks(folder, repo), *wanted.left_out):
+    for remark in (*remarks(folder, repo), *left_out):
         click.echo(f"gitgates: {remark}")
     for manager, file in found.items():
         click.echo(
@@ -167,12 +165,10 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
             f"Unset it: {unset_command(folder)}",
         )
     changes = managers.additions(manager, hooks, repo.root_abs, folder)
-    own_file.require_inside(repo.root_abs, *(os.path.join(repo.root_abs, c.file) for c in changes))
-    for change in changes:
+    for change in managers.write(repo.root_abs, changes):
         if change.after == change.before:
             click.echo(f"{change.file}: our hooks are there already")
             continue
-        own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
         how = "brought up to date" if managers.hooks_in(change.before or "") else "added"
         click.echo(f"{change.file}: our hooks were {how}: {', '.join(change.hooks)}")
     # Ours and the manager's would both run the gates.
@@ -192,31 +188,33 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
 
 
+def _select(repo: Repo, hook_types: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the hooks of git to install, and what to say of the others."""
+    if hook_types:
+        return selection.named(hook_types), []
+    config = configuration(repo)
+    return selection.configured(config), selection.left_out(config)
+
+
 def _select_for(
     manager: str, repo: Repo, hook_types: tuple[str, ...]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the hooks that a manager can run for us, and what to say of the others."""
-    config = None if hook_types else configuration(repo)
     if manager in managers.FRAMEWORK:
+        config = None if hook_types else configuration(repo)
         points = [HOOK_POINTS[hook.name] for hook in (config.hooks if config else ())]
         return selection.stages(config, hook_types), [
             f"`{point.name}` is no stage of {manager}: left out"
             for point in points
             if point.host == "git" and not point.framework
         ]
-    found = selection.named(hook_types) if config is None else selection.configured(config)
-    unknown = set(found.hooks) - set(HUSKYS) if manager == "husky" else set()
-    left_out = [f"`{hook}` is no hook of husky: left out" for hook in sorted(unknown)]
-    return tuple(h for h in found.hooks if h not in unknown), [*found.left_out, *left_out]
+    hooks, left_out = _select(repo, hook_types)
+    unknown = [hook for hook in hooks if manager == "husky" and hook not in HUSKYS]
+    left_out += [f"`{hook}` is no hook of husky: left out" for hook in sorted(unknown)]
+    return tuple(hook for hook in hooks if hook not in unknown), left_out
 
 
 def show(done: list[tuple[str, str]], repo: Repo) -> None:
     """Print what was done, each hook's path as short as it can be."""
     for path_abs, what in done:
-        click.echo(f"{shown(path_abs, repo)}: {what}")
-
-
-def shown(path_abs: str, repo: Repo) -> str:
-    """Return a path as short as it can be."""
-    path = os.path.relpath(path_abs, repo.root_abs)
-    return path_abs if path.startswith("..") else path
+        click.echo(f"{own_file.shown(path_abs, repo.root_abs)}: {what}")

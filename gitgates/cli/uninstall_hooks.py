@@ -8,13 +8,14 @@ import click
 
 from gitgates import errors
 from gitgates.cli import agent_hooks
-from gitgates.cli.install_hooks import require_fit, show, shown
+from gitgates.cli.install_hooks import require_fit, show
 from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
 from gitgates.errors import StateError
 from gitgates.hosts.claude.settings import SCOPES, settings_file
 from gitgates.install import framework, githooks, managers, own_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
+from gitgates.install.own_file import shown
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Rescue
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
     from gitgates.install.hookspath import HooksFolder
-    from gitgates.install.managers import Change
+    from gitgates.install.managers import FileChange
 
 _ALL = tuple(point.name for point in GIT_HOOKS)
 
@@ -94,10 +95,9 @@ def command(
     if purge:
         _purge(repo)
     elif not via and (states := _states(repo)):
-        click.echo(
-            f"gitgates: what runs have left stays in {', '.join(shown(p, repo) for p in states)}\n"
-            "  Remove it: gitgates uninstall-hooks --purge"
-        )
+        names = ", ".join(shown(path_abs, repo.root_abs) for path_abs in states)
+        what = f"what runs have left stays in {names}"
+        _say_left(what, "Remove it: gitgates uninstall-hooks --purge")
     return errors.OK
 
 
@@ -122,16 +122,14 @@ def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
     """Take our entries out of managers' files; print what was done, and return whether it was."""
     folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
-    own_file.require_inside(repo.root_abs, *(os.path.join(repo.root_abs, c.file) for c in changes))
-    for change in changes:
-        own_file.replace(os.path.join(repo.root_abs, change.file), change.before, change.after)
+    for change in managers.write(repo.root_abs, changes):
         gone = "removed; only our hooks were in it"
         click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
         _say_after(change, repo, folder.path_abs)
     return bool(changes)
 
 
-def _say_after(change: Change, repo: Repo, folder_abs: str) -> None:
+def _say_after(change: FileChange, repo: Repo, folder_abs: str) -> None:
     """Say, or do, what a manager needs after a change of its file."""
     name = os.path.basename(change.file)
     if name in (".pre-commit-config.yaml", "prek.toml"):
@@ -199,7 +197,7 @@ def _say_what_runs_gates(repo: Repo) -> None:
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
         if githooks.read_hook(path_abs).kind == "custom":
-            what = f"{shown(path_abs, repo)} speaks of gitgates"
+            what = f"{shown(path_abs, repo.root_abs)} speaks of gitgates"
             _say_left(what, "It is a hook of your own: look at it.")
     seen = {folder.path_abs, default_folder(repo).path_abs}
     for worktree in others:
@@ -212,7 +210,9 @@ def _say_what_runs_gates(repo: Repo) -> None:
         if agent_hooks.has_ours(scope, repo, repo.env):
             path_abs = settings_file(scope, repo.root_abs, repo.env)
             command_ = f"gitgates uninstall-hooks --agent claude --scope {scope}"
-            _say_left(f"Claude Code runs the gates, as {shown(path_abs, repo)} says", command_)
+            _say_left(
+                f"Claude Code runs the gates, as {shown(path_abs, repo.root_abs)} says", command_
+            )
 
 
 def _ours_in(folder_abs: str) -> list[str]:
@@ -262,4 +262,4 @@ def _purge(repo: Repo) -> None:
             raise StateError(f"{state_abs}: cannot be removed: {error.strerror}") from error
         finally:
             lock.release()
-        click.echo(f"{shown(state_abs, repo)}: removed")
+        click.echo(f"{shown(state_abs, repo.root_abs)}: removed")

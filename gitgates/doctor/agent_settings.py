@@ -91,8 +91,7 @@ def loudest(found: list[Source], key: str) -> Source | None:
 
 def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
     """Read one settings file."""
-    path = os.path.relpath(path_abs, root_abs)
-    source = Source(scope, path_abs if path.startswith("..") else path)
+    source = Source(scope, own_file.shown(path_abs, root_abs))
     try:
         root = parse_settings(own_file.read(path_abs) or "", source.where)
     except GitgatesError as error:

@@ -244,7 +244,7 @@ def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
     for command in dict.fromkeys(one.command for one in source.heard):
         program = agents.program_of(command)
         if program is None:
-            what, _, mend = agents.start("project", env).remark.partition("\n  ")
+            what, _, mend = agents.start("project", env)[1].partition("\n  ")
             tell = source.note if agents.is_in_path(env) else source.problem
             if what:
                 yield tell(what, mend)

@@ -12,6 +12,7 @@ from gitgates.git.repo import Repo, find_repo
 from gitgates.install.framework import Framework, read_framework
 from gitgates.install.hookspath import HooksFolder, hooks_folder
 from gitgates.install.managers import entries
+from gitgates.install.own_file import shown
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -60,8 +61,7 @@ class Worktree(Record):
 
     def shown(self, path_abs: str) -> str:
         """Return a path as short as it can be."""
-        path = os.path.relpath(path_abs, self.here_abs)
-        return path_abs if path.startswith("..") else path
+        return shown(path_abs, self.here_abs)
 
 
 class Subject(Record):

@@ -197,7 +197,7 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
             if read_hook(os.path.join(folder_abs, hook)).kind == "shim"
         )
     try:
-        return selection.configured(subject.config).hooks
+        return selection.configured(subject.config)
     except ConfigError:
         return ()  # no hook of git is configured: then there is nothing to install
 

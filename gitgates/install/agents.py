@@ -28,7 +28,6 @@ from gitgates.install.json_text import append
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
-from gitgates.record import Record
 from gitgates.types import Hook
 
 TYPE_CHECKING = False
@@ -41,13 +40,6 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 _SPACE = f"\ufeff{json_text.SPACE}"
-
-
-class Start(Record):
-    """The command of our hooks in one scope."""
-
-    command: str
-    remark: str = ""  # what is missing for it to work
 
 
 def entries(config: Config) -> tuple[Entry, ...]:
@@ -70,19 +62,21 @@ def tools_of(need: Need) -> tuple[str, ...] | None:
     return tool_patterns(need.tools, need.tool_kinds, but_reads=need.but_reads)
 
 
-def start(scope: str, env: Mapping[str, str]) -> Start:
-    """Return the command for a scope: the bare one where a client finds it, and never a relative.
+def start(scope: str, env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the command of our hooks in a scope, and what is missing for it to work.
+
+    It is the bare one where a client finds it, and never a relative.
 
     A client that was started without a virtual environment does not see its programs, so that these
     do not count. Settings that a team shares get no path of this machine.
     """
     if _find_bare(env):
-        return Start(BARE)
+        return BARE, ""
     beside = _beside()
     is_there = os.access(beside, os.X_OK) and _is_text(beside)
     if scope == "project" or not is_there:
-        return Start(BARE, _missing(beside if is_there else ""))
-    return Start(shlex.join((beside, *ARGUMENTS)))
+        return BARE, _missing(beside if is_there else "")
+    return shlex.join((beside, *ARGUMENTS)), ""
 
 
 def program_of(command: str) -> str | None:
@@ -230,8 +224,9 @@ def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
 def _require(node: Node, kind: str, what: str, *, text: str, file: str) -> None:
     if node.kind != kind:
         got = node.kind or text[node.start : node.end]
+        where = f"{file}:{json_text.line_and_column(text, node.start)}"
         raise ConfigError(
-            f"{file}:{json_text.place(text, node.start)}: {what} is {_a(got)}, expected {_a(kind)}",
+            f"{where}: {what} is {_a(got)}, expected {_a(kind)}",
             "Mend it first; nothing was changed.",
         )
 

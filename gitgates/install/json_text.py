@@ -81,7 +81,7 @@ def parse(text: str, file: str) -> Node:
     return node
 
 
-def place(text: str, offset: int) -> str:
+def line_and_column(text: str, offset: int) -> str:
     """Return line and column, both counted from one."""
     lines = re.split(r"\r\n|\r|\n", text[:offset].removeprefix(_BYTE_ORDER_MARK))
     return f"{len(lines)}:{len(lines[-1]) + 1}"
@@ -209,7 +209,7 @@ class _Reader:
         got = f"`{word[0] if word else rest[:1]}`" if rest else "the end of the file"
         if rest.startswith(("//", "/*", "#")):
             got = "a comment, which JSON does not have"
-        where = f"{self._file}:{place(self._text, at)}"
+        where = f"{self._file}:{line_and_column(self._text, at)}"
         return ConfigError(f"{where}: got {got}, expected {wanted}", _HINT)
 
     def value(self, at: int, depth: int) -> Node:
@@ -243,7 +243,7 @@ class _Reader:
             part = self._member(at, depth) if closing == "}" else self.value(at, depth + 1)
             if part.key in keys:
                 twice = self._text[at : self._scalar(at)[1]]
-                where = f"{self._file}:{place(self._text, at)}"
+                where = f"{self._file}:{line_and_column(self._text, at)}"
                 raise ConfigError(f"{where}: {twice} stands there twice", _HINT)
             keys |= {part.key} if closing == "}" else set()
             parts.append(part)

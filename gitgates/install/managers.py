@@ -20,7 +20,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gitgates.install.hookspath import HooksFolder
 
@@ -124,7 +124,7 @@ VIA = ("pre-commit", "prek", "lefthook", "husky", "simple-git-hooks")  # can be 
 FRAMEWORK = ("pre-commit", "prek")  # these read .pre-commit-config.yaml and can run our hooks
 
 
-class Change(Record):
+class FileChange(Record):
     """What becomes of one file."""
 
     file: str  # relative to the root
@@ -169,7 +169,7 @@ def remove(text: str, file: str) -> str | None:
 
 def additions(
     manager: str, hooks: tuple[str, ...], root_abs: str, folder: HooksFolder
-) -> list[Change]:
+) -> list[FileChange]:
     """Return what adds our entry for these hooks to a manager's files; nothing is written.
 
     Raises: ConfigError where a file is not understood, with the lines to add by hand.
@@ -181,11 +181,13 @@ def additions(
     for file, some in files.items():
         before = own_file.read(os.path.join(root_abs, file))
         clean = None if before is None else remove(before, file)
-        changes.append(Change(file, before, add(clean, manager, file, some), some))
+        changes.append(FileChange(file, before, add(clean, manager, file, some), some))
     return changes
 
 
-def removals(root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = VIA) -> list[Change]:
+def removals(
+    root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = VIA
+) -> list[FileChange]:
     """Return what takes our entries out of the files of managers; nothing is written.
 
     Raises: ConfigError where a file is not understood.
@@ -196,8 +198,20 @@ def removals(root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = VIA
         if before and (blocks.is_in(before) or "gitgates git-hook --via=" in before):
             after = remove(before, file)
             if after != before:
-                found.append(Change(file, before, after, hooks_in(before)))
+                found.append(FileChange(file, before, after, hooks_in(before)))
     return found
+
+
+def write(root_abs: str, changes: list[FileChange]) -> Iterator[FileChange]:
+    """Write each change that is one, and yield it; none at all where a link leads out.
+
+    Raises: StateError where a file cannot be written, or holds something else by now.
+    """
+    own_file.require_inside(root_abs, *(os.path.join(root_abs, one.file) for one in changes))
+    for change in changes:
+        if change.after != change.before:
+            own_file.replace(os.path.join(root_abs, change.file), change.before, change.after)
+        yield change
 
 
 def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[str, str]:

@@ -43,6 +43,12 @@ def content(path_abs: str) -> bytes:
         return b""
 
 
+def shown(path_abs: str, root_abs: str) -> str:
+    """Return a path for people: relative to the root where it is below it."""
+    path = os.path.relpath(path_abs, root_abs)
+    return path_abs if path.startswith("..") else path
+
+
 def require_inside(root_abs: str, *paths_abs: str) -> None:
     """Refuse to write through links that lead out of a repository.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitgates.config.values import did_you_mean
 from gitgates.errors import ConfigError, UsageError
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,36 +15,34 @@ _STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
 CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 
 
-class Selection(Record):
-    """Hooks to install, in git's order, and what to say about those that are not."""
-
-    hooks: tuple[str, ...]
-    left_out: tuple[str, ...] = ()  # sentences
-
-
-def configured(config: Config) -> Selection:
-    """Return the hooks of git that a configuration names.
+def configured(config: Config) -> tuple[str, ...]:
+    """Return the hooks of git that a configuration names, in git's order.
 
     Raises: ConfigError where it names none that runs here.
     """
-    names = [hook.name for hook in config.hooks]
-    left_out = tuple(why for name in names if _is_gits(name) and (why := _why_not(name)))
-    if any(HOOK_POINTS[hook.name].host == "agent" and hook.gates for hook in config.hooks):
-        left_out = (*left_out, _FOR_AGENTS)
-    hooks = _with_stand_ins([name for name in names if name in CLIENT_HOOKS])
-    if not hooks:
-        said = "".join(f"\n  {why}" for why in left_out)
+    names = [hook.name for hook in config.hooks if hook.name in CLIENT_HOOKS]
+    if not names:
+        said = "".join(f"\n  {why}" for why in left_out(config))
         prefix = "tool.gitgates." if "pyproject.toml" in config.sources else ""
         raise ConfigError(
             f"the configuration names no hook of git that could be installed{said}",
             f'Add one, such as: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
             "  Or name it: gitgates install-hooks --hook-type pre-commit",
         )
-    return Selection(hooks=hooks, left_out=left_out)
+    return _with_stand_ins(names)
 
 
-def named(names: tuple[str, ...]) -> Selection:
-    """Return the hooks that somebody names.
+def left_out(config: Config) -> list[str]:
+    """Return what to say of the configured hooks that are not installed."""
+    names = [hook.name for hook in config.hooks]
+    said = [why for name in names if _is_gits(name) and (why := _why_not(name))]
+    if any(HOOK_POINTS[hook.name].host == "agent" and hook.gates for hook in config.hooks):
+        said.append(_FOR_AGENTS)
+    return said
+
+
+def named(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the hooks that somebody names, in git's order.
 
     Raises: UsageError for one that cannot be installed, which says why.
     """
@@ -55,7 +52,7 @@ def named(names: tuple[str, ...]) -> Selection:
             raise UsageError(f"`{name}` is no hook of git", hint)
         if why := _why_not(name):
             raise UsageError(why)
-    return Selection(hooks=_with_stand_ins(list(names)))
+    return _with_stand_ins(list(names))
 
 
 def stages(config: Config | None, named_: tuple[str, ...]) -> tuple[str, ...]:
