@@ -341,16 +341,3 @@ def test_a_gate_reached_twice_runs_once(repo: Repo) -> None:
     )
     status, _said, ran = run_hook(repo, config, set())
     assert (status, ran) == (0, ["check", "reticulate", "test"])
-
-
-@pytest.mark.slow
-def test_chains_of_any_depth(repo: Repo) -> None:
-    depth = 600
-    # Longer than the interpreter's stack is deep.
-    gates = "".join(
-        f'[gates.g{n}]\ncommand = ["true"]\non_pass = "g{n + 1}"\n' for n in range(depth)
-    )
-    last = f'[gates.g{depth}]\ncommand = "echo g{depth} >> ran"\n'
-    hook = '[hooks.pre-commit]\ngates = ["g0"]\n'
-    status, _said, ran = run_hook(repo, gates + last + hook, set())
-    assert (status, ran) == (0, [f"g{depth}"])

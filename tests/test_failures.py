@@ -337,12 +337,12 @@ HOSTILE = [b"a", b" ", b"/tmp/", b"\r", b"FAILED a::b[ - ", b"---- a stdout ----
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["", *PRESETS])
-def test_a_hostile_mebibyte_is_read_in_time(preset: str) -> None:
+def test_hostile_output_is_read_in_time(preset: str) -> None:
     for seed in HOSTILE:
         begin = time.process_time()
-        found = split((seed * 2**20)[: 2**20], preset)
+        found = split((seed * 2**17)[: 2**17], preset)
         assert 1 <= len(found) <= MOST_FAILURES
-        assert time.process_time() - begin < 10, seed
+        assert time.process_time() - begin < 3, seed
 
 
 def _failures(names: str) -> tuple[Failure, ...]:

@@ -19,15 +19,20 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ask_git(repo: Path, lines: list[str], paths: list[str]) -> list[str]:
-    (repo / ".gitignore").write_text("".join(f"{line}\n" for line in lines))
+def ask_git(repo: Path, cases: list[tuple[list[str], str]]) -> list[bool]:
+    """Ask once, each path in a folder that has its patterns."""
+    paths = [f"c{number}/{path}" for number, (_lines, path) in enumerate(cases)]
+    for number, (lines, _path) in enumerate(cases):
+        (repo / f"c{number}").mkdir(exist_ok=True)
+        (repo / f"c{number}/.gitignore").write_text("".join(f"{line}\n" for line in lines))
     done = subprocess.run(
         ["git", "-C", repo, "check-ignore", "--no-index", "-z", "--stdin"],
         input="\0".join(paths).encode() + b"\0",
         capture_output=True,
         check=False,
     )
-    return done.stdout.decode().split("\0")[:-1]
+    ignored = set(done.stdout.decode().split("\0"))
+    return [path in ignored for path in paths]
 
 
 SEGMENT = st.text(alphabet="ab.x", min_size=1, max_size=3).filter(lambda t: t not in (".", ".."))
@@ -47,10 +52,10 @@ PATTERN = st.builds(
 
 
 @pytest.mark.slow
-@given(lines=st.lists(PATTERN, min_size=1, max_size=4), path=PATH)
-def test_selection_agrees_with_git(repo: Path, lines: list[str], path: str) -> None:
-    expected = ask_git(repo, lines, [path]) == [path]
-    assert matches(path, [parse(line) for line in lines]) is expected
+@given(cases=st.lists(st.tuples(st.lists(PATTERN, min_size=1, max_size=4), PATH), max_size=30))
+def test_selection_agrees_with_git(repo: Path, cases: list[tuple[list[str], str]]) -> None:
+    found = [matches(path, [parse(line) for line in lines]) for lines, path in cases]
+    assert found == (ask_git(repo, cases) if cases else [])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitgates.config.load import checked
 from gitgates.engine.plan import make_plan
 from gitgates.engine.walk import advance, decide
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Event, Gate, GateResult, Hook, Plan
@@ -76,6 +77,21 @@ def test_every_walk_ends(plan: Plan, data: st.DataObject) -> None:
 def verdict_of(*gates: Gate, failing: set[str], listed: tuple[str, ...] = ("a",)) -> int:
     hook = Hook(name="manual", gates=listed)
     return run(make_plan(Config(gates=gates), hook, EVENT, {}), failing, set())[0]
+
+
+def test_chains_of_any_depth() -> None:
+    depth = 2_000  # longer than the interpreter's stack is deep
+    gates = "".join(f"[gates.g{n}]\ncommand = 'x'\non_pass = 'g{n + 1}'\n" for n in range(depth))
+    gates += f"[gates.g{depth}]\ncommand = 'x'\n[hooks.manual]\ngates = ['g0']\n"
+    config = checked((None, gates.encode(), None))
+    assert config
+    plan = make_plan(config, config.hooks[0], EVENT, {})
+    names = [f"g{n}" for n in range(depth + 1)]
+    results = {(name, 0): GateResult(gate=name, status="passed") for name in names}
+    first, last = advance(plan, {}), advance(plan, results)
+    assert [due.step.gate.name for due in first.due] == ["g0"]
+    assert [visit.result.gate for visit in last.visits] == names
+    assert (last.due, last.verdict) == ((), ALLOW)
 
 
 def test_precedence() -> None:
