@@ -148,3 +148,21 @@ def test_a_prompt_that_the_agent_has_scheduled_ends_nothing(tmp_path: Path) -> N
     assert "counts only in a prompt of yours" in run.person
     assert (blocks(run), run.turns) == (3, 7)  # the wake-up brings no attempts
     assert "ended" not in run.person
+
+
+def test_a_command_that_says_whose_it_is_needs_the_permission_that_it_needed(
+    tmp_path: Path,
+) -> None:
+    scene = scene_in(tmp_path)
+    rules = ("--allowedTools", "Bash(gitgates review:*)")
+    run = scene.run(
+        *(bash("gitgates review status"), bash("gitgates cannot-fix check --reason x"), "end"),
+        options=Options(mode="default", arguments=rules),
+    )
+    rewritten = [
+        answer["hookSpecificOutput"]["updatedInput"] for answer in run.answers("PreToolUse")
+    ]
+    assert ["--caller=" in one["command"] for one in rewritten] == [True, True]
+    assert [one["description"] for one in rewritten] == ["d", "d"]
+    assert "session:" in run.told(1)
+    assert "requires approval" in run.told(2)
