@@ -16,6 +16,7 @@ from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import agent_files, agents, own_file
 from gitgates.install.own_file import shown
 from gitgates.policies.needs import is_review_on
+from gitgates.policies.rules import rules_text
 from gitgates.types import Config
 
 TYPE_CHECKING = False
@@ -54,26 +55,24 @@ def install(
     if print_only:
         click.echo(agents.show(wanted, start), nl=False)
         for path, text in texts.items():
-            click.echo(
-                f"\n{shown(os.path.join(folder_abs, path), repo.root_abs)}:\n\n{text}", nl=False
-            )
+            file = shown(os.path.join(folder_abs, path), repo.root_abs)
+            click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
     _require_inside(repo, scope, path_abs, files, with_rules=with_rules)
-    before = own_file.read(path_abs)
     rules = _with_rules(repo) if with_rules else None
+    before = own_file.read(path_abs)
     after = agents.put(before, wanted, start, name)
-    if after == before:
-        click.echo(f"{name}: our hooks are there already")
-    else:
-        own_file.replace(path_abs, before, after)
-        was_there = before is not None and agents.ours_in(agents.parse_settings(before, name))
-        how = "brought up to date" if was_there else "added"
-        click.echo(f"{name}: our hooks were {how}: {', '.join(one.event for one in wanted)}")
+    was_there = before is not None and agents.ours_in(agents.parse_settings(before, name))
+    how = "brought up to date" if was_there else "added"
+    changed = f"our hooks were {how}: {', '.join(one.event for one in wanted)}"
+    _replace(path_abs, name, before, after, same="our hooks are there already", changed=changed)
     _write_files(folder_abs, files, repo)
     if remark:
         click.echo(remark)
     if rules:
-        _put_rules(repo, *rules)
+        same, changed = "the rules are there already", "the rules of the gates were written"
+        path_abs = os.path.join(repo.root_abs, RULES_FILE)
+        _replace(path_abs, RULES_FILE, *rules, same=same, changed=changed)
     _say_more(scope, missing)
     if is_review_on(config):
         click.echo(
@@ -117,12 +116,8 @@ def uninstall(repo: Repo, scope: str) -> None:
     _require_inside(repo, scope, path_abs, files, with_rules=False)
     before = own_file.read(path_abs)
     after = None if before is None else agents.without(before, name)
-    if after == before:
-        click.echo(f"{name}: no hooks of ours")
-    else:
-        own_file.replace(path_abs, before, after)
-        removed = "removed; only our hooks were in it"
-        click.echo(f"{name}: {removed if after is None else 'our hooks were taken out'}")
+    gone = "removed; only our hooks were in it" if after is None else "our hooks were taken out"
+    _replace(path_abs, name, before, after, same="no hooks of ours", changed=gone)
     left = [one for one in settings.SCOPES if one != scope and has_ours(one, repo, env)]
     others = {one: settings.settings_file(one, repo.root_abs, env) for one in left}
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
@@ -202,32 +197,31 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
 
 def _with_rules(repo: Repo) -> tuple[str | None, str]:
     """Return the text of CLAUDE.md without and with our block."""
-    from gitgates.policies.rules import rules_text
-
     before = own_file.read(os.path.join(repo.root_abs, RULES_FILE))
     return before, agent_files.put_rules(before, rules_text(configuration(repo)))
 
 
-def _put_rules(repo: Repo, before: str | None, after: str) -> None:
-    if before == after:
-        click.echo(f"{RULES_FILE}: the rules are there already")
-        return
-    own_file.replace(os.path.join(repo.root_abs, RULES_FILE), before, after)
-    click.echo(f"{RULES_FILE}: the rules of the gates were written")
-
-
 def _take_rules(repo: Repo) -> None:
     path_abs = os.path.join(repo.root_abs, RULES_FILE)
-    if not own_file.holds(path_abs, agent_files.RULES_BEGIN):
+    if agent_files.RULES_BEGIN.encode() not in own_file.content(path_abs):
         return
     before = own_file.read(path_abs)
     after = None if before is None else agent_files.without_rules(before)
-    if after == before:
-        return
-    own_file.require_inside(repo.root_abs, path_abs)
-    own_file.replace(path_abs, before, after)
-    removed = "removed; only the rules of the gates were in it"
-    click.echo(f"{RULES_FILE}: {removed if after is None else 'the rules were taken out'}")
+    if after != before:
+        own_file.require_inside(repo.root_abs, path_abs)
+    changed = "removed; only the rules of the gates were in it"
+    changed = changed if after is None else "the rules were taken out"
+    _replace(path_abs, RULES_FILE, before, after, same="", changed=changed)
+
+
+def _replace(
+    path_abs: str, name: str, before: str | None, after: str | None, *, same: str, changed: str
+) -> None:
+    """Replace a file where that changes it; say what was done, or that it was so before."""
+    if after != before:
+        own_file.replace(path_abs, before, after)
+    if said := same if after == before else changed:
+        click.echo(f"{name}: {said}")
 
 
 def _say_more(scope: str, remark: str) -> None:

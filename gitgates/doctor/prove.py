@@ -75,14 +75,14 @@ _PUSH = (
 )
 
 
-def prove(subject: Subject, looked: list[Finding]) -> list[Finding]:
+def prove(subject: Subject, findings: list[Finding]) -> list[Finding]:
     """Try each installed host; return one finding for each, or that there is none.
 
-    `looked`: what was found without trying.
+    `findings`: what was found without trying.
 
     Raises: GitError where no repository can be made to try them in.
     """
-    found = [*_prove_git(subject.here), *_prove_agents(subject, looked)]
+    found = [*_prove_git(subject.here), *_prove_agents(subject, findings)]
     if found:
         return found
     for manager, file in subject.here.joined.values():
@@ -273,18 +273,18 @@ def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
 # Coding agents
 
 
-def _prove_agents(subject: Subject, looked: list[Finding]) -> list[Finding]:
+def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
     """Try our program at an event of each settings file that starts it; return a finding for each.
 
     It runs in our own environment, not in the `env` of the settings, and a program that is not ours
-    is not started: a repository that was cloned may have brought either. `looked`: what looking has
-    found; a block proves nothing where the client does not run our hook, or does not wait for it.
+    is not started: a repository that was cloned may have brought either. A block proves nothing
+    where the client, as `findings` say, does not run our hook, or does not wait for it.
     """
     config, env = subject.config, subject.repo.env
     found = sources(subject.repo, env)
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try_event(source, gated, env) for source in found if source.heard]
-    if not any(one.check == "agent" and one.severity == "problem" for one in looked):
+    if not any(one.check == "agent" and one.severity == "problem" for one in findings):
         return tried
     return [_in_doubt(one) if one.severity == "ok" else one for one in tried]
 

@@ -109,10 +109,10 @@ def apply(folder_abs: str, file: AgentFile) -> None:
         ) from error
     folder = os.path.dirname(file.path) if file.after is None else ""
     while folder:
-        _remove_empty(os.path.join(folder_abs, folder))
+        own_file.remove_empty(os.path.join(folder_abs, folder))
         folder = os.path.dirname(folder)
     if file.after is None and os.path.basename(folder_abs) == FOLDER:
-        _remove_empty(folder_abs)
+        own_file.remove_empty(folder_abs)
 
 
 def agents_in(folder_abs: str) -> dict[str, str]:
@@ -149,7 +149,7 @@ def _ours(folder_abs: str) -> list[str]:
         path
         for path in (*paths, COMMAND)
         if os.path.isfile(os.path.join(folder_abs, path))
-        and own_file.holds(os.path.join(folder_abs, path), _MARK)
+        and _MARK.encode() in own_file.content(os.path.join(folder_abs, path))
     ]
 
 
@@ -190,12 +190,6 @@ def _plain(text: str) -> str:
 def _read(name: str) -> str:
     with open(os.path.join(_PLUGIN_ABS, *name.split("/")), encoding="utf-8", newline="") as file:
         return _plain(file.read())
-
-
-def _remove_empty(folder_abs: str) -> None:
-    if not os.path.islink(folder_abs):
-        with suppress(OSError):  # something else is in it
-            os.rmdir(folder_abs)
 
 
 # The rules

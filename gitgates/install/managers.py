@@ -227,7 +227,7 @@ def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[
         if not manager.add or found.keys() & set(alike):
             continue
         files = (file.format(hook=hooks[0]) if hooks else file for file in manager.settings)
-        file = next((file for file in files if _tells(file, root_abs)), "")
+        file = next((file for file in files if _is_configured(file, root_abs)), "")
         found |= {manager.name: file} if file else {}
     return found
 
@@ -259,8 +259,8 @@ def hooks_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_OURS.findall(text)))
 
 
-def _tells(file: str, root_abs: str) -> bool:
-    """Tell whether a file means that its manager is used: a package.json alone does not."""
+def _is_configured(file: str, root_abs: str) -> bool:
+    """Tell whether a manager is configured by a file: not by any package.json."""
     path_abs = os.path.join(root_abs, file)
     if file != "package.json":
         return os.path.isfile(path_abs)

@@ -30,11 +30,6 @@ def read(path_abs: str) -> str | None:
         raise ConfigError(f"{path_abs}: {why}", "Look at it; it was left alone.") from error
 
 
-def holds(path_abs: str, mark: str) -> bool:
-    """Tell whether a mark of ours may be in a file; whatever else is in it does not matter."""
-    return mark.encode() in content(path_abs)
-
-
 def content(path_abs: str) -> bytes:
     """Return the bytes of a file; none where it cannot be read."""
     try:
@@ -73,7 +68,9 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
     try:
         if after is None:
             _require_unchanged(path_abs, before)
-            _remove(path_abs)
+            os.unlink(target_abs)
+            if os.path.basename(os.path.dirname(path_abs)) == FOLDER:
+                remove_empty(os.path.dirname(path_abs))
             return
         os.makedirs(os.path.dirname(target_abs), exist_ok=True)
         content = after.encode()
@@ -87,11 +84,10 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
         ) from error
 
 
-def _remove(path_abs: str) -> None:
-    os.unlink(os.path.realpath(path_abs))
-    folder_abs = os.path.dirname(path_abs)
-    if os.path.basename(folder_abs) == FOLDER and not os.path.islink(folder_abs):
-        with suppress(OSError):  # something else is in it
+def remove_empty(folder_abs: str) -> None:
+    """Remove a folder where nothing is in it; a link to one stays."""
+    if not os.path.islink(folder_abs):
+        with suppress(OSError):  # something is in it
             os.rmdir(folder_abs)
 
 
