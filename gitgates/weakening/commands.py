@@ -22,7 +22,7 @@ from gitgates.weakening.finding import (
     pattern,
     patterns,
 )
-from gitgates.weakening.source import is_test_name, without_comments
+from gitgates.weakening.source import is_test_name, read_side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ def _moved(pairs: tuple[Pair, ...]) -> Counter[str]:
 
 def _lines(content: bytes | None) -> list[str]:
     """Return the lines of a file without comments."""
-    lines = without_comments(content, "hash").split("\n")
-    return [" ".join(line[:_LONGEST].split()) for line in lines]
+    text = read_side((content or b"").decode("utf-8", "replace"), "hash").text
+    return [" ".join(line[:_LONGEST].split()) for line in text.split("\n")]
 
 
 def _steps(content: bytes | None, path: str) -> Iterable[CheckCommand]:

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
-from gitgates.hosts.claude.settings import AGENT_PATH, NO_HOOKS, SETTINGS_PATH
+from gitgates.hosts.claude.settings import AGENT_PATH, NO_HOOKS, SETTINGS_PATH, handlers
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Weakening
 
@@ -179,13 +179,10 @@ def _read(content: bytes | None) -> dict[str, Any]:
 def _hooks(settings: dict[str, Any]) -> dict[tuple[str, str], Counter[str]]:
     """Return event and command → the matchers that it stands under."""
     found: dict[tuple[str, str], Counter[str]] = {}
-    events = settings.get("hooks")
-    for event, groups in events.items() if isinstance(events, dict) else ():
-        for group in groups if isinstance(groups, list) else ():
-            hooks = group.get("hooks") if isinstance(group, dict) else None
-            for hook in hooks if isinstance(hooks, list) else ():
-                command = hook.get("command") if isinstance(hook, dict) else None
-                if isinstance(command, str):
-                    matchers = found.setdefault((event, command), Counter())
-                    matchers[str(group.get("matcher", "")) or "*"] += 1
+    hooks = settings.get("hooks")
+    groups = hooks.items() if isinstance(hooks, dict) else ()
+    for event, group, hook in handlers({e: each for e, each in groups if isinstance(each, list)}):
+        if isinstance(command := hook.get("command"), str):
+            matchers = found.setdefault((event, command), Counter())
+            matchers[str(group.get("matcher", "")) or "*"] += 1
     return found

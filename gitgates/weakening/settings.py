@@ -14,7 +14,7 @@ import re
 from collections import Counter
 
 from gitgates.weakening.finding import SETTING, Weakening, alternatives, patterns
-from gitgates.weakening.source import code_of
+from gitgates.weakening.source import read_side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _table(text: str | None, kind: str) -> Any:  # noqa: ANN401 - whatever the f
 
 def _plain_json(text: str) -> str:
     """Return JSON without comments, and without commas before a closing bracket."""
-    side = code_of(text, "json")
+    side = read_side(text, "json")
     plain = list(side.text)
     for comma in re.finditer(r",(?=\s*[}\]])", side.code):
         plain[comma.start()] = " "

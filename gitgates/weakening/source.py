@@ -25,9 +25,10 @@ _END = re.compile(r"\n")
 
 
 class Side(Record):
-    """One state of a source file. All three texts have the same length, and the same lines."""
+    """One state of a source file. All texts have the same length, and the same lines."""
 
-    language: str  # its name in `patterns.toml`
+    language: str  # its name in `patterns.toml`; empty: none that has one
+    whole: str
     text: str  # without comments
     code: str  # without comments, and without what is between quotes
     comments: str  # nothing but comments
@@ -46,8 +47,7 @@ class Side(Record):
     def whole_line_at(self, place: int) -> str:
         """Return the line of a place as it stands in the file."""
         start, end = self._ends(place)
-        both = zip(self.text[start:end], self.comments[start:end], strict=True)
-        return _squeeze("".join(b if a == " " else a for a, b in both))
+        return _squeeze(self.whole[start:end])
 
     def about(self, place: int) -> str:
         """Return the code of a place's line; of a comment on its own, the code that follows."""
@@ -95,16 +95,29 @@ def is_test_name(path: str) -> bool:
     return bool(by_name.match(posixpath.basename(path)) or by_folder.search(path))
 
 
-def without_comments(content: bytes | None, syntax: str) -> str:
-    """Return the text of a file with its comments blank; empty where there is none."""
-    if content is None:
-        return ""
-    return _read(content.decode("utf-8", "replace"), syntax, "", is_test=False).text
-
-
-def code_of(text: str, syntax: str) -> Side:
+def read_side(text: str, syntax: str) -> Side:
     """Tell code, strings and comments of a text apart."""
-    return _read(text, syntax, "", is_test=False)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    plain, code, comments = [], [], []
+    end = 0
+    for token in _tokens(syntax).finditer(text):
+        between, found = text[end : token.start()], token.group()
+        blank = _blank(found)
+        is_string = token["string"] is not None
+        plain += [between, found if is_string else blank]
+        code += [between, _hollow(found) if is_string else blank]
+        comments += [_blank(between), blank if is_string else found]
+        end = token.end()
+    rest = text[end:]
+    return Side(
+        language="",
+        whole=text,
+        text="".join([*plain, rest]),
+        code="".join([*code, rest]),
+        comments="".join([*comments, _blank(rest)]),
+        is_test=False,
+        ends=tuple(found.start() for found in _END.finditer(text)),
+    )
 
 
 @functools.cache
@@ -126,36 +139,14 @@ def _side(content: bytes | None, language: str, *, is_test: bool) -> Side | None
     if content is None or not language or len(content) > _LARGEST:
         return None
     syntax = patterns()["languages"][language]["syntax"]
-    return _read(content.decode("utf-8", "replace"), syntax, language, is_test=is_test)
+    side = read_side(content.decode("utf-8", "replace"), syntax)
+    return side._replace(language=language, is_test=is_test)
 
 
 @functools.cache
 def _tokens(syntax: str) -> re.Pattern[str]:
     table = {name: alternatives(value) for name, value in patterns()["syntax"][syntax].items()}
     return re.compile("(?P<string>{strings})|(?P<comment>{comments})".format(**table), re.DOTALL)
-
-
-def _read(text: str, syntax: str, language: str, *, is_test: bool) -> Side:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    plain, code, comments = [], [], []
-    end = 0
-    for token in _tokens(syntax).finditer(text):
-        between, found = text[end : token.start()], token.group()
-        blank = _blank(found)
-        is_string = token["string"] is not None
-        plain += [between, found if is_string else blank]
-        code += [between, _hollow(found) if is_string else blank]
-        comments += [_blank(between), blank if is_string else found]
-        end = token.end()
-    rest = text[end:]
-    return Side(
-        language=language,
-        text="".join([*plain, rest]),
-        code="".join([*code, rest]),
-        comments="".join([*comments, _blank(rest)]),
-        is_test=is_test,
-        ends=tuple(found.start() for found in _END.finditer(text)),
-    )
 
 
 def _squeeze(text: str) -> str:
