@@ -74,6 +74,8 @@ def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
         "[user]\n\tname = Test\n\temail = test@example.invalid\n"
         "[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n"
         '[protocol "file"]\n\tallow = always\n'
+        # Or each commit starts two processes more, to see that there is nothing to tidy up.
+        "[maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n[receive]\n\tautogc = false\n"
     )
     for name in list(os.environ):
         if name.startswith(("CLAUDE", "GIT_", "GITGATES", "PRE_COMMIT", "SKIP", "VIRTUAL_ENV")):

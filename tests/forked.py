@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import gc
 import importlib
 import os
 import pickle
@@ -189,4 +190,6 @@ if __name__ == "__main__":
 
     for module in pkgutil.walk_packages(gitgates.__path__, "gitgates."):
         importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # or a collection in a child would copy each page of what is loaded
     serve(socket.socket(fileno=int(sys.argv[1])))
