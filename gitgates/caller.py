@@ -17,7 +17,7 @@ from gitgates.errors import StateError, UsageError
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.policies.evidence import fold
 from gitgates.record import Record
-from gitgates.store.log import FOLDER, Journal, file_name, sessions
+from gitgates.store.log import FOLDER, Journal, file_name, read_lines, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact] | None:
     """Return the session that a nonce is of, and what its journal keeps of it."""
     for path_abs in (path for state_abs in repo.states_abs for path in sessions(state_abs)):
         try:
+            if nonce.encode("utf-8", "replace") not in read_lines(path_abs):
+                continue
             facts = Journal(path_abs).read()
         except OSError:
             continue  # one that cannot be read is nobody's who could be meant

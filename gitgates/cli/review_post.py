@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import click
 
 from gitgates import environ
-from gitgates.agent.tampering import is_another_reviewer, reviewers
 from gitgates.caller import agent_label
 from gitgates.clean import plain_line, utf8
 from gitgates.cli.review_session import ReviewSession, verb
@@ -249,6 +248,8 @@ def _post(session: ReviewSession, posted: dict[str, object], token: str) -> int:
 
 def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Token | None, str]:
     """Return the token that makes a decision count; None, and why, where it does not."""
+    from gitgates.agent.tampering import is_another_reviewer, reviewers  # no other verb needs it
+
     caller = session.caller
     if not token:
         return None, "only the reviewer's own does: it was handed a token for it (--token)"
