@@ -17,51 +17,56 @@ _STRINGS = frozenset("]PX^_")  # OSC, DCS, SOS, PM, APC: up to BEL or ESC \
 _8_BIT = {0x40 + ord(final): f"\x1b{final}" for final in "[]PX^_\\"}
 _RESET = "\x1b[0m"
 _LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
-# Unicode's Default_Ignorable_Code_Point, line and paragraph separators, and annotations.
+# Ranges of characters, their ends included, of which nothing is seen. Unicode's
+# Default_Ignorable_Code_Point, line and paragraph separators, and annotations.
 _INVISIBLE = (
-    *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810)),
-    *(*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x3164),
-    *(*range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFFC)),
-    *(*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
+    *((0x180B, 0x180F), (0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164)),
+    *((0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB)),
+    *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
+# C0 but tab and newline, DEL, C1, and what `surrogateescape` makes of the bytes of C1: an 8-bit
+# terminal takes those as commands, too. The other bytes that are no UTF-8 stay.
+_CONTROLS = ((0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F), (0xDC80, 0xDC9F))
+_NO_BYTES = ((0xD800, 0xDC7F), (0xDD00, 0xDFFF))  # surrogates that stand for nothing
+_HIDDEN = (*_CONTROLS, *_INVISIBLE, *_NO_BYTES)
 # Behind a visible character that is not ASCII these only shape it: emoji, Persian, Indic scripts.
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 _MOST_JOINERS = 2
-# C0 but tab and newline, DEL, C1, and what `surrogateescape` makes of the bytes of C1: an 8-bit
-# terminal takes those as commands, too. The other bytes that are no UTF-8 stay.
-_CONTROLS = (
-    *(code for code in range(0x20) if chr(code) not in "\t\n"),
-    *(0x7F, *range(0x80, 0xA0), *range(0xDC80, 0xDCA0)),
-)
-_NO_BYTES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))  # surrogates that stand for nothing
 
 
-def _escape(code: int) -> str:
-    char = chr(code)
-    if "\udc80" <= char <= "\udcff":  # a byte
-        char = chr(code - 0xDC00)
-    return ascii(char)[1:-1]
+def _is_hidden(code: int) -> bool:
+    return any(first <= code <= last for first, last in _HIDDEN)
 
 
-_TABLES: list[dict[int, str]] = []
+class _Shown(dict[int, str]):
+    """For `str.translate`: what stands for each character; found out when one is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = self.hidden(code) if _is_hidden(code) else chr(code)
+        return shown
+
+    def hidden(self, code: int) -> str:
+        """Return what stands for a character of which nothing is seen."""
+        is_byte = "\udc80" <= chr(code) <= "\udcff"
+        return ascii(chr(code - 0xDC00 if is_byte else code))[1:-1]
 
 
-def _tables() -> list[dict[int, str]]:
-    """Return what to write for each such character where it is shown, and where it is taken out.
+class _Removed(_Shown):
+    """The same, where what is not seen is taken out."""
 
-    Made when text is met that is not plain ASCII: five thousand entries take a millisecond or two.
-    """
-    if not _TABLES:
-        shown = {code: _escape(code) for code in (*_CONTROLS, *_INVISIBLE, *_NO_BYTES)}
-        line_ends = dict.fromkeys(map(ord, _LINE_ENDS), "\n")
-        _TABLES.extend((shown, {**dict.fromkeys(shown, ""), **line_ends}))
-    return _TABLES
+    def hidden(self, code: int) -> str:
+        """Return nothing, or a newline for what ends a line."""
+        return "\n" if chr(code) in _LINE_ENDS else ""
+
+
+_SHOWN, _REMOVED = _Shown(), _Removed()
 
 
 def visible(text: str) -> str:
     """Return text with control characters and invisible ones shown, but for tabs and newlines."""
     # A few invisible characters count as printable, none of them is ASCII.
-    return text if _is_plain(text) else _mapped(text, _tables()[0])
+    return text if _is_plain(text) else _mapped(text, _SHOWN)
 
 
 def visible_line(text: str) -> str:
@@ -101,7 +106,7 @@ def plain(text: str | bytes) -> str:
     if "\r" in text:
         # What a line of progress shows in the end.
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return text if _is_plain(text) else _mapped(text, _tables()[1])
+    return text if _is_plain(text) else _mapped(text, _REMOVED)
 
 
 def plain_line(text: str, longest: int = 200) -> str:
@@ -125,7 +130,7 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
-def _mapped(text: str, table: dict[int, str]) -> str:
+def _mapped(text: str, table: _Shown) -> str:
     if not any(joiner in text for joiner in _JOINERS):
         return text.translate(table)
     parts = []
@@ -135,8 +140,8 @@ def _mapped(text: str, table: dict[int, str]) -> str:
             room -= 1
             parts.append(char)
             continue
-        room = _MOST_JOINERS if char > "\x7f" and ord(char) not in table else 0
-        parts.append(table.get(ord(char), char))
+        room = _MOST_JOINERS if char > "\x7f" and not _is_hidden(ord(char)) else 0
+        parts.append(table[ord(char)])
     return "".join(parts)
 
 
