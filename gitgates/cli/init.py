@@ -101,7 +101,7 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
     finish(root_abs, edit, dry_run=dry_run)
     if not edit.adds:
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)
-    if _has_repository(cwd_abs) and not (not edit.adds or dry_run):
+    if _has_repository(cwd_abs) and edit.adds and not dry_run:
         click.echo(_next(edit))
     return errors.OK
 
