@@ -157,6 +157,7 @@ def test_a_persons_own_hooks_do_not_run(repo: Repo, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@thorough
 def test_a_push_that_a_person_would_sign(repo: Repo) -> None:
     install(repo, f'{GATE}[hooks.pre-push]\ngates = ["g"]\n')
     repo.git("config", "--global", "push.gpgSign", "true")
@@ -315,6 +316,7 @@ def test_what_the_settings_switch_off_is_not_proved(repo: Repo) -> None:
     assert [one[:2] for one in prove(repo)] == [("note", PROJECT)]
 
 
+@thorough
 def test_of_two_settings_the_local_ones_count_more(repo: Repo) -> None:
     install(repo, STOP, "--agent", "claude")
     settings = json.loads((repo.path / PROJECT).read_text())
@@ -343,6 +345,7 @@ def test_what_the_client_would_not_wait_for_is_not_proved(
     assert prove(repo) == [("note", PROJECT, doubt)]
 
 
+@thorough
 def test_what_the_client_does_not_run_is_not_proved(repo: Repo) -> None:
     install(repo, STOP, "--agent", "claude")
     repo.write(".claude/settings.local.json", '{"disableAllHooks": true}')

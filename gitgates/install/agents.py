@@ -19,6 +19,7 @@ from gitgates.hosts.claude.settings import (
     PLUGIN,
     Entry,
     event_matcher,
+    handlers,
     is_heard,
     is_ours,
     tool_patterns,
@@ -70,7 +71,7 @@ def start(scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     A client that was started without a virtual environment does not see its programs, so that these
     do not count. Settings that a team shares get no path of this machine.
     """
-    if _find_bare(env):
+    if _find(env, in_venvs=False):
         return BARE, ""
     beside = _beside()
     is_there = os.access(beside, os.X_OK) and _is_text(beside)
@@ -86,13 +87,13 @@ def program_of(command: str) -> str | None:
 
 def is_known(program: str, env: Mapping[str, str]) -> bool:
     """Tell whether a program is this gitgates, or the one that a person's own PATH finds."""
-    known = (_beside(), _find_bare(env), _which(env))
+    known = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
     return os.path.realpath(program) in {os.path.realpath(one) for one in known if one}
 
 
 def is_in_path(env: Mapping[str, str]) -> bool:
     """Tell whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
-    return bool(_which(env))
+    return bool(_find(env, in_venvs=True))
 
 
 def show(wanted: tuple[Entry, ...], command: str) -> str:
@@ -133,13 +134,8 @@ def without(text: str, file: str) -> str | None:
 
 def ours_in(root: Node | None) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return each hook of ours in settings: its event, its group and itself, as plain values."""
-    return [
-        (event.key, group.value, handler.value)
-        for event in (_events(root) if root else ())
-        for group in event.items
-        for handler in (group.get("hooks") or group).items
-        if _is_our_handler(handler)
-    ]
+    found = handlers(root.value.get("hooks", {})) if root else ()
+    return [(event, group, handler) for event, group, handler in found if _is_our(handler)]
 
 
 def parse_settings(text: str, file: str) -> Node | None:
@@ -184,11 +180,11 @@ def _without_one(text: str, file: str) -> str | None:
         return text
     for at, event in enumerate(hooks.members):
         for nth, group in enumerate(event.items):
-            handlers = group.get("hooks")
-            for index, handler in enumerate(handlers.items if handlers else ()):
-                if handlers and _is_our_handler(handler):
-                    if len(handlers.items) > 1 or not _is_plain_group(group):
-                        return json_text.remove(text, handlers, index)
+            listed = group.get("hooks")
+            for index, handler in enumerate(listed.items if listed else ()):
+                if listed and _is_our(handler.value):
+                    if len(listed.items) > 1 or not _is_plain_group(group):
+                        return json_text.remove(text, listed, index)
                     path = [(root, root.members.index(hooks)), (hooks, at), (event, nth)]
                     return json_text.prune(text, path)
     return text
@@ -201,20 +197,14 @@ def _is_current(text: str | None, wanted: tuple[Entry, ...], command: str, file:
     return text is not None and found == needed
 
 
-def _is_our_handler(handler: Node) -> bool:
-    kind, command = handler.get("type"), handler.get("command")
-    named = kind is not None and kind.value == "command" and handler.get("args") is None
-    return named and command is not None and is_ours(command.value)
+def _is_our(handler: Any) -> bool:  # noqa: ANN401 - any JSON
+    is_plain = isinstance(handler, dict) and handler.get("args") is None
+    return is_plain and handler.get("type") == "command" and is_ours(handler.get("command"))
 
 
 def _is_plain_group(group: Node) -> bool:
     """Tell whether nobody has written more into a group than we do."""
     return {member.key for member in group.members} <= {"matcher", "hooks"}
-
-
-def _events(root: Node) -> tuple[Node, ...]:
-    hooks = root.get("hooks")
-    return hooks.members if hooks else ()
 
 
 def _table(wanted: tuple[Entry, ...], command: str) -> dict[str, Any]:
@@ -241,22 +231,16 @@ def _up(seconds: float) -> int:
     return -int(-seconds // 1)
 
 
-def _which(env: Mapping[str, str]) -> str:
-    folders = env.get("PATH", os.defpath).split(os.pathsep)
-    return _search([name for name in folders if os.path.isabs(name)])
-
-
 def _beside() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "gitgates")
 
 
-def _find_bare(env: Mapping[str, str]) -> str:
-    """Return the `gitgates` that a shell finds without any virtual environment's help."""
-    folders = env.get("PATH", os.defpath).split(os.pathsep)
-    return _search([name for name in folders if os.path.isabs(name) and not _is_in_venv(name)])
-
-
-def _search(folders: list[str]) -> str:
+def _find(env: Mapping[str, str], *, in_venvs: bool) -> str:
+    """Return the `gitgates` that a shell finds, with the help of a virtual environment or not."""
+    folders = [
+        name for name in env.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(name)
+    ]
+    folders = [name for name in folders if in_venvs or not _is_in_venv(name)]
     try:
         return which("gitgates", os.pathsep.join(folders)) if folders else ""
     except OSError:
