@@ -36,6 +36,8 @@ _MOST_JOINERS = 2
 
 
 def _is_hidden(code: int) -> bool:
+    if (char := chr(code)).isascii() and char.isprintable():
+        return False  # most are
     return any(first <= code <= last for first, last in _HIDDEN)
 
 
