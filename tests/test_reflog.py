@@ -9,7 +9,7 @@ import pytest
 
 from gitgates.agent_types import Point
 from gitgates.git.reflog import (
-    HeadMove,
+    ReflogEntry,
     are_known,
     last_switch,
     made_in,
@@ -50,11 +50,11 @@ def test_goes_to_a_commit(message: str) -> None:
     assert not makes_commit(message)
 
 
-def entries(*known: tuple[str, int]) -> tuple[HeadMove, ...]:
-    return tuple(HeadMove(new, stamp, "commit: x") for new, stamp in known)
+def entries(*known: tuple[str, int]) -> tuple[ReflogEntry, ...]:
+    return tuple(ReflogEntry(new, stamp, "commit: x") for new, stamp in known)
 
 
-def news(found: tuple[HeadMove, ...]) -> str:
+def news(found: tuple[ReflogEntry, ...]) -> str:
     return "".join(entry.new for entry in found)
 
 

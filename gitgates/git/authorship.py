@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.agent_types import Point
-    from gitgates.git.reflog import HeadMove
+    from gitgates.git.reflog import ReflogEntry
     from gitgates.git.repo import Git, Repo
 
     File: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
@@ -76,8 +76,8 @@ def _tell_apart(span: Span) -> tuple[str, str]:
         logs[0] = reflog.ask(repo.git)
     recent = [reflog.since(log, start) for log in logs]
     objects_abs = f"{repo.common_dir_abs}/objects"
-    moves = [move for log in recent for move in log]
-    made = reflog.made_in(moves, objects_abs, start)
+    entries = [entry for log in recent for entry in log]
+    made = reflog.made_in(entries, objects_abs, start)
     tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
     if tips == (start.head,) and not made:
         return start.tree, now.tree
@@ -92,7 +92,7 @@ def _tell_apart(span: Span) -> tuple[str, str]:
         switched = reflog.last_switch(recent[0]) not in ("", start.head)
         others = _of_others(git, span, tips, has_switched=switched)
     kept = {p: file for p, file in differs.items() if (p, file) in others and p not in touched}
-    busy = [move for move in moves if not span.is_idle(move.stamp)]
+    busy = [entry for entry in entries if not span.is_idle(entry.stamp)]
     left = reflog.made_in(busy, objects_abs, start).difference(history)
     before = _with_files(repo, start.tree, kept) if kept else start.tree
     return before, _with_left_branches(git, span, left)
@@ -116,7 +116,7 @@ def _of_others(
 
 
 def _made_elsewhere(
-    span: Span, unknown: Collection[str], moves: Iterable[HeadMove], *, is_told: bool
+    span: Span, unknown: Collection[str], entries: Iterable[ReflogEntry], *, is_told: bool
 ) -> set[str]:
     """Return which commits that no log of ours has are the session's all the same.
 
@@ -135,13 +135,13 @@ def _made_elsewhere(
     listed = os.fsdecode(git.out("rev-list", *shown, stdin=_lines(unknown))).splitlines()
     told = [line.split(" ", 2) for line in listed]
     commits = [
-        reflog.HeadMove(new=one, stamp=int(stamp), message="commit")
+        reflog.ReflogEntry(new=one, stamp=int(stamp), message="commit")
         for one, stamp, who in told
         if int(stamp) >= int(start.stamp) - 1 and (is_told or who == us)
     ]
     made = set(reflog.made_in(commits, f"{span.repo.common_dir_abs}/objects", start))
     if made and is_told:
-        onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(moves))
+        onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(entries))
         local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
         made = made.intersection(local.decode().split()) - _made_beside(span)
     return made
@@ -152,18 +152,18 @@ def _made_beside(span: Span) -> set[str]:
     folders = {os.path.dirname(state_abs) for state_abs in span.repo.states_abs[1:]}
     logs = [reflog.read(folder) for folder in folders.difference(span.also)]
     older = [log for log in logs if log and log[0].stamp < int(span.start.stamp)]
-    return {move.new for log in older for move in reflog.since(log, span.start)}
+    return {entry.new for log in older for entry in reflog.since(log, span.start)}
 
 
-def _brought(git: Git, span: Span, moves: Iterable[HeadMove]) -> set[bytes]:
-    """Return the files that moves of HEAD have changed while the session was idle.
+def _brought(git: Git, span: Span, entries: Iterable[ReflogEntry]) -> set[bytes]:
+    """Return the files that HEAD has brought, by whatever entry, while the session was idle.
 
-    Where they are not the session's work, they are in the tree of the start. Each row of moves
+    Where they are not the session's work, they are in the tree of the start. Each row of entries
     counts as one: a rebase of the person's makes hundreds.
     """
     found: set[bytes] = set()
     before = span.start.head
-    for is_idle, row in groupby(moves, lambda move: span.is_idle(move.stamp)):
+    for is_idle, row in groupby(entries, lambda entry: span.is_idle(entry.stamp)):
         *_, last = row
         if is_idle and last.new != before:
             found.update(path for path, _was, _file in _changes(git, before, last.new))

@@ -37,7 +37,7 @@ SETTINGS = (
 _SUBMODULE = b"160000"
 _NOTHING = b"000000"
 _LOCK_WAIT_S = 2.0
-_LOOK_AGAIN_S = 0.05
+_POLL_S = 0.05
 _KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
 _MOST_READ = 1 << 26  # bytes, when a run begins
 _TICK_NS = 10_000_000  # by which the time of a change may be behind the clock
@@ -99,7 +99,7 @@ class EventFiles:
 
     def accept(self) -> None:
         """Take the files as they are now for what they are to be."""
-        self._stats = self._look()
+        self._stats = self._stat_all()
         self._contents: dict[str, tuple[int, int]] = {}
         left = 0 if self._in_index else _MOST_READ
         for path, (size, *_times) in self._stats.items():
@@ -124,12 +124,12 @@ class EventFiles:
 
     def changed(self) -> tuple[str, ...]:
         """Return what has another content or mode than when this was asked last."""
-        before, self._stats = self._stats, self._look()
+        before, self._stats = self._stats, self._stat_all()
         if self._stats == before:
             return ()
         return self._differing([p for p in self.paths if self._stats.get(p) != before.get(p)])
 
-    def _look(self) -> dict[str, tuple[int, int, int, int]]:
+    def _stat_all(self) -> dict[str, tuple[int, int, int, int]]:
         """Return size, inode, and times of change in ns, of each file that is there."""
         found = {}
         for path in self.paths:
@@ -221,7 +221,7 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
         if b".lock" not in done.stderr or time.monotonic() > end:
             said = os.fsdecode(done.stderr).strip()
             raise GitError(f"what a gate changed cannot be staged: {said}")
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(_POLL_S)
     return tuple(sorted(there))
 
 

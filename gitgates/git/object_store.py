@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_LOOK_AGAIN_S = 24 * 3600.0
+_PRUNE_EVERY_S = 24 * 3600.0
 _OWN = "GIT_OBJECT_DIRECTORY"
 _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
@@ -73,7 +73,7 @@ def prune(repo: Repo, now_s: float | None = None, *, at_once: bool = False) -> i
     now = time.time() if now_s is None else now_s
     stamp_abs = f"{_folder(repo)}/pruned"
     try:
-        if not at_once and now - os.stat(stamp_abs).st_mtime < _LOOK_AGAIN_S:
+        if not at_once and now - os.stat(stamp_abs).st_mtime < _PRUNE_EVERY_S:
             return 0
     except OSError:
         pass

@@ -1,4 +1,4 @@
-"""Which commits were made in a worktree since a session began, told by the log of its HEAD.
+"""Read the reflog of HEAD: which commits were made in a worktree since a session began.
 
 Whose name a commit bears tells nothing: a person's own commits of yesterday, merged in, are none of
 the session's, and a colleague's that the session rebases are. The log says what was done here.
@@ -31,16 +31,16 @@ _SWITCH = "checkout: moving from "
 _TICK_S = 0.02
 
 
-class HeadMove(Record):
-    """One move of HEAD."""
+class ReflogEntry(Record):
+    """One entry: HEAD has moved."""
 
     new: str  # the commit that it came to
     stamp: int  # seconds since the epoch; whoever commits can set it
     message: str
 
 
-def read(git_dir_abs: str) -> tuple[HeadMove, ...]:
-    """Return the moves of a worktree's HEAD, the oldest first; none where git keeps no log."""
+def read(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
+    """Return the entries of a worktree, the oldest first; none where git keeps no log."""
     try:
         with open(f"{git_dir_abs}/logs/HEAD", "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
@@ -52,7 +52,7 @@ def read(git_dir_abs: str) -> tuple[HeadMove, ...]:
     return tuple(entry for entry in found if entry)
 
 
-def ask(git: Git) -> tuple[HeadMove, ...]:
+def ask(git: Git) -> tuple[ReflogEntry, ...]:
     """Return the same as git itself tells it: it need not keep the log in a file (reftable)."""
     shown = "--format=%H%x00%gd%x00%gs"
     done = git.ask("log", "-g", "--no-show-signature", "--date=unix", shown, "HEAD", "--")
@@ -62,12 +62,12 @@ def ask(git: Git) -> tuple[HeadMove, ...]:
         when, _nul, message = rest.partition("\0")
         stamp = when.partition("@{")[2].rstrip("}")
         if stamp.isdigit():
-            found.append(HeadMove(new=new, stamp=int(stamp), message=message))
+            found.append(ReflogEntry(new=new, stamp=int(stamp), message=message))
     return tuple(reversed(found))
 
 
-def since(entries: tuple[HeadMove, ...], start: Point) -> tuple[HeadMove, ...]:
-    """Return the moves since a point, and maybe some of the second before.
+def since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, ...]:
+    """Return the entries since a point, and maybe some of the second before.
 
     Told by the time, and by where HEAD was: a commit can be given any time, so that the first one
     of the session might look old.
@@ -81,8 +81,8 @@ def since(entries: tuple[HeadMove, ...], start: Point) -> tuple[HeadMove, ...]:
     return entries[min(by_time, by_place) :]
 
 
-def made_in(entries: Iterable[HeadMove], objects_abs: str, start: Point) -> frozenset[str]:
-    """Return the commits that these moves made, and that were not there at the start."""
+def made_in(entries: Iterable[ReflogEntry], objects_abs: str, start: Point) -> frozenset[str]:
+    """Return the commits that were made by these entries, and that were not there at the start."""
     return frozenset(
         entry.new
         for entry in entries
@@ -91,7 +91,7 @@ def made_in(entries: Iterable[HeadMove], objects_abs: str, start: Point) -> froz
 
 
 def makes_commit(message: str) -> bool:
-    """Tell whether a move made a commit, and did not go to one that was there.
+    """Tell whether an entry made a commit, and did not go to one that was there.
 
     What is not known makes one: to ask for one review too many is better than to hide something.
     """
@@ -103,34 +103,34 @@ def makes_commit(message: str) -> bool:
     return not (is_joining and rest.lower() in _FORWARD)
 
 
-def are_known(entries: tuple[HeadMove, ...]) -> bool:
-    """Tell whether git itself made all of these moves, one for each commit."""
+def are_known(entries: tuple[ReflogEntry, ...]) -> bool:
+    """Tell whether git itself wrote all of these entries, one for each commit."""
     return all(entry.message.startswith(_ACTIONS) for entry in entries)
 
 
-def last_switch(entries: tuple[HeadMove, ...]) -> str:
+def last_switch(entries: tuple[ReflogEntry, ...]) -> str:
     """Return the commit that another branch was last checked out at; empty where none was."""
     found = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
     return found[-1] if found else ""
 
 
-def rebased_onto(entries: Iterable[HeadMove]) -> frozenset[str]:
+def rebased_onto(entries: Iterable[ReflogEntry]) -> frozenset[str]:
     """Return the commits that something was rebased onto."""
     return frozenset(
         one.new for one in entries if one.message.partition(": ")[0].endswith("(start)")
     )
 
 
-def _entry(line: str) -> HeadMove | None:
+def _entry(line: str) -> ReflogEntry | None:
     """Take a line apart: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
     who, _tab, message = line.partition("\t")
     words = who.split(" ")
     if len(words) < 4 or not words[-2].isdigit():  # noqa: PLR2004 - two ids, a time, a zone
         return None
-    return HeadMove(new=words[1], stamp=int(words[-2]), message=message)
+    return ReflogEntry(new=words[1], stamp=int(words[-2]), message=message)
 
 
-def _is_older(entry: HeadMove, objects_abs: str, start_s: float) -> bool:
+def _is_older(entry: ReflogEntry, objects_abs: str, start_s: float) -> bool:
     """Tell whether a commit of about the second of the start was made before it.
 
     The log counts in whole seconds; the file that git writes a new commit to has a finer time. It

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # A data set or a core dump that nobody has added yet: to store it would cost more than it tells.
 LIMIT_BYTES = 50 * 1024 * 1024
 _WAIT_S = 60.0
-_LOOK_AGAIN_S = 0.01
+_POLL_S = 0.01
 _STORED_S = 24 * 3600.0  # far less than objects are kept without being asked for
 _PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
 _HIDDEN = "another run has hidden unstaged work"  # a doubt that goes by itself
@@ -117,7 +117,7 @@ def _take_locked(repo: Repo) -> Snapshot:
         else:
             if _find_hidden(repo.state_abs) == hidden:
                 return snapshot
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(_POLL_S)
     raise SnapshotError(
         f"{repo.root_abs}: another gitgates run hides and puts back files all the time",
         "Wait for it to end.",
@@ -144,7 +144,7 @@ def _take_from_kept(repo: Repo, hidden: _Hidden) -> Snapshot:
 def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
     if hidden.entries:
         kept.begin()  # what it will hold is not what is there
-    kept.look()
+    kept.refresh()
     dirty = _add_tracked(kept)
     left_out = _add_untracked(kept, hidden)
     if hidden.entries:
@@ -171,7 +171,7 @@ def _add_tracked(kept: SnapshotIndex) -> list[str]:
     kept.drop(kept.gone)
     kept.add([*kept.changed, *modules, *kept.returned()])
     if modules:
-        kept.look_at_tracked()
+        kept.refresh_tracked()
     # What only has another commit checked out is in the tree now; the rest is not.
     return kept.modules
 
@@ -189,7 +189,7 @@ def _add_untracked(kept: SnapshotIndex, hidden: _Hidden) -> dict[str, str]:
     # Of another name than .git, git takes its own folder for anybody's.
     git_dir = os.path.relpath(kept.git.env["GIT_DIR"], kept.git.cwd_abs) + "/"
     if is_old:
-        kept.look_at_untracked()
+        kept.refresh_untracked()
     for path in kept.untracked:
         if path.endswith("/"):
             left_out[path.rstrip("/")] = "a repository of its own"

@@ -120,7 +120,7 @@ class SnapshotIndex:
         self.begin()
         remove_file(self._index_abs)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Ask git everything at once that a snapshot begins with.
 
         Raises: GitError where something cannot be read.
@@ -136,11 +136,11 @@ class SnapshotIndex:
             raise GitError(f"git check-ignore failed: {os.fsdecode(ignored[0].stderr).strip()}")
         self.ignored = nul_split(ignored[0].stdout) if ignored else []
 
-    def look_at_tracked(self) -> None:
+    def refresh_tracked(self) -> None:
         """Ask git again what is listed and is gone, has changed, and is a changed submodule."""
         self._read_differences(self.git.ask(*_DIFFERENCES))
 
-    def look_at_untracked(self) -> None:
+    def refresh_untracked(self) -> None:
         """Ask git again what is not listed and not ignored."""
         self._read_untracked(self.git.ask(*_UNTRACKED))
 

@@ -1,4 +1,4 @@
-"""The rescue folder: what was moved out of the working tree, and the journal that puts it back.
+"""The rescue folder: stashed work of the person, and the journal that restores it.
 
     rescue/journal     every path, what it was and what was put in its place; synced before any move
     rescue/saved/N     what the person had there, as it was

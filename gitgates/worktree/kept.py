@@ -1,4 +1,4 @@
-"""Texts that could not be in their place: kept as files and under refs, for a month."""
+"""Keep texts aside that conflict with others, as files and under refs, for a month."""
 
 from __future__ import annotations
 
