@@ -12,11 +12,13 @@ from typing import Any
 
 import fastjsonschema
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from validate_pyproject import api
 from validate_pyproject.errors import ValidationError
 
+from gitgates.cli.check import schema
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import (
     GATE_KEYS,
@@ -286,10 +288,8 @@ def test_validate_pyproject_command(tmp_path: Path) -> None:
     assert "`tool.gitgates.jobs` must be integer" in done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_schema_verb_prints_it(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "gitgates", "schema"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_schema_verb_prints_it() -> None:
+    done = CliRunner().invoke(schema, [])
+    assert (done.exit_code, done.stderr) == (0, "")
     assert json.loads(done.stdout) == get_schema()
     fastjsonschema.compile(json.loads(done.stdout))
