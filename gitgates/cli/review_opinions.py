@@ -111,7 +111,7 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
     output = _OpinionOutput(session, fmt)
     question = prompt(session.caller.whole.requests, diff)
     try:
-        ask(session.repo, session.config, environ.read(), question, hear=output.hear)
+        ask(session.repo, session.config, environ.read(), question, on_opinion=output.on_opinion)
     except Interrupted as error:
         output.show()
         raise error.with_notes([f"What has come is kept: gitgates journal read {topic}"]) from error
@@ -139,10 +139,10 @@ class _OpinionOutput:
 
     def __init__(self, session: ReviewSession, fmt: str) -> None:
         self._session, self._fmt = session, fmt
-        self._told: list[tuple[Opinion, str]] = []
+        self._shown: list[tuple[Opinion, str]] = []
         self._trouble: GitgatesError | None = None
 
-    def hear(self, one: Opinion) -> None:
+    def on_opinion(self, one: Opinion) -> None:
         """Keep an opinion, and show it."""
         message = ""
         try:
@@ -150,14 +150,14 @@ class _OpinionOutput:
         except GitgatesError as error:
             self._trouble = error  # what was said is not to be lost for that
         if self._fmt == "text":
-            click.echo(("\n" if self._told else "") + _text(one, message), nl=False)
-        self._told.append((one, message))
+            click.echo(("\n" if self._shown else "") + _text(one, message), nl=False)
+        self._shown.append((one, message))
 
     def show(self) -> None:
         """Show all of it as a document, in the order of the configuration."""
         if self._fmt == "json":
             names = names_of(self._session.config.review.second_opinions)
-            told = sorted(self._told, key=lambda each: names.index(each[0].name))
+            told = sorted(self._shown, key=lambda each: names.index(each[0].name))
             listed = [{**_fields(one), "message": message} for one, message in told]
             print_json({"version": _VERSION, "opinions": listed})
 
@@ -169,7 +169,7 @@ class _OpinionOutput:
         self.show()
         if self._trouble:
             raise self._trouble
-        return OK if any(one.answered for one, _ in self._told) else BLOCKED
+        return OK if any(one.answered for one, _ in self._shown) else BLOCKED
 
 
 def _text(one: Opinion, message: str = "") -> str:
@@ -215,15 +215,15 @@ def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
 
 
 class _OpinionListener(Silent):
-    """Hears of each gate that has ended by itself, and tells of it as an opinion."""
+    """Passes on the result of each gate that has ended by itself, as an opinion."""
 
-    def __init__(self, commands: Mapping[str, str], hear: Callable[[Opinion], None]) -> None:
-        self._commands, self._hear = commands, hear
+    def __init__(self, commands: Mapping[str, str], on_opinion: Callable[[Opinion], None]) -> None:
+        self._commands, self._on_opinion = commands, on_opinion
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - the listener's
         """Tell of it."""
         if result.reason != ENDED:
-            self._hear(_opinion(result.gate, self._commands[result.gate], result))
+            self._on_opinion(_opinion(result.gate, self._commands[result.gate], result))
 
 
 def ask(
@@ -232,9 +232,9 @@ def ask(
     env: Mapping[str, str],
     question: bytes,
     *,
-    hear: Callable[[Opinion], None],
+    on_opinion: Callable[[Opinion], None],
 ) -> None:
-    """Ask all commands at once. `hear` is told what became of each, as soon as it has ended.
+    """Ask all commands at once. `on_opinion` is told what became of each, as soon as it has ended.
 
     Raises: Interrupted after a signal; StateError where the question cannot be kept for them.
     """
@@ -259,7 +259,7 @@ def ask(
         config_digest=config.digest,
     )
     env = {name: value for name, value in env.items() if name not in withheld_from_agents()}
-    listener = _OpinionListener(dict(zip(names, commands, strict=True)), hear)
+    listener = _OpinionListener(dict(zip(names, commands, strict=True)), on_opinion)
     # They only read, and may take minutes: nobody else is to wait for that.
     options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
     many = config._replace(jobs=len(names))

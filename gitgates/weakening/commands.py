@@ -1,4 +1,4 @@
-"""Checks that CI, a Makefile or a script runs no more, or whose failure it lets pass. Pure.
+"""Find checks removed from CI and recipes, and those whose failure is ignored. Pure.
 
 Programs are counted, all over the change: one that another file runs now has only moved, and one in
 whose place another check has come was replaced. And: files hidden from diffs, hooks bypassed.

@@ -1,4 +1,4 @@
-"""Our own gates, and the hooks of an agent, that have become weaker. Pure.
+"""Compare two configurations of our gates, and of an agent's hooks: what became weaker. Pure.
 
 Whatever makes a gate check less, later, or with less effect. A gate that is new, a hook that runs
 more, a review that is asked for sooner are no findings.

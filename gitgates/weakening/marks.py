@@ -1,4 +1,4 @@
-"""Tests that are skipped, assertions that always hold, tools that are told to look away. Pure.
+"""Find skipped tests, assertions that always hold, and suppressed warnings. Pure.
 
 Net: what was there already, on the same line of code anywhere or in the same file, is not new.
 """

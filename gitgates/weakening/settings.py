@@ -1,4 +1,4 @@
-"""Settings of linters, type checkers and tests that have become weaker. Pure.
+"""Find settings of linters, type checkers and test runners that became weaker. Pure.
 
 Where a setting's name tells which way is weaker, only that way counts: a rule that is switched on
 is no finding, nor is a threshold that is raised. Of the others, each change of what was there is.

@@ -1,4 +1,4 @@
-"""Tests that are gone, and assertions that are, in a test or beside all of them. Pure.
+"""Find removed tests, and removed assertions, in a test or beside all of them. Pure.
 
 A test is known by its name: in its file, then anywhere else. One whose name is gone, but whose body
 is there under a name that is new, was renamed. What is left over was removed. Assertions are
