@@ -64,7 +64,7 @@ def until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
     while not is_so():
         assert time.monotonic() < deadline
-        os.sched_yield()
+        time.sleep(0.002)
 
 
 def is_running(pid: int) -> bool:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,7 @@ def test_what_has_come_is_not_lost_where_we_are_ended(
         for path in (log, out / "pid"):
             while not (path.exists() and path.read_bytes().endswith(b"\n")):
                 assert asking.poll() is None
+                time.sleep(0.002)
         if number == signal.SIGKILL and fmt == "text":
             assert asking.stdout
             assert b"early" in asking.stdout.readline() + asking.stdout.readline()
@@ -331,5 +333,6 @@ def test_they_wait_for_no_other_run(repo: Repo) -> None:
         held = Path(os.environ["OUT"]) / "held"
         while not held.exists():
             assert other.poll() is None
+            time.sleep(0.002)
         assert asked(repo).stdout.endswith(b" ==\nfine\n")
         assert other.wait() == 0

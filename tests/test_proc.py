@@ -237,6 +237,7 @@ def interrupt(tmp_path: Path, text: str, numbers: list[signal.Signals]) -> tuple
     )
     while not (tmp_path / "pids").exists():
         assert process.poll() is None
+        time.sleep(0.002)
     for number in numbers:
         process.send_signal(number)
         if len(numbers) > 1:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -430,6 +431,7 @@ def test_a_signal_ends_the_gates_and_decides_nothing(
     )
     while not (tmp_path / "pid").exists():
         assert process.poll() is None
+        time.sleep(0.002)
     process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -452,6 +454,7 @@ def interrupted(repo: Repo, tmp_path: Path, *args: str) -> tuple[bytes, int]:
     )
     while not (tmp_path / "began").exists():
         assert process.poll() is None
+        time.sleep(0.002)
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=30)
     return said, process.returncode
