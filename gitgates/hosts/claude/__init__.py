@@ -31,7 +31,7 @@ NAME = "claude"
 FOLDER = ".claude"  # of a project, and of a person's own
 # (name, who sets it, what it does): what we read, for the documentation
 VARIABLES = (
-    ("CLAUDEPROJECT_DIR", "claude", "where the agent's session was started"),
+    ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
     ("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
     ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
     ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
