@@ -9,15 +9,26 @@ A record is built by keyword and read by name. `_replace` and `_asdict` are as i
 
 from __future__ import annotations
 
-__all__ = ["Record"]
+__all__ = ["Record", "lazy"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from functools import cached_property as lazy
     from typing import NamedTuple as Record
 else:
     from _collections import _tuplegetter  # what `collections.namedtuple` itself uses
 
     _GETTERS = []  # of the first field, of the second one, …: the same for all records
+
+    class lazy:  # noqa: N801 - a decorator
+        """An attribute that is computed once, when it is asked for: `functools.cached_property`."""
+
+        def __init__(self, compute):
+            self._compute = compute
+
+        def __get__(self, instance, _owner):
+            value = instance.__dict__[self._compute.__name__] = self._compute(instance)
+            return value
 
     class _RecordType(type):
         """Turns the annotations of a class body into tuple fields."""

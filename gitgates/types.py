@@ -11,7 +11,7 @@ from gitgates.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Literal, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
     from gitgates.agent_types import Payload
 
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     # CONTINUE, BLOCK, STOP, or the name of a gate (which can be none of these words).
     Action: TypeAlias = str
     # ALLOW < WARN < BLOCK < STOP: max() is the precedence.
-    Verdict: TypeAlias = Literal[0, 1, 2, 3]
+    Level: TypeAlias = Literal[0, 1, 2, 3]
 
-ALLOW: Verdict = 0
-WARN: Verdict = 1
-BLOCK: Verdict = 2
-STOP: Verdict = 3
+ALLOW: Level = 0
+WARN: Level = 1
+BLOCK: Level = 2
+STOP: Level = 3
 VERDICTS = ("allow", "warn", "block", "stop")
 ACTIONS = ("CONTINUE", "BLOCK", "STOP")
 PRIORITIES = ("critical", "high", "normal", "low")
-# Gates that hooks list like any other, and that no command stands behind.
-POLICY_GATES = ("review",)
 
 
 class RefUpdate(Record):
@@ -45,14 +43,29 @@ class RefUpdate(Record):
     remote_id: str
 
 
-class Answer(Record):
-    """What an agent's event is answered with, in no host's dialect."""
+class Verdict(Record):
+    """What becomes of an agent's event, in no host's dialect."""
 
-    verdict: Verdict = ALLOW
+    level: Level = ALLOW
     to_agent: str = ""  # why, and what to do; or what it should know
     to_person: str = ""
     command: str = ""  # what a shell tool is to run instead
+    entries: tuple[dict[str, Any], ...] = ()  # what the session's journal is to learn
+    final: bool = False  # no further policy is asked
+    blocked_by: tuple[str, ...] = ()  # the policies that asked for a block
     as_before: str | None = None  # what the host received for the same event, to be repeated
+
+    def joined(self, own: Verdict, between: str = "\n\n") -> Verdict:
+        """Return a verdict that says what both do, of the stronger level."""
+        return Verdict(
+            max(self.level, own.level),
+            to_agent=between.join(text for text in (self.to_agent, own.to_agent) if text),
+            to_person="\n".join(text for text in (self.to_person, own.to_person) if text),
+            command=own.command or self.command,
+            entries=(*self.entries, *own.entries),
+            final=own.final,
+            blocked_by=self.blocked_by,
+        )
 
 
 class Event(Record):
@@ -220,7 +233,7 @@ class Visit(Record):
     """One gate as the walk met it: its result and what its action made of that."""
 
     result: GateResult
-    verdict: Verdict
+    verdict: Level
     action: Action
     called_by: str = ""  # the gate whose action led here
     rescued_by: str = ""  # the gate that its on_fail chain ended well with
@@ -230,7 +243,7 @@ class Visit(Record):
 class Decision(Record):
     """What all results mean together."""
 
-    verdict: Verdict
+    verdict: Level
     asked: str = ""  # the gate that decided
     reason: str = ""  # for a person, one line
     visits: tuple[Visit, ...] = ()  # in the order in which the walk met them

@@ -12,8 +12,8 @@ from typing import Any
 
 from conftest import Repo
 
-from gitgates.agent import place
-from gitgates.agent.handle import respond
+from gitgates.policies import call
+from gitgates.policies.driver import respond
 from gitgates.policies.session import Session, fold
 from gitgates.store.log import session_journal
 
@@ -129,7 +129,7 @@ class Agent:
 def begin(repo: Repo, config: str, session: str = "s1") -> Agent:
     """Return a session that has just begun in a repository with this configuration."""
     # In one process, each event begins when it comes.
-    vars(place)["process_began"] = time.time
+    vars(call)["process_began"] = time.time
     repo.config(config)
     repo.write("seed.py", "seed = 1\n")
     repo.git("add", ".")

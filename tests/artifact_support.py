@@ -10,14 +10,14 @@ from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Status, Verdict
+    from gitgates.types import Level, Status
 
 START_S = 1705314600.0  # 2024-01-15T10:30:00Z, when the seed's example begins
 
 
 def visit(name: str, status: Status, **more: Any) -> Visit:
     fine = status in ("passed", "skipped")
-    verdict: Verdict = more.pop("verdict", ALLOW if fine else BLOCK)
+    verdict: Level = more.pop("verdict", ALLOW if fine else BLOCK)
     action = more.pop("action", "CONTINUE" if fine else "BLOCK")
     more.setdefault("exit_status", {"passed": 0, "failed": 1}.get(status))
     return Visit(

@@ -15,11 +15,11 @@ from claude_support import NAMES, RECORDED, answer_of, damaged, placed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitgates.agent.handle import respond
 from gitgates.agent_types import Payload
 from gitgates.hosts import BadPayload
 from gitgates.hosts.claude import EVENTS, decode, encode
-from gitgates.types import BLOCK, STOP, WARN, Answer
+from gitgates.policies.driver import respond
+from gitgates.types import BLOCK, STOP, WARN, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +78,7 @@ def test_a_field_is_missing_or_of_another_type(number: int, tmp_path: Path) -> N
         payload = decode(json.dumps(one).encode(), {})
         _of_the_right_types(payload)
         for verdict in (WARN, BLOCK, STOP):
-            given = encode(payload, Answer(verdict, to_agent="a", to_person="p"))
+            given = encode(payload, Verdict(verdict, to_agent="a", to_person="p"))
             answer_of(event if isinstance(event, str) else "", given)
 
 

@@ -13,9 +13,9 @@ from gitgates.lifecycle import AGENT_HOOKS
 from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN
 
 if TYPE_CHECKING:
-    from gitgates.types import Verdict
+    from gitgates.types import Level
 
-ALL: tuple[Verdict, ...] = (ALLOW, WARN, BLOCK, STOP)
+ALL: tuple[Level, ...] = (ALLOW, WARN, BLOCK, STOP)
 # event → what allow, warn, block and stop become, and which of these reach the agent itself
 TABLE = {
     "SessionStart": ("allow warn warn warn", "allow warn"),
@@ -67,5 +67,5 @@ def test_the_table(event: str) -> None:
         ("SessionEnd", WARN, ""),
     ],
 )
-def test_why_it_is_another_verdict(event: str, verdict: Verdict, why: str) -> None:
+def test_why_it_is_another_verdict(event: str, verdict: Level, why: str) -> None:
     assert express(payload_of(event), verdict)[1] == why

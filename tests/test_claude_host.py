@@ -16,10 +16,10 @@ from gitgates.agent_types import BackgroundTask, Channels, Payload
 from gitgates.hosts import BadPayload
 from gitgates.hosts import claude as host
 from gitgates.hosts.claude import EVENTS
-from gitgates.types import ALLOW, BLOCK, STOP, WARN, Answer
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Verdict
 
 if TYPE_CHECKING:
-    from gitgates.types import Verdict
+    from gitgates.types import Level
 
 STOP_PAYLOAD = {
     "session_id": "s1",
@@ -36,14 +36,14 @@ STOP_PAYLOAD = {
         {"type": 3},
     ],
 }
-VERDICTS: tuple[Verdict, ...] = (ALLOW, WARN, BLOCK, STOP)
+VERDICTS: tuple[Level, ...] = (ALLOW, WARN, BLOCK, STOP)
 
 
 def decode(data: bytes) -> Payload:
     return host.decode(data, {})
 
 
-def encode(event: str, answer: Answer) -> bytes:
+def encode(event: str, answer: Verdict) -> bytes:
     kind, can = EVENTS.get(event, ("", Channels()))
     return host.encode(Payload(event=event, kind=kind, can=can), answer)
 
@@ -212,8 +212,8 @@ def test_the_table_is_whole() -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_answers_with_a_word_to_both(event: str, verdict: Verdict) -> None:
-    said = encode(event, Answer(verdict, to_agent="A", to_person="P"))
+def test_answers_with_a_word_to_both(event: str, verdict: Level) -> None:
+    said = encode(event, Verdict(verdict, to_agent="A", to_person="P"))
     assert json.loads(said) == BOTH[event][verdict]
     assert b"\n" not in said
 
@@ -221,46 +221,46 @@ def test_answers_with_a_word_to_both(event: str, verdict: Verdict) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Answer(ALLOW), b""),
-        (Answer(WARN), b""),
-        (Answer(ALLOW, to_person="P"), b'{"systemMessage": "P"}'),
-        (Answer(ALLOW, to_agent="A"), b""),  # there is no channel, and nothing went wrong
-        (Answer(WARN, to_agent="A"), b'{"systemMessage": "A"}'),
-        (Answer(BLOCK), b'{"decision": "block", "reason": "gitgates refused this."}'),
-        (Answer(BLOCK, to_agent="A"), b'{"decision": "block", "reason": "A"}'),
+        (Verdict(ALLOW), b""),
+        (Verdict(WARN), b""),
+        (Verdict(ALLOW, to_person="P"), b'{"systemMessage": "P"}'),
+        (Verdict(ALLOW, to_agent="A"), b""),  # there is no channel, and nothing went wrong
+        (Verdict(WARN, to_agent="A"), b'{"systemMessage": "A"}'),
+        (Verdict(BLOCK), b'{"decision": "block", "reason": "gitgates refused this."}'),
+        (Verdict(BLOCK, to_agent="A"), b'{"decision": "block", "reason": "A"}'),
         (
-            Answer(BLOCK, to_person="P"),
+            Verdict(BLOCK, to_person="P"),
             b'{"decision": "block", "reason": "P", "systemMessage": "P"}',
         ),
-        (Answer(STOP), b'{"continue": false, "stopReason": "gitgates refused this."}'),
-        (Answer(STOP, to_agent="A"), b'{"continue": false, "stopReason": "A"}'),
-        (Answer(BLOCK, to_agent="B", as_before='{"x": 1}'), b'{"x": 1}'),
-        (Answer(BLOCK, to_agent="B", as_before=""), b""),
+        (Verdict(STOP), b'{"continue": false, "stopReason": "gitgates refused this."}'),
+        (Verdict(STOP, to_agent="A"), b'{"continue": false, "stopReason": "A"}'),
+        (Verdict(BLOCK, to_agent="B", as_before='{"x": 1}'), b'{"x": 1}'),
+        (Verdict(BLOCK, to_agent="B", as_before=""), b""),
     ],
 )
-def test_answers_to_a_stop(answer: Answer, expected: bytes) -> None:
+def test_answers_to_a_stop(answer: Verdict, expected: bytes) -> None:
     assert encode("Stop", answer) == expected
 
 
 @pytest.mark.parametrize(
     ("event", "answer", "expected"),
     [
-        ("PreToolUse", Answer(ALLOW), NOTHING),
-        ("PreToolUse", Answer(ALLOW, to_agent="A"), own("PreToolUse", additionalContext="A")),
-        ("PreToolUse", Answer(BLOCK, to_agent="A"), _denied("PreToolUse")),
-        ("PostToolUse", Answer(WARN, to_agent="A"), own("PostToolUse", additionalContext="A")),
-        ("PostToolUse", Answer(STOP, to_agent="A"), {"continue": False, "stopReason": "A"}),
-        ("SessionStart", Answer(BLOCK, to_agent="A"), own("SessionStart", additionalContext="A")),
-        ("SessionStart", Answer(STOP, to_person="P"), PERSON),
-        ("SessionStart", Answer(BLOCK), NOTHING),
-        ("SessionEnd", Answer(BLOCK, to_agent="A"), {"systemMessage": "A"}),
-        ("SubagentStop", Answer(STOP, to_agent="A"), BLOCKS),
-        ("SubagentStop", Answer(WARN, to_agent="A"), {"systemMessage": "A"}),
-        ("Nonsense", Answer(STOP, to_agent="A", to_person="P"), PERSON),
-        ("", Answer(BLOCK, to_agent="A"), {"systemMessage": "A"}),
+        ("PreToolUse", Verdict(ALLOW), NOTHING),
+        ("PreToolUse", Verdict(ALLOW, to_agent="A"), own("PreToolUse", additionalContext="A")),
+        ("PreToolUse", Verdict(BLOCK, to_agent="A"), _denied("PreToolUse")),
+        ("PostToolUse", Verdict(WARN, to_agent="A"), own("PostToolUse", additionalContext="A")),
+        ("PostToolUse", Verdict(STOP, to_agent="A"), {"continue": False, "stopReason": "A"}),
+        ("SessionStart", Verdict(BLOCK, to_agent="A"), own("SessionStart", additionalContext="A")),
+        ("SessionStart", Verdict(STOP, to_person="P"), PERSON),
+        ("SessionStart", Verdict(BLOCK), NOTHING),
+        ("SessionEnd", Verdict(BLOCK, to_agent="A"), {"systemMessage": "A"}),
+        ("SubagentStop", Verdict(STOP, to_agent="A"), BLOCKS),
+        ("SubagentStop", Verdict(WARN, to_agent="A"), {"systemMessage": "A"}),
+        ("Nonsense", Verdict(STOP, to_agent="A", to_person="P"), PERSON),
+        ("", Verdict(BLOCK, to_agent="A"), {"systemMessage": "A"}),
     ],
 )
-def test_answers_with_a_word_to_one(event: str, answer: Answer, expected: dict[str, Any]) -> None:
+def test_answers_with_a_word_to_one(event: str, answer: Verdict, expected: dict[str, Any]) -> None:
     said = encode(event, answer)
     assert (json.loads(said) if said else NOTHING) == expected
 
@@ -273,8 +273,8 @@ _TEXTS = TEXTS | st.sampled_from(["x" * 20_000, "😀" * 9_000])
     verdict=st.sampled_from(VERDICTS),
     texts=st.tuples(_TEXTS, _TEXTS),
 )
-def test_promises_of_every_answer(event: str, verdict: Verdict, texts: tuple[str, str]) -> None:
-    said = encode(event, Answer(verdict, to_agent=texts[0], to_person=texts[1]))
+def test_promises_of_every_answer(event: str, verdict: Level, texts: tuple[str, str]) -> None:
+    said = encode(event, Verdict(verdict, to_agent=texts[0], to_person=texts[1]))
     found = json.loads(said) if said else {}
     assert isinstance(found, dict)
     assert not {"continue", "decision"} <= set(found)  # a stop beats a block: never both
@@ -309,9 +309,9 @@ def javascript_length(text: str) -> int:
     ids=range(8),
 )
 def test_the_limit_is_counted_as_javascript_counts(text: str, expected: str) -> None:
-    said = json.loads(encode("Stop", Answer(BLOCK, to_agent=text)))["reason"]
+    said = json.loads(encode("Stop", Verdict(BLOCK, to_agent=text)))["reason"]
     assert said == expected
-    context = json.loads(encode("PostToolUse", Answer(WARN, to_agent=text)))
+    context = json.loads(encode("PostToolUse", Verdict(WARN, to_agent=text)))
     assert context["hookSpecificOutput"]["additionalContext"] == expected
 
 

@@ -195,7 +195,6 @@ AGENT_PARTS = {
     *(
         "__main__",
         "entry",
-        "agent",
         "config",
         "engine",
         "hosts",
@@ -204,14 +203,15 @@ AGENT_PARTS = {
         "store",
         "git",
     ),
-    *("entry.agent", "agent.handle", "agent.ground", "agent.place", "agent.telling"),
+    *("entry.agent", "policy"),
+    *(f"policies.{name}" for name in ("driver", "call", "trust", "session_start", "gates")),
     *("config.load", "engine.hooks", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types", "agent_types"),
     *("proc.call", "proc.alarm", "store.log", "git.repo"),
 }
 TO_LOOK = {
-    *("agent.stopping", "agent.changed", "agent.tampering"),
+    *(f"policies.{name}" for name in ("retry", "breaker", "tampering", "review_config")),
     *(f"git.{name}" for name in ("snapshot", "snapshot_index", "object_store", "index")),
     *("store.rescue", "store.slots"),
 }

@@ -8,7 +8,8 @@ import pytest
 
 from gitgates.install.agents import tools_of
 from gitgates.lifecycle import HOOK_OF
-from gitgates.policies.needs import Need, needs
+from gitgates.policies.needs import needs
+from gitgates.policy import Need
 from gitgates.types import Config, Gate, Hook, Review
 
 CHECK = Gate(name="check", command="x")

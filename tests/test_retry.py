@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.policies.retry import (
-    BLOCKED,
-    BREAKER,
+from gitgates.policies.breaker import BLOCKED, BREAKER, PASSED
+from gitgates.policies.retry_rule import (
     CANNOT_FIX,
     COULD_NOT_RUN,
     EXHAUSTED,
     LET_GO,
     NOT_CONVERGING,
-    PASSED,
     STOPPED,
     Limits,
     Ruling,
@@ -27,7 +25,7 @@ from gitgates.policies.session import Session, fold
 from gitgates.types import ALLOW, BLOCK, STOP, WARN
 
 if TYPE_CHECKING:
-    from gitgates.types import Verdict
+    from gitgates.types import Level
 
 LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
 FAILED = (("check", "failed"),)
@@ -73,7 +71,7 @@ def sent_back(attempt: int, attempts: int = 3) -> Ruling:
 
 
 @pytest.mark.parametrize("verdict", [ALLOW, WARN])
-def test_a_pass_is_a_pass_whatever_was_before(verdict: Verdict) -> None:
+def test_a_pass_is_a_pass_whatever_was_before(verdict: Level) -> None:
     one = TRY._replace(verdict=verdict)
     assert rule(after(*blocks(40)), one, LIMITS) == Ruling(verdict, PASSED)
 

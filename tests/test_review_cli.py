@@ -148,14 +148,11 @@ def use(agent: Agent, name: str, **tool_input: str) -> None:
     [
         ("Bash", {"command": "make"}, ""),
         ("Read", {"file_path": "a.py"}, "no review is needed"),  # somebody else has changed it
-        ("Skill", {"skill": "code-review"}, "the host's transcript tells of a review"),
     ],
 )
 def test_status_says_what_a_stop_does(
     agent: Agent, tool: str, named: dict[str, str], why: str
 ) -> None:
-    if tool == "Skill":
-        use(agent, "Bash", command="make")
     use(agent, tool, **named)
     told = said(agent.repo)
     outcome = document(agent.repo)["at_stop"]["outcome"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gitgates.agent_types import ToolCall, ToolKind
     from gitgates.lifecycle import EventKind
-    from gitgates.types import Answer
+    from gitgates.types import Verdict
 
 NAME = "toy"
 FOLDER = ".toy"
@@ -54,15 +54,15 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
     )
 
 
-def encode(payload: Payload, answer: Answer) -> bytes:
+def encode(payload: Payload, verdict: Verdict) -> bytes:
     """Say `no: REASON`, or what is to be known."""
-    if answer.as_before is not None:
-        return answer.as_before.encode("ascii")
-    verdict, _why = express(payload, answer.verdict)
-    text = (answer.to_agent or answer.to_person).encode("ascii", "replace")
-    if verdict >= BLOCK:
+    if verdict.as_before is not None:
+        return verdict.as_before.encode("ascii")
+    level, _why = express(payload, verdict.level)
+    text = (verdict.to_agent or verdict.to_person).encode("ascii", "replace")
+    if level >= BLOCK:
         return b"no: " + text
-    return b"know: " + text if text and reaches_agent(payload.can, verdict) else b""
+    return b"know: " + text if text and reaches_agent(payload.can, level) else b""
 
 
 def home(env: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from gitgates.hosts.claude import settings
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import agent_files, agents, own_file
 from gitgates.install.own_file import shown
-from gitgates.policies.needs import is_review_on
+from gitgates.policies.review_config import is_review_on
 from gitgates.policies.rules import rules_text
 from gitgates.types import Config
 

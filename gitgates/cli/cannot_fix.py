@@ -13,8 +13,8 @@ from gitgates.errors import OK, StateError, UsageError
 from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies.session import Session, fold
 from gitgates.policies.tokens import OPTION
+from gitgates.policy import policy_gates
 from gitgates.store.log import Journal, sessions, write_ledger
-from gitgates.types import POLICY_GATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
 
 def _check_gate(gate: str, config: Config) -> None:
     names = tuple(one.name for one in config.gates)
-    if gate in POLICY_GATES:
+    if gate in policy_gates():
         hint = f'Where no review is needed, say why: gitgates {gate} skip --reason "…"'
         raise UsageError(f"`{gate}` is a built-in gate, and nothing to be fixed", hint)
     if gate not in names:
@@ -117,7 +117,9 @@ def _rounds_of(session: Session, gate: str) -> list[Round]:
     """
     # A built-in gate has rounds of its own, beside those of the others.
     ends = [
-        one for one in session.rounds if one.hook in ENDING_HOOKS and one.gates not in POLICY_GATES
+        one
+        for one in session.rounds
+        if one.hook in ENDING_HOOKS and one.gates not in policy_gates()
     ]
     last = {(one.hook, one.agent): one for one in ends}
     return [r for r in last.values() if r.outcome == "blocked" and gate in dict(r.statuses)]

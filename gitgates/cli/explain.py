@@ -12,9 +12,11 @@ from gitgates.cli.repository import configuration, current_repo
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
 from gitgates.hosts import manual
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import HOOK_POINTS, kind_of
+from gitgates.policies.needs import asked_besides
 from gitgates.report.documents import VERSION
 from gitgates.report.explain import plan_document, plan_text
+from gitgates.types import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,11 +52,16 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if hook is None:
         raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {_with_gates(config)}.")
     found = find_hook(config, hook)
-    if found is None or not found.gates:
+    besides = asked_besides(config, kind_of(hook)) if kind_of(hook) else ()
+    if besides:
+        found = found or Hook(name=hook)
+    elif found is None or not found.gates:
         _say_nothing_runs(hook, config, fmt)
         return OK  # a hook without gates is a choice, not a mistake
     paths, gone = select_paths(PathSelection(**options), repo)
     event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
+    if besides:
+        event = event._replace(note=f"asked besides the gates: {', '.join(besides)}")
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
     if fmt == "json":
         print_json(plan_document(plan))

@@ -11,7 +11,7 @@ from gitgates.cli.review_session import ReviewGroup, ReviewSession, verb
 from gitgates.cli.review_status import status
 from gitgates.errors import OK, UsageError
 from gitgates.git.changes import changes, diff_text
-from gitgates.policies.change import Scene, assess
+from gitgates.policies.change import ChangeRange, assess
 from gitgates.policies.evidence import Evidence
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def diff(session: ReviewSession, *, everything: bool) -> int:
     return OK
 
 
-def _paths(scene: Scene, *, everything: bool) -> tuple[tuple[str, ...], str]:
+def _paths(scene: ChangeRange, *, everything: bool) -> tuple[tuple[str, ...], str]:
     """Return the files to show, and what is to be said of the others."""
     changed = tuple(one.path for one in changes(scene.since(scene.base)))
     if everything:

@@ -22,6 +22,7 @@ from gitgates.policies.evidence import (
     is_strict,
     last_seen,
 )
+from gitgates.policies.tampering import is_another_reviewer, reviewers
 from gitgates.policies.tokens import digest_of
 from gitgates.store.log import EventLock, session_journal, write_ledger
 
@@ -248,8 +249,6 @@ def _post(session: ReviewSession, posted: dict[str, object], token: str) -> int:
 
 def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Token | None, str]:
     """Return the token that makes a decision count; None, and why, where it does not."""
-    from gitgates.agent.tampering import is_another_reviewer, reviewers  # no other verb needs it
-
     caller = session.caller
     if not token:
         return None, "only the reviewer's own does: it was handed a token for it (--token)"

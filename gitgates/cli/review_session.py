@@ -7,7 +7,7 @@ import functools
 import click
 
 from gitgates import environ
-from gitgates.agent_types import Point
+from gitgates.agent_types import Payload, Point
 from gitgates.caller import Caller, find_caller
 from gitgates.cli.repository import configuration, current_repo, post_message
 from gitgates.config.values import did_you_mean
@@ -15,6 +15,7 @@ from gitgates.engine.command import is_running_here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.changes import patch_id
 from gitgates.git.repo import Repo
+from gitgates.policies.call import Call
 from gitgates.policies.change import Survey, survey
 from gitgates.policies.tokens import OPTION
 from gitgates.record import Record
@@ -63,18 +64,20 @@ class ReviewSession(Record):
     config: Config
     caller: Caller
 
+    @property
+    def call(self) -> Call:
+        """What a hook would work with, if the session's agent stopped now; nothing is recorded."""
+        caller = self.caller
+        known = Payload(session=caller.session, transcript_abs=caller.whole.transcript_abs)
+        call = Call(known, self.repo, is_dry=True)
+        call.config, call.entries = self.config, [*caller.facts[0]]
+        others = zip(caller.journals[1:], caller.facts[1:], strict=True)
+        call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
+        return call
+
     def survey(self) -> Survey:
         """Look at the change as it is now."""
-        caller = self.caller
-        others = zip(caller.journals[1:], caller.facts[1:], strict=True)
-        return survey(
-            self.repo,
-            self.config,
-            caller.facts,
-            elsewhere={git_dir_of(one.path_abs): facts for one, facts in others},
-            evidence=caller.evidence,
-            transcript_abs=caller.whole.transcript_abs,
-        )
+        return survey(self.call)
 
     def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
         """Write into the message log what is said of a review; return the message's id."""

@@ -13,13 +13,13 @@ from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import OK, GitError
 from gitgates.lifecycle import ENDING_HOOKS
-from gitgates.policies import asking
-from gitgates.policies.asking import Standing
-from gitgates.policies.change import StopRequest, Survey, decide, still_holds
-from gitgates.policies.evidence import GATE, SKIP, Evidence, Marker
-from gitgates.policies.retry import BLOCKED, BREAKER
+from gitgates.policies import review_text
+from gitgates.policies.breaker import BLOCKED, BREAKER
+from gitgates.policies.change import Survey, still_holds, survey
+from gitgates.policies.evidence import SKIP, Evidence, Marker, Standing
+from gitgates.policies.review_config import GATE
+from gitgates.policies.review_end import NOT_ACTED, judge_now
 from gitgates.policies.review_text import how_it_came
-from gitgates.policies.session import fold
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.agent_types import Point
-    from gitgates.policies.asking import Ruling, Standing
-    from gitgates.policies.evidence import Decision
+    from gitgates.policies.evidence import ReviewDecision
+    from gitgates.policies.review_end import ReviewRuling
     from gitgates.policies.significance import Significance, Weighed
     from gitgates.types import Config
 
@@ -36,10 +36,10 @@ VERSION = 1
 _MOST_SHOWN = 3  # markers, as many as are looked at when the agent stops
 _LONGEST_PATH = 300
 _MISSING = {
-    asking.NOT_REVIEWED: "nothing shows that this change was reviewed",
-    asking.NO_DECISION: "the reviewer has not decided on it",
-    asking.STALE: "the reviewer decided on older content",
-    asking.OPEN_ISSUES: "the reviewer found issues",
+    review_text.NOT_REVIEWED: "nothing shows that this change was reviewed",
+    review_text.NO_DECISION: "the reviewer has not decided on it",
+    review_text.STALE: "the reviewer decided on older content",
+    review_text.OPEN_ISSUES: "the reviewer found issues",
 }
 
 
@@ -56,11 +56,11 @@ class Status(Record):
     base_is_known: bool
     now: Point
     change: Significance
-    ruling: Ruling
+    ruling: ReviewRuling
     not_asked: str = ""  # why nobody asks for a review at all
     standings: tuple[Standing, ...] = ()  # of the newest markers, the newest first
     older: int = 0  # markers that are not looked at any more
-    decisions: tuple[Decision, ...] = ()  # the newest first
+    decisions: tuple[ReviewDecision, ...] = ()  # the newest first
     decision_holds: bool = False  # the newest one that counts
     notes: tuple[str, ...] = ()
 
@@ -82,9 +82,10 @@ def status(session: ReviewSession, fmt: str) -> int:
 
 
 def _status(session: ReviewSession) -> Status:
-    found = session.survey()
+    call = session.call
+    found = survey(call)
     scene, review, evidence = found.scene, session.config.review, session.caller.evidence
-    decided = decide(scene, evidence, _request(session, strict=found.strict))
+    decided = judge_now(call, found)
     newest = tuple(reversed(evidence.markers))
     return Status(
         session=session.caller.session,
@@ -94,7 +95,7 @@ def _status(session: ReviewSession) -> Status:
         by_prompt=session.caller.whole.strict,
         reviewer=review.reviewer,
         base=scene.base,
-        base_is_known=found.base_is_known,
+        base_is_known=not found.began_note,
         now=scene.now,
         change=decided.found.change,
         ruling=decided.ruling,
@@ -124,20 +125,6 @@ def _last_holds(found: Survey, evidence: Evidence) -> bool:
         return still_holds(found.scene, counted[-1].point, counted[-1].patch, strict=True)[0]
     except GitError:
         return False
-
-
-def _request(session: ReviewSession, *, strict: bool) -> StopRequest:
-    """Return what the agent would ask if it stopped now."""
-    here_, *others = map(fold, session.caller.facts)
-    in_prompt = here_.blocks(here_.prompt) + sum(one.blocks(one.prompt) for one in others)
-    return StopRequest(
-        strict=strict,
-        session=session.caller.session,
-        prompt=here_.prompt,
-        blocks=(in_prompt, here_.blocks() + sum(one.blocks() for one in others)),
-        limits=session.config.breaker,
-        transcript_abs=session.caller.whole.transcript_abs,
-    )
 
 
 def _not_asked(config: Config, *, strict: bool) -> str:
@@ -224,7 +211,7 @@ def _standing_text(one: Standing, now: float) -> str:
     return f"{how}{who}, {ago(one.marker.point.stamp, now)}: {word}: {why}"
 
 
-def _decision(one: Decision, status: Status, now: float) -> str:
+def _decision(one: ReviewDecision, status: Status, now: float) -> str:
     when = ago(one.point.stamp, now)
     if not one.counts:
         return f"{plain_line(one.decision)}, {when}: a claim, which does not count"
@@ -250,10 +237,8 @@ def _at_a_stop(status: Status) -> str:
 
 def _why_it_may(status: Status) -> str:
     match status.ruling.why:
-        case why if why == asking.NOT_ACTED:
+        case why if why == NOT_ACTED:
             return "it has used no tool that may have changed anything"
-        case why if why == asking.IN_TRANSCRIPT:
-            return "the host's transcript tells of a review"
     wanted = status.change.counts if status.strict else status.change.significant
     if not wanted:
         return "nothing that counts has changed" if status.strict else "no review is needed"
@@ -320,7 +305,7 @@ def _standing_fields(one: Standing) -> dict[str, Any]:
     }
 
 
-def _decision_fields(one: Decision, status: Status) -> dict[str, Any]:
+def _decision_fields(one: ReviewDecision, status: Status) -> dict[str, Any]:
     last = next((decided for decided in status.decisions if decided.counts), None)
     return {
         "decision": one.decision,

@@ -15,7 +15,8 @@ from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.settings import Document, Settings, read
 from gitgates.config.values import did_you_mean
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.types import ACTIONS, POLICY_GATES, Config, Gate, Hook, Problem, Review
+from gitgates.policy import policy_gates
+from gitgates.types import ACTIONS, Config, Gate, Hook, Problem, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _required_gone(layers: list[Settings], config: Config) -> Iterator[Problem]:
     shared = layers[0]
     gates = {name: Gate(name=name, **table) for name, table in shared.named("gates").items()}
     merged = {gate.name: gate for gate in config.gates}
-    policies = POLICY_GATES if shared.tables.get(("review",), {}).get("required") else ()
+    policies = policy_gates() if shared.tables.get(("review",), {}).get("required") else ()
     for hook in config.hooks:
         before = _shared_hook(hook.name, shared)
         required = [name for name in reachable(before.gates, gates) if gates[name].required]
@@ -202,10 +203,10 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
         message = "a push is of commits; hiding what is unstaged does not show them"
         yield Problem(merged.where(*path, field="unstaged"), message, hint)
     where = merged.where(*path, field="gates")
-    unknown = [name for name in hook.gates if name not in (*gates, *POLICY_GATES)]
+    unknown = [name for name in hook.gates if name not in (*gates, *policy_gates())]
     yield from (_undefined(where, name, tuple(gates)) for name in unknown)
     for name in hook.gates:
-        if name in POLICY_GATES and hook.name not in ENDING_HOOKS:
+        if name in policy_gates() and hook.name not in ENDING_HOOKS:
             message = f"the built-in gate `{name}` decides whether an agent may stop"
             hint = f"List it in {' or '.join(ENDING_HOOKS)} instead."
             yield Problem(where, message, hint, deferred=True)
@@ -222,7 +223,7 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
 
 
 def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
-    if name in POLICY_GATES:
+    if name in policy_gates():
         hint = f"`{name}` is a built-in gate, which a hook lists; no action leads to it."
     elif name in POLICY_NAMES:
         hint = f"`{name}` is kept for a built-in policy that this version does not have."

@@ -15,7 +15,7 @@ from gitgates.hosts.claude import settings as client
 from gitgates.hosts.claude.settings import as_heard, heard_in, others_in
 from gitgates.install import agent_files, own_file
 from gitgates.install.agents import parse_settings
-from gitgates.policies.needs import is_review_on, is_strict_possible
+from gitgates.policies.review_config import is_review_on, is_strict_possible
 from gitgates.record import Record
 
 TYPE_CHECKING = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.policy import policy_gates
 from gitgates.types import (
     ACTIONS,
-    POLICY_GATES,
     PRIORITIES,
     Config,
     Decision,
@@ -68,7 +68,7 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
     strays = [
         f"{by} names no gate: `{name}`"
         for name, by in skips.items()
-        if name not in (*gates, *POLICY_GATES)
+        if name not in (*gates, *policy_gates())
         and by != "SKIP"  # that is about hooks of the pre-commit framework, too
     ]
     if strays:
@@ -113,7 +113,7 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
 
 def _without_command(name: str, event: Event) -> Step:
     gate = Gate(name=name)
-    if name not in POLICY_GATES:
+    if name not in policy_gates():
         return Step(gate=gate, fault=f"gate `{name}` is named but not defined")
     if event.name not in ENDING_HOOKS:
         return Step(gate=gate, fault=f"the built-in gate `{name}` is none of {event.name}")

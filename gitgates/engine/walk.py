@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from gitgates.types import Verdict
+    from gitgates.types import Level
 
     # (gate, how often content had changed when it ran) → its result
     Results = Mapping[tuple[str, int], GateResult]
@@ -51,7 +51,7 @@ class Walk(Record):
     """Where a run stands."""
 
     due: tuple[Due, ...]  # empty: it is over
-    verdict: Verdict
+    verdict: Level
     visits: tuple[Visit, ...]
     not_run: tuple[str, ...]  # listed gates that the end came before
 
@@ -71,7 +71,7 @@ class _Walker:
     def walk(self) -> Walk:
         collect = self.plan.hook.strategy == "collect"
         listed = self.plan.listed
-        verdict: Verdict = ALLOW
+        verdict: Level = ALLOW
         for place, name in enumerate(listed):
             due_before = len(self.due)
             found = self.visit(name)
@@ -86,7 +86,7 @@ class _Walker:
         due = tuple(dict.fromkeys(self.due))
         return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
 
-    def visit(self, listed: str) -> Verdict | None:
+    def visit(self, listed: str) -> Level | None:
         """Return what a gate and its chain mean; None where one of them has not run yet.
 
         A loop, not a recursion: a chain may be longer than the interpreter's stack.
@@ -129,7 +129,7 @@ class _Walker:
         left_out = set(result.changed_paths) - set(result.restaged_paths)
         return result.status == "passed" and (self.may_change or not left_out)
 
-    def over(self, verdict: Verdict, rest: tuple[str, ...]) -> Walk:
+    def over(self, verdict: Level, rest: tuple[str, ...]) -> Walk:
         """Return the end of a walk that `rest` did not get its turn in, or not to its end."""
         for name in rest:  # some may have been under way when another one stopped the run
             result = self.results.get((name, self.generation))
@@ -145,7 +145,7 @@ def advance(plan: Plan, results: Results) -> Walk:
     return _Walker(plan, results).walk()
 
 
-def _unwind(visits: list[Visit], led_on: list[tuple[int, bool]], begun: int) -> Verdict:
+def _unwind(visits: list[Visit], led_on: list[tuple[int, bool]], begun: int) -> Level:
     """Let each gate of a chain take the verdict of what it led to; return that of the first."""
     verdict = visits[-1].verdict
     for place, passed in reversed(led_on):
@@ -181,7 +181,7 @@ def _holds_back(due: list[Due], before: int) -> bool:
     return True
 
 
-def _plain(action: str, *, passed: bool) -> Verdict:
+def _plain(action: str, *, passed: bool) -> Level:
     match action:
         case "STOP":
             return STOP

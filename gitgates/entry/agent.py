@@ -34,7 +34,7 @@ def run(args: list[str]) -> int:
         if len(raw) >= _MOST_BYTES:
             _say(f"the payload is larger than {_MOST_BYTES >> 20} MiB; nothing was checked")
             return 0
-        from gitgates.agent.handle import respond  # what is switched off need not be loaded
+        from gitgates.policies.driver import respond  # what is switched off need not be loaded
 
         _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
@@ -50,7 +50,7 @@ def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
         raw = _read_payload()
         if host not in AGENTS or TURN_ENDS[host] not in raw:
             return
-        from gitgates.agent.tampering import answer_switched_off  # the last event of a turn only
+        from gitgates.policies.tampering import answer_switched_off  # the last event of a turn only
 
         _write(1, answer_switched_off(raw, env, _say, host))
     except BaseException as error:  # noqa: BLE001 - it is switched off

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gitgates.agent_types import Payload, ToolCall
-    from gitgates.types import Answer
+    from gitgates.types import Verdict
 
     class AgentHost(Protocol):
         """What such a module offers."""
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
             Raises: BadPayload where it is none.
             """
 
-        def encode(self, payload: Payload, answer: Answer) -> bytes:
+        def encode(self, payload: Payload, verdict: Verdict) -> bytes:
             """Return what the agent's client receives, or nothing."""
 
         FOLDER: str  # of a project, that settings, agents and skills are in

@@ -7,10 +7,10 @@ from gitgates.types import BLOCK, STOP, WARN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent_types import Channels, Payload
-    from gitgates.types import Verdict
+    from gitgates.types import Level
 
 
-def express(payload: Payload, verdict: Verdict) -> tuple[Verdict, str]:
+def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
     """Return the verdict that an event can express, and why it is another one than asked for."""
     can = payload.can
     if verdict == STOP and not can.stop:
@@ -20,7 +20,7 @@ def express(payload: Payload, verdict: Verdict) -> tuple[Verdict, str]:
     return verdict, ""
 
 
-def reaches_agent(can: Channels, verdict: Verdict) -> bool:
+def reaches_agent(can: Channels, verdict: Level) -> bool:
     """Tell whether what is said with a verdict reaches the agent, and not only the person."""
     match verdict:
         case 0 | 1:

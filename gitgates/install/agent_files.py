@@ -22,7 +22,7 @@ from gitgates.errors import ConfigError, StateError
 from gitgates.hosts.claude import FOLDER
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import own_file
-from gitgates.policies.needs import is_review_on
+from gitgates.policies.review_config import is_review_on
 from gitgates.record import Record
 
 TYPE_CHECKING = False

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.install.json_text import Node
-    from gitgates.policies.needs import Need
+    from gitgates.policy import Need
     from gitgates.types import Config
 
 _SPACE = f"\ufeff{json_text.SPACE}"

@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from gitgates.agent_types import UNCHANGING, Point
 from gitgates.lifecycle import kind_of
+from gitgates.policies.review_config import GATE
+from gitgates.policies.session import Slice
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     Fact: TypeAlias = dict[str, Any]
 
 
-GATE = "review"
 COMPLETE = "COMPLETE"
 ISSUES = "ISSUES"
 SKIP = "skip"  # how a marker came about: somebody says that no review is needed
@@ -57,7 +58,7 @@ class Marker(Record):
     by_person: bool = False
 
 
-class Decision(Record):
+class ReviewDecision(Record):
     """What was posted as a reviewer's decision."""
 
     decision: str  # COMPLETE, ISSUES
@@ -66,6 +67,14 @@ class Decision(Record):
     patch: str = ""
     agent: str = ""
     message: str = ""
+
+
+class Standing(Record):
+    """A marker, and whether it still holds for what is there now."""
+
+    marker: Marker
+    holds: bool
+    why: str  # in words
 
 
 class Token(Record):
@@ -95,7 +104,7 @@ class Evidence(Record):
     strict: bool = False  # asked for by a prompt
     strict_stamp: float = 0.0  # when it was asked for or ended; 0: never
     markers: tuple[Marker, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[ReviewDecision, ...] = ()
     began: tuple[tuple[str, Point], ...] = ()  # agent → what it saw when it started
     tokens: tuple[Token, ...] = ()
     blocks: tuple[tuple[str, int], ...] = ()  # prompt → since the last marker or decision
@@ -134,29 +143,23 @@ _BETWEEN = (*_PROMPTS, "session-start", "session-end", "before-compact", "after-
 _TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool")
 _FEW = ("asked", "quiet", "unsure")
 _LISTS = ("requests", "markers", "decisions", "tokens", "prompt_ids", *_FEW)
-_NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 
-def fold(facts: Iterable[Fact]) -> Evidence:
-    """Return what all facts mean together."""
+def _new() -> dict[str, Any]:
     state: dict[str, Any] = {name: [] for name in _LISTS}
     state |= {"began": {}, "blocks": {}, "sent_back": {}}
     state |= {"keys": set(), "reported": set()}
     state |= {"base": None, "base_note": "", "point": None, "strict": False, "strict_stamp": 0.0}
-    state |= {
+    return state | {
         "undecided": 0,
         "acted": False,
         "rest": False,
         "event": "",
         "transcript_abs": "",
     }
-    for fact in facts:
-        try:
-            take = _TAKE.get(str(fact["what"]))
-            if take:
-                take(state, fact)
-        except _NOT_OURS:
-            continue
+
+
+def _evidence(state: dict[str, Any]) -> Evidence:
     return Evidence(**{name: _freeze(state[name]) for name in Evidence._fields})
 
 
@@ -256,7 +259,7 @@ def _add_marker(state: Fact, one: Marker) -> None:
 
 
 def _decision(state: Fact, fact: Fact) -> None:
-    one = Decision(
+    one = ReviewDecision(
         decision=str(fact["decision"]),
         point=_point(fact),
         counts=fact.get("counts") is True,
@@ -319,20 +322,25 @@ def _round(state: Fact, fact: Fact) -> None:
         state["undecided"] += 1
 
 
-_TAKE = {
-    "event": _event,
-    "snapshot": _snapshot,
-    "prompt": _prompt,
-    "review-on": _turned,
-    "review-off": _turned,
-    "review-began": _began,
-    "token": _token,
-    "marker": _marker,
-    "decision": _decision,
-    "round": _round,
-    "rest": _rest,
-    "reported": _reported,
-}
+EVIDENCE: Slice[Evidence] = Slice(
+    _new,
+    {
+        "event": _event,
+        "snapshot": _snapshot,
+        "prompt": _prompt,
+        "review-on": _turned,
+        "review-off": _turned,
+        "review-began": _began,
+        "token": _token,
+        "marker": _marker,
+        "decision": _decision,
+        "round": _round,
+        "rest": _rest,
+        "reported": _reported,
+    },
+    _evidence,
+)
+fold = EVIDENCE.fold
 
 
 def last_seen(journals: Iterable[Iterable[Fact]], agent: str) -> Point | None:

@@ -1,108 +1,80 @@
-"""Which events of an agent a configuration needs to hear of, and of which tools and agents.
+"""Which policies a configuration wants, and which events of an agent they need to hear of.
 
 Installing writes those and no others: each event that is heard of costs a process.
 """
 
 from __future__ import annotations
 
-from gitgates.lifecycle import AGENT_HOOKS, ENDINGS, kind_of
-from gitgates.record import Record
-from gitgates.types import ACTIONS, POLICY_GATES
+import sys
+
+from gitgates import policy
+from gitgates.lifecycle import AGENT_HOOKS, kind_of
+from gitgates.policy import Need
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.agent_types import ToolKind
+    from typing import Any, Protocol
+
     from gitgates.lifecycle import EventKind
-    from gitgates.types import Config, Gate, Hook
+    from gitgates.policy import Policy
+    from gitgates.types import Config, Hook, Verdict
+
+    class PolicyModule(Protocol):
+        """What the module of a policy offers."""
+
+        def needs(self, config: Config) -> tuple[Need, ...]:
+            """Return the events that are to be heard of, where that is not said by another row."""
+
+        def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
+            """Return the verdict with what this policy has to say."""
+
 
 # Where a session begins, where a prompt does, and whom else the rules are told.
-RETRY_NEEDS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
-# A sub-agent cannot be stopped, so that the main thread is, at its next event.
-STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
-REVIEW = "review"
-# What is a review, and what tells whose a change is.
-_REVIEW_TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes")
-# What the gate's own git may take in a large repository, beside what gates take.
-_ASSESSING_S = 45.0
-_SNAPSHOT_S = 25.0
-_MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
-
-
-class Need(Record):
-    """One event that is to be heard of."""
-
-    kind: EventKind
-    tools: tuple[str, ...] | None = None  # patterns, in the host's words; None: all
-    tool_kinds: tuple[ToolKind, ...] = ()  # tools of these kinds, too
-    but_reads: bool = False  # all tools but those that read, unless `tools` names one
-    agents: tuple[str, ...] | None = None
-    more_s: float = 0.0  # what a built-in gate's own work may take, beside the gates
+_ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
-    found = [
-        Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
-        for hook in _agent_hooks(config)
-    ]
+    # Those of the hooks themselves first: in that order they stand in an agent's settings.
+    rows = sorted(wanted(config), key=lambda row: not row.follows)
+    found = [need for row in rows for need in module_of(row).needs(config)]
     if found:
-        found += [Need(kind=kind) for kind in RETRY_NEEDS]
-    if any(
-        kind_of(h.name) == "subagent-end" and _can_stop(h, config) for h in _agent_hooks(config)
-    ):
-        found += [Need(kind=kind) for kind in STOP_NEEDS]
-        found.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
-    if is_review_on(config):
-        found += _review_needs(config)
+        found += [Need(kind=kind) for kind in _ALWAYS]
     merged: dict[str, Need] = {}
     for need in found:
         merged[need.kind] = _join(merged.get(need.kind, need), need)
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
 
-def more_s(config: Config, kind: EventKind) -> float:
-    """Return how long a built-in gate's own work may take at an event, beside the gates."""
-    return max((need.more_s for need in needs(config) if need.kind == kind), default=0.0)
-
-
-def is_review_on(config: Config) -> bool:
-    """Tell whether the gate `review` may ever ask for anything."""
-    ends = [hook for hook in _agent_hooks(config) if kind_of(hook.name) in ENDINGS]
-    listed = any(REVIEW in hook.gates for hook in ends)
-    return listed and (config.review.mode != "off" or is_strict_possible(config))
-
-
-def is_strict_possible(config: Config) -> bool:
-    """Tell whether a reviewer's decision may be wanted, by the mode or by a prompt."""
-    return config.review.mode == "require" or bool(config.review.prefix)
-
-
-def hears_all(config: Config) -> bool:
-    """Tell whether we hear of each tool that may write, before it does."""
-    return is_review_on(config) and is_strict_possible(config)
-
-
-def _review_needs(config: Config) -> list[Need]:
-    """Return what the gate `review` hears of: whoever runs a command of ours, and reviews.
-
-    In the strict form the reviewer is held to reading, whatever tool it takes.
-    """
-    review = config.review
-    reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
-    before = Need(kind="before-tool", tools=(), tool_kinds=("shell",))
-    if is_strict_possible(config):
-        before = Need(kind="before-tool", tools=(), but_reads=True)
+def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
+    """Return the rows of the policies that may have a say, at events of a kind or at all."""
+    listed = {name for hook in config.hooks for name in hook.gates}
     return [
-        Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
-        before,
-        Need(kind="after-tool", tools=(), tool_kinds=_REVIEW_TOOLS, more_s=_MARKING_S),
-        Need(kind="subagent-start", more_s=_SNAPSHOT_S),
-        Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S),
-        Need(kind="turn-end", more_s=_ASSESSING_S),
+        row
+        for row in policy.POLICIES
+        if (not row.gate or row.gate in listed) and (not (kind and row.kinds) or kind in row.kinds)
     ]
 
 
-def _agent_hooks(config: Config) -> list[Hook]:
+def module_of(row: Policy) -> PolicyModule:
+    """Import the module of a policy."""
+    __import__(row.module)
+    found: PolicyModule = sys.modules[row.module]
+    return found
+
+
+def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
+    """Return the policies that are asked at an event though no hook lists them."""
+    return tuple(
+        row.name
+        for row in wanted(config, kind)
+        if not (row.gate or row.follows)
+        and any(need.kind == kind for need in module_of(row).needs(config))
+    )
+
+
+def agent_hooks(config: Config) -> list[Hook]:
+    """Return the hooks of an agent's events that list a gate, and answer to anything."""
     return [
         hook
         for hook in config.hooks
@@ -110,30 +82,6 @@ def _agent_hooks(config: Config) -> list[Hook]:
         and kind_of(hook.name)
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
-
-
-def _tools(hook: Hook) -> tuple[str, ...] | None:
-    """Return the tools that a hook is about; `!` has no meaning there, and no tool is named so."""
-    if not any("!" in pattern for pattern in hook.enabled_tools or ()):
-        return hook.enabled_tools
-    parts = [part for pattern in hook.enabled_tools or () for part in pattern.split("|")]
-    return tuple(part for part in parts if "!" not in part)
-
-
-def _can_stop(hook: Hook, config: Config) -> bool:
-    """Tell whether a gate of the hook may stop the agent."""
-    gates = {gate.name: gate for gate in config.gates}
-    waiting, seen = [name for name in hook.gates if name not in POLICY_GATES], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        gate: Gate | None = gates.get(name)
-        if gate is None or "STOP" in (gate.on_pass, gate.on_fail):
-            return True  # one that is not defined stops the run
-        waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
-    return hook.on_exhausted == "stop"
 
 
 def _join(one: Need, other: Need) -> Need:

@@ -11,17 +11,22 @@ from shlex import quote
 from gitgates.clean import plain_line
 from gitgates.engine.hooks import matches_agent
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.policies.asking import NO_DECISION, NOT_REVIEWED, OPEN_ISSUES, STALE
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.policies.asking import Standing
+    from gitgates.policies.evidence import Standing
     from gitgates.policies.significance import Significance, Weighed
     from gitgates.types import Review
 
+
+# What an agent that is kept is to hear of.
+NOT_REVIEWED = "not-reviewed"
+NO_DECISION = "no-decision"
+STALE = "stale"
+OPEN_ISSUES = "issues"
 
 _SHOWN = 6
 _LONGEST_MESSAGE = 6000
@@ -37,6 +42,16 @@ _HOW = {
     "skip": "`gitgates review skip`",
     "decision": "the reviewer's {}",
 }
+_REMINDED = (
+    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
+    '{reviewer}. Where none is needed, say why: gitgates review skip --reason "why".'
+)
+_REQUIRED = (
+    "review: whatever you change, have the sub-agent {reviewer} review it, in the foreground, "
+    "until it posts COMPLETE."
+)
+_ASKED = " Where a prompt begins with {prefix}, {reviewer} must post COMPLETE."
+_LONGEST_NAME = 40
 
 
 class Asked(Record):
@@ -44,7 +59,7 @@ class Asked(Record):
 
     review: Review
     change: Significance
-    why: str  # of policies/asking.py
+    why: str  # of policies/review_end.py
     by_prompt: bool = False  # a prompt has asked for the strict form
     standings: tuple[Standing, ...] = ()
     decision: str = ""  # what the reviewer decided last
@@ -314,3 +329,16 @@ def _find(name: str, files: Iterable[str]) -> list[str]:
 
 def _in_plugin(name: str, *files: str) -> list[str]:
     return [f"{_PLUGIN}:{name}"] if any(os.path.isfile(path) for path in files if path) else []
+
+
+def rules_of(review: Review) -> str:
+    """Return what agents are told of reviews at the start of a session."""
+    names = {"reviewer": _short(review.reviewer), "prefix": _short(review.prefix)}
+    if review.mode == "require":
+        return _REQUIRED.format(**names)
+    text = _REMINDED.format(**names) if review.mode == "remind" else "review:"
+    return text + (_ASKED.format(**names) if review.prefix else "")
+
+
+def _short(name: str) -> str:
+    return plain_line(name, _LONGEST_NAME + 1)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from gitgates.clean import plain_line
 from gitgates.engine.plan import reachable
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
-from gitgates.policies.needs import REVIEW, is_review_on
-from gitgates.types import POLICY_GATES, Gate
+from gitgates.policies.needs import module_of, wanted
+from gitgates.policy import policy_gates
+from gitgates.types import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,16 +37,6 @@ _BLOCKS = (
 )
 _STOPS = " A gate marked (stops) ends your turn when it fails."
 _WARNS = " One marked (warns) only warns."
-_REMINDED = (
-    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
-    '{reviewer}. Where none is needed, say why: gitgates review skip --reason "why".'
-)
-_REQUIRED = (
-    "review: whatever you change, have the sub-agent {reviewer} review it, in the foreground, "
-    "until it posts COMPLETE."
-)
-_ASKED = " Where a prompt begins with {prefix}, {reviewer} must post COMPLETE."
-_LONGEST_NAME = 40
 
 
 def rules_text(config: Config) -> str:
@@ -73,16 +64,16 @@ def _rank(hook: Hook) -> int:
 
 
 def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
-    """Return what a hook lists, without a review that is never asked for."""
-    is_on = is_review_on(config)
-    return tuple(name for name in hook.gates if is_on or name not in POLICY_GATES)
+    """Return what a hook lists, without policies that never ask for anything."""
+    on = {row.gate for row in wanted(config) if module_of(row).needs(config)}
+    return tuple(name for name in hook.gates if name in on or name not in policy_gates())
 
 
 def _line(hook: Hook, config: Config, lengths: tuple[int, int]) -> str:
     longest, most = lengths
     listed = _listed(hook, config)
     gates = {gate.name: gate for gate in config.gates}
-    gates |= {name: Gate(name=name) for name in POLICY_GATES}
+    gates |= {name: Gate(name=name) for name in policy_gates()}
     named = [gates[name] for name in reachable(listed, gates) if name in gates]
     shown = [_gate(gate, longest) for gate in named[:most]]
     more = [f"and {len(named) - most} more"] if len(named) > most else []
@@ -113,26 +104,16 @@ def _closing(config: Config, first: Hook, shown: str) -> str:
     ends = [hook for hook in config.hooks if hook.name in ENDING_HOOKS and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
-    review = _review(config)
-    if all(name in POLICY_GATES for hook in config.hooks for name in hook.gates):
-        return review  # nothing can be run by hand, and nothing cannot be fixed
+    own = _of_policies(config)
+    if all(name in policy_gates() for hook in config.hooks for name in hook.gates):
+        return own  # nothing can be run by hand, and nothing cannot be fixed
     text = _BLOCKS.format(retries=retries, hook=first.name)
     text += _STOPS if "(stops)" in shown else ""
     text += _WARNS if "(warns)" in shown else ""
-    return f"{text}\n{review}" if review else text
+    return f"{text}\n{own}" if own else text
 
 
-def _review(config: Config) -> str:
-    """Return what the gate `review` asks for; nothing where it never does."""
-    if not is_review_on(config):
-        return ""
-    review = config.review
-    names = {"reviewer": _short(review.reviewer), "prefix": _short(review.prefix)}
-    if review.mode == "require":
-        return _REQUIRED.format(**names)
-    text = _REMINDED.format(**names) if review.mode == "remind" else f"{REVIEW}:"
-    return text + (_ASKED.format(**names) if review.prefix else "")
-
-
-def _short(name: str) -> str:
-    return plain_line(name, _LONGEST_NAME + 1)
+def _of_policies(config: Config) -> str:
+    """Return what policies have to say of themselves, a line each."""
+    found = [getattr(module_of(row), "rules", None) for row in wanted(config)]
+    return "\n".join(text for rules in found if rules and (text := rules(config)))

@@ -12,11 +12,57 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, TypeAlias
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Generic, TypeAlias, TypeVar
 
+    _T = TypeVar("_T")
     Fact: TypeAlias = dict[str, Any]
     Failures: TypeAlias = tuple[tuple[str, str], ...]  # (fingerprint, title)
+else:
+    _T = None
+
+    class Generic:
+        """A base that takes no notice of its type argument."""
+
+        def __class_getitem__(cls, _item: object) -> type:
+            return cls
+
+
+# What reading an entry fails with that somebody else has written, or a hand has damaged.
+NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+# Statuses of a gate that did not come to a result of its own.
+NO_RESULT = ("not-started", "not-run")
+
+
+class Slice(Generic[_T]):
+    """What the journal says in one respect: how each kind of entry changes the state of it."""
+
+    def __init__(
+        self,
+        new: Callable[[], dict[str, Any]],
+        folds: Mapping[str, Callable[[dict[str, Any], Fact], None]],
+        freeze: Callable[[dict[str, Any]], _T],
+    ) -> None:
+        self.new, self.freeze = new, freeze
+        self._folds = folds
+
+    def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> None:
+        """Take entries in, in order. Whatever is not understood is passed over."""
+        folds = self._folds
+        for entry in entries:
+            try:
+                if fold_in := folds.get(entry["what"]):
+                    fold_in(state, entry)
+            except NOT_OURS:
+                continue
+
+    def fold(self, entries: Iterable[Fact]) -> _T:
+        """Return what these entries mean together."""
+        state = self.new()
+        self.take(state, entries)
+        return self.freeze(state)
 
 
 class Round(Record):
@@ -60,6 +106,7 @@ class Session(Record):
     warnings: tuple[str, ...] = ()  # that the agent has not been told yet
     stop: str = ""  # why the main thread is to be stopped at its next event
     notes: tuple[str, ...] = ()
+    watched: bool = False  # what decides what is checked has been noted, as it was in the beginning
     elsewhere: tuple[int, int] = (0, 0)  # blocks in other worktrees: in this prompt, and at all
 
     def prompt_of(self, prompt_id: str) -> str:
@@ -107,24 +154,16 @@ class Baseline(Record):
     why_not: str = ""  # why it could not be found out
 
 
-# What reading a fact fails with that somebody else has written, or a hand has damaged.
-_NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
-
-
-def fold(facts: Iterable[Fact]) -> Session:
-    """Return what all facts mean together."""
+def _new() -> dict[str, Any]:
     state: dict[str, Any] = dict.fromkeys(("base", "no_base", "prompt", "last", "stop"), "")
     state |= {name: [] for name in ("rounds", "deferred", "cannot_fix", "warnings", "notes")}
-    state |= {name: {} for name in ("prompts", "deliveries", "baselines")}
-    for fact in facts:
-        try:
-            take = _TAKE.get(str(fact["what"]))
-            if take:
-                take(state, fact)
-        except _NOT_OURS:
-            continue
-    state["warnings"] = [text for _hook, text in state["warnings"]]
-    return Session(**{name: _freeze(value) for name, value in state.items()})
+    return state | {name: {} for name in ("prompts", "deliveries", "baselines")}
+
+
+def _session(state: dict[str, Any]) -> Session:
+    warnings = tuple(text for _hook, text in state["warnings"])
+    kept = {name: _freeze(value) for name, value in state.items()}
+    return Session(**{**kept, "warnings": warnings})
 
 
 def _freeze(value: Any) -> Any:  # noqa: ANN401 - the fields of a session, each of its own type
@@ -230,22 +269,32 @@ def _warning(state: Fact, fact: Fact) -> None:
     state["warnings"].append((hook, text))
 
 
+def _watched(state: Fact, _fact: Fact) -> None:
+    state["watched"] = True
+
+
 def _note(state: Fact, fact: Fact) -> None:
     state["notes"].append(str(fact["text"]))
 
 
-_TAKE = {
-    "event": _event,
-    "snapshot": _snapshot,
-    "prompt": _prompt,
-    "pseudo-prompt": _pseudo_prompt,
-    "deferred": _deferred,
-    "round": _round,
-    "cannot-fix": _cannot_fix,
-    "baseline": _baseline,
-    "warning": _warning,
-    "told": _told,
-    "stop": _stop,
-    "stopped": _stopped,
-    "note": _note,
-}
+SESSION: Slice[Session] = Slice(
+    _new,
+    {
+        "event": _event,
+        "snapshot": _snapshot,
+        "prompt": _prompt,
+        "pseudo-prompt": _pseudo_prompt,
+        "deferred": _deferred,
+        "round": _round,
+        "cannot-fix": _cannot_fix,
+        "baseline": _baseline,
+        "warning": _warning,
+        "told": _told,
+        "stop": _stop,
+        "stopped": _stopped,
+        "note": _note,
+        "watched": _watched,
+    },
+    _session,
+)
+fold = SESSION.fold

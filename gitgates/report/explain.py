@@ -11,8 +11,9 @@ import shlex
 from gitgates.clean import utf8, visible_line
 from gitgates.engine.plan import takes_paths
 from gitgates.lifecycle import HOOK_POINTS
+from gitgates.policy import policy_gates
 from gitgates.report.documents import VERSION
-from gitgates.types import ACTIONS, POLICY_GATES, Gate, Plan, Step
+from gitgates.types import ACTIONS, Gate, Plan, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _gate_lines(
         above = " (as above)" if is_told else ""
         lines.append((f"{indent}{mark}{arrow}", name, f": {why(step)}{above}"))
         told.add(name)
-        if is_told or step.fault or name in POLICY_GATES:
+        if is_told or step.fault or name in policy_gates():
             continue  # the last two have no command, no limits and no actions
         inner = f"{indent}   " if len(indent) < _DEEPEST else indent
         lines += [(inner, "", line) for line in _facts(step.gate)]

@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitgates.types import Verdict
+    from gitgates.types import Level
 
 _PERSON = 2000
 _REPEATED = "Nothing has happened since the last attempt, so that its result stands"
@@ -87,7 +87,7 @@ class EventReport(Record):
     notes: tuple[str, ...] = ()
     changed_paths: tuple[str, ...] = ()  # by a gate, under the agent
     repeated: bool = False
-    leads_to: Verdict = BLOCK  # what becomes of the event
+    leads_to: Level = BLOCK  # what becomes of the event
     elsewhere: bool = False  # all this is about another folder than the one the agent is in
 
 

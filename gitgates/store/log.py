@@ -97,6 +97,7 @@ class Journal:
     def __init__(self, path_abs: str) -> None:
         self.path_abs = path_abs
         self.torn = 0  # lines that the last reading dropped
+        self._read_to = 0  # where the last reading has ended
 
     def append(self, *facts: Fact) -> None:
         """Append facts, all of them or none.
@@ -113,7 +114,24 @@ class Journal:
 
         Raises: OSError where it cannot be read.
         """
-        found = parse_lines([line for line in read_lines(self.path_abs).split(b"\n") if line])
+        self._read_to = 0
+        return self.read_on()
+
+    def is_there(self) -> bool:
+        """Tell whether all that was read is still there: a gate may have taken it away."""
+        try:
+            return os.stat(self.path_abs).st_size >= self._read_to > 0
+        except OSError:
+            return False
+
+    def read_on(self) -> list[Fact]:
+        """Return the facts after those that were read last, in order.
+
+        Raises: OSError where it cannot be read.
+        """
+        raw = read_lines(self.path_abs, self._read_to)
+        self._read_to += raw.rfind(b"\n") + 1
+        found = parse_lines([line for line in raw.split(b"\n") if line])
         facts = [fact for fact in found if fact is not None]
         self.torn = len(found) - len(facts)
         return [fact for fact in facts if fact.get("v") == VERSION]

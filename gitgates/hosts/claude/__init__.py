@@ -17,7 +17,7 @@ import os
 from gitgates.agent_types import BackgroundTask, Channels, Payload, ToolCall
 from gitgates.hosts import BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
-from gitgates.types import BLOCK, STOP, Answer
+from gitgates.types import BLOCK, STOP, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,28 +212,28 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
     )
 
 
-def encode(payload: Payload, answer: Answer) -> bytes:
+def encode(payload: Payload, verdict: Verdict) -> bytes:
     """Return what the client receives: one JSON object, or nothing."""
-    if answer.as_before is not None:
-        return answer.as_before.encode("ascii", "replace")
-    verdict, _why = express(payload, answer.verdict)
-    to_agent, person = _cut(answer.to_agent), _cut(answer.to_person)
+    if verdict.as_before is not None:
+        return verdict.as_before.encode("ascii", "replace")
+    level, _why = express(payload, verdict.level)
+    to_agent, person = _cut(verdict.to_agent), _cut(verdict.to_person)
     reason = to_agent or person or "gitgates refused this."
     body: dict[str, Any] = {}
     own: dict[str, Any] = {}
-    if verdict == STOP:
+    if level == STOP:
         body |= {"continue": False, "stopReason": person or reason}
-    if verdict >= BLOCK and payload.can.deny:
+    if level >= BLOCK and payload.can.deny:
         own |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    elif verdict == BLOCK:
+    elif level == BLOCK:
         body |= {"decision": "block", "reason": reason}
-    elif to_agent and reaches_agent(payload.can, verdict):
+    elif to_agent and reaches_agent(payload.can, level):
         own["additionalContext"] = to_agent
-    elif to_agent and verdict != STOP and answer.verdict:
+    elif to_agent and level != STOP and verdict.level:
         person = person or to_agent  # nobody else would hear of it
-    if answer.command and verdict < BLOCK:
+    if verdict.command and level < BLOCK:
         # Without a decision, so that its permission is asked for as ever. It replaces all of it.
-        own["updatedInput"] = {**payload.tool_input, "command": answer.command}
+        own["updatedInput"] = {**payload.tool_input, "command": verdict.command}
     if own:
         body["hookSpecificOutput"] = {"hookEventName": payload.event, **own}
     if person:

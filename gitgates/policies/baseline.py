@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import zlib
 
-from gitgates.agent.checks import Check, LogListener, failures_of, run_check, whole_output
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import Failure
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.errors import GitgatesError
+from gitgates.policies.gate_run import GateRun, LogListener, failures_of, run_gates, whole_output
 from gitgates.policies.session import Baseline
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.agent.place import Place
     from gitgates.git.repo import Repo
+    from gitgates.policies.call import Call
     from gitgates.policies.session import Fact, Session
     from gitgates.types import Decision, Gate, GateResult, Step
 
@@ -33,7 +33,7 @@ _NO_VERDICT = {
 _SHOWN = 5
 
 
-class Known(Record):
+class BaselineFailures(Record):
     """What is known of a gate's failures from before the session."""
 
     failures: tuple[Failure, ...] = ()  # those that are still there
@@ -43,37 +43,37 @@ class Known(Record):
 
 
 def excuse(
-    place: Place, check: Check, session: Session, decision: Decision
-) -> tuple[Decision, dict[str, Known], list[Fact]]:
+    call: Call, run: GateRun, session: Session, decision: Decision
+) -> tuple[Decision, dict[str, BaselineFailures], list[Fact]]:
     """Let failures that were there before not count, and go on where they were in the way.
 
     Returns the decision then, what is known of each such gate, and what the journal learns.
     """
-    known: dict[str, Known] = {}
+    known: dict[str, BaselineFailures] = {}
     learnt: list[Fact] = []
-    while found := _next(check, decision, known):
+    while found := _next(run, decision, known):
         step, result = found
         key = _key(step.gate, session)
         before = dict(session.baselines).get(key)
         if is_first := before is None:
-            before = _find_out(place, check, session, step)
+            before = _find_out(call, run, session, step)
             learnt.append(_fact(key, before))
-        one = _compare(place, check, (step, result), before)
+        one = _compare(call, run, step, result, before=before)
         known[step.gate.name] = one if is_first else one._replace(told="")
         if one.excused:
             earlier = {
-                place_: seen._replace(excused=one.excused) if seen is result else seen
-                for place_, seen in decision.results
+                at: seen._replace(excused=one.excused) if seen is result else seen
+                for at, seen in decision.results
             }
-            decision = run_check(place, check, earlier)
+            decision = run_gates(call, run, earlier)
     return decision, known, learnt
 
 
 def _next(
-    check: Check, decision: Decision, known: dict[str, Known]
+    run: GateRun, decision: Decision, known: dict[str, BaselineFailures]
 ) -> tuple[Step, GateResult] | None:
     """Return the next gate that failed, and whose failures may have been there before."""
-    steps = {step.gate.name: step for step in check.plan.steps}
+    steps = {step.gate.name: step for step in run.plan.steps}
     for visit in decision.visits:
         step, result = steps[visit.result.gate], visit.result
         if step.gate.baseline and result.status == "failed" and step.gate.name not in known:
@@ -91,7 +91,7 @@ def _fact(key: str, found: Baseline) -> Fact:
     return {"what": "baseline", "definition": key, **found._asdict(), "failures": failures}
 
 
-def _find_out(place: Place, check: Check, session: Session, step: Step) -> Baseline:
+def _find_out(call: Call, run: GateRun, session: Session, step: Step) -> Baseline:
     """Run a gate on the session's first snapshot."""
     from gitgates.git.checkout import lay_out  # cold: once a gate and session
 
@@ -99,13 +99,13 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
     if session.no_base or not session.base:
         return Baseline(gate.name, why_not=session.no_base or "there is no first snapshot")
     try:
-        with lay_out(place.repo, session.base, link=check.config.link) as checkout:
+        with lay_out(call.repo, session.base, link=call.config.link) as checkout:
             there = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )
             if step.paths and not there:
                 return Baseline(gate.name)  # nothing that it looks at was there
-            result = _run_there(place, check, step._replace(paths=there), checkout.repo)
+            result = _run_there(call, run, step._replace(paths=there), checkout.repo)
     except GitgatesError as error:
         return Baseline(gate.name, why_not=error.message)
     if why_not := _NO_VERDICT.get(result.status, ""):
@@ -116,43 +116,41 @@ def _find_out(place: Place, check: Check, session: Session, step: Step) -> Basel
     return Baseline(gate.name, tuple((one.fingerprint, one.title) for one in failures))
 
 
-def _run_there(place: Place, check: Check, step: Step, checkout: Repo) -> GateResult:
+def _run_there(call: Call, run: GateRun, step: Step, checkout: Repo) -> GateResult:
     gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
     alone = step._replace(gate=gate)
-    plan = check.plan._replace(listed=(step.gate.name,), steps=(alone,))
+    plan = run.plan._replace(listed=(step.gate.name,), steps=(alone,))
     options = RunOptions(
-        checkout=checkout._replace(env=without_git(place.env)),
-        deadline=check.deadline,
-        logs_abs=f"{check.logs_abs}/baseline",
+        checkout=checkout._replace(env=without_git(call.env)),
+        deadline=run.deadline,
+        logs_abs=f"{run.logs_abs}/baseline",
     )
-    return (
-        run_plan(plan, check.config, place.repo, LogListener(place), options=options)
-        .visits[0]
-        .result
-    )
+    ended = run_plan(plan, call.config, call.repo, LogListener(call), options=options)
+    return ended.visits[0].result
 
 
 def _compare(
-    place: Place, check: Check, failed: tuple[Step, GateResult], before: Baseline
-) -> Known:
+    call: Call, run: GateRun, step: Step, result: GateResult, *, before: Baseline
+) -> BaselineFailures:
     """Return which failures were there before, and whether that excuses all of them."""
-    step, result = failed
     gate = step.gate
     if before.why_not:
         why = f"Whether it failed before this session is not known ({before.why_not}), so that "
         do = "Fix what you have caused; of the rest, say with cannot-fix that it is not yours."
-        return Known(note=f"{why}everything counts. {do}")
+        return BaselineFailures(note=f"{why}everything counts. {do}")
     was = dict(before.failures)
-    now = failures_of(gate, result, place.repo.root_abs)
+    now = failures_of(gate, result, call.repo.root_abs)
     old = tuple(one for one in now if one.fingerprint in was)
     if len(old) < len(now) or not old:
-        return Known(failures=old)
-    if not gate.failures and (named := _names_one_of(result, check.plan.event.paths or ())):
+        return BaselineFailures(failures=old)
+    if not gate.failures and (named := _names_one_of(result, run.plan.event.paths or ())):
         why = f"Its output was the same before this session, but it names `{named}`, which this "
-        return Known(note=f"{why}session has changed, so that it counts.")
+        return BaselineFailures(note=f"{why}session has changed, so that it counts.")
     shown = "; ".join(one.title for one in old[:_SHOWN]) + ("; …" if len(old) > _SHOWN else "")
     text = f"not caused by this session: `{gate.name}` failed in the same way before it ({shown})"
-    return Known(failures=old, excused="the same failures were there before the session", told=text)
+    return BaselineFailures(
+        failures=old, excused="the same failures were there before the session", told=text
+    )
 
 
 def _names_one_of(result: GateResult, paths: tuple[str, ...]) -> str:

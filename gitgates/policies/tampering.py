@@ -9,26 +9,25 @@ from __future__ import annotations
 import os
 import zlib
 
-from gitgates.agent.changed import elsewhere
-from gitgates.agent.place import find_places
 from gitgates.config.load import load
 from gitgates.errors import GitgatesError
 from gitgates.git.snapshot_index import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import HOOK_OF
-from gitgates.policies.needs import is_review_on
+from gitgates.policies.call import Call
+from gitgates.policies.review_config import is_review_on
+from gitgates.policies.trust import find_repos
 from gitgates.store.files import open_regular
 from gitgates.store.log import session_journal
-from gitgates.types import WARN, Answer
+from gitgates.types import WARN, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from gitgates.agent.place import Place
     from gitgates.agent_types import Payload
-    from gitgates.policies.session import Fact
+    from gitgates.policy import Need
     from gitgates.types import Config, Review
 
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
@@ -40,12 +39,15 @@ _MOST_NAMED = 5
 _SINCE = "since this session began"
 
 
-def begin(place: Place, config: Config, facts: list[Fact]) -> None:
-    """Keep what there is as a session begins. `facts`: its journal, with those of this event."""
-    if any(fact.get("what") == _WATCHED for fact in facts):
-        return
-    first = next((str(fact["event"]) for fact in facts if fact.get("what") == "event"), "")
-    place.journal.append({"what": _WATCHED, "found": {_BEGAN: first, **_look(place, config)}})
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: it follows what others need."""
+    return ()
+
+
+def begin(call: Call) -> None:
+    """Record what there is as a session begins."""
+    first = next((str(one["event"]) for one in call.entries if one.get("what") == "event"), "")
+    call.record({"what": _WATCHED, "found": {_BEGAN: first, **_digests(call)}})
 
 
 def knows_review(facts: Iterable[Mapping[str, Any]]) -> bool:
@@ -61,17 +63,19 @@ def _found(fact: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in found.items()}
 
 
-def tell(place: Place, config: Config) -> str:
-    """Return what the person is to know, a line each; from now on they do."""
-    found = [one for fact in place.journal.read() if (one := _found(fact))]
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Tell the person what has changed, a line each; from now on they know."""
+    found = [one for entry in call.entries if (one := _found(entry))]
     if not found:
-        return ""
+        return so_far
     before = found[-1]
-    now = {_BEGAN: _TOLD, **_look(place, config)}
-    lines = [*_beginning(place, before), *_lines(config, before, now)]
-    if lines:
-        place.journal.append({"what": _WATCHED, "found": now})
-    return "\n".join(f"gitgates: {line}" for line in lines)
+    now = {_BEGAN: _TOLD, **_digests(call)}
+    lines = [*_beginning(call, before), *_lines(call.config, before, now)]
+    if not lines:
+        return so_far
+    text = "\n".join(f"gitgates: {line}" for line in lines)
+    own = Verdict(WARN, to_person=text, entries=({"what": _WATCHED, "found": now},))
+    return so_far.joined(own)
 
 
 def answer_switched_off(
@@ -82,24 +86,24 @@ def answer_switched_off(
         payload = agent_host(host).decode(raw, env)
         if payload.kind != "turn-end":
             return b""
-        place = find_places(payload, raw, env, say)[0]
-        facts = place.journal.read()
-        config = load(place.repo.root_abs) if facts else None
+        call = Call(payload, find_repos(payload, env)[0], raw=raw, say=say)
+        facts = call.journal.read()
+        config = load(call.repo.root_abs) if facts else None
         was_told = any(
             fact.get("what") == "switched-off" or _found(fact).get(_OFF) for fact in facts
         )
         required = _required(config) if config and not was_told else ""
         if not required:
             return b""
-        place.journal.append({"what": "switched-off"})
+        call.journal.append({"what": "switched-off"})
     except (GitgatesError, OSError, ValueError) as error:
         say(str(error))
         return b""
     text = f"gitgates: GITGATES=0 is set, and was not as this session began: {required} did not run"
-    return agent_host(payload.host).encode(payload, Answer(WARN, to_person=text))
+    return agent_host(payload.host).encode(payload, Verdict(WARN, to_person=text))
 
 
-def answer_lost(payload: Payload, why: str) -> Answer:
+def answer_lost(payload: Payload, why: str) -> Verdict:
     """Return what the person is told at a stop where there is no repository any more, once."""
     folder = payload.cwd_abs
     while folder not in ("", "/"):
@@ -107,9 +111,9 @@ def answer_lost(payload: Payload, why: str) -> Answer:
         facts = journal.read()
         if facts and not any(fact.get("what") == "lost" for fact in facts):
             journal.append({"what": "lost"})
-            return Answer(WARN, to_person=f"gitgates: nothing is checked any more: {why}")
+            return Verdict(WARN, to_person=f"gitgates: nothing is checked any more: {why}")
         folder = os.path.dirname(folder)
-    return Answer()
+    return Verdict()
 
 
 def reviewers(review: Review, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -136,28 +140,30 @@ def is_another_reviewer(facts: Iterable[Mapping[str, Any]], now: Mapping[str, st
     return False
 
 
-def _look(place: Place, config: Config) -> dict[str, str]:
+def _digests(call: Call) -> dict[str, str]:
     """Return what is watched, each with a digest of what it is now; empty: it is not there."""
-    common_abs, root_abs = place.repo.common_dir_abs, place.repo.root_abs
+    config, repo = call.config, call.repo
+    common_abs = repo.common_dir_abs
     found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
     found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
     if is_review_on(config):
         found[_REVIEW] = _digest(repr(config.review).encode())
     found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
-    files = (f"{common_abs}/config", f"{place.repo.git_dir_abs}/config.worktree")
+    files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
-    found[_FLAGGED] = _digest("\0".join(flagged_paths(place.repo)).encode("utf-8", "replace"))
-    settings = [path for path in _settings(place) if _sets_off(_read(path))]
+    found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
+    own = agent_host(call.payload.host or DEFAULT_AGENT).settings_files(repo.root_abs, call.env)
+    settings = [path for path in own if _sets_off(_read(path))]
     found[_OFF] = ", ".join(settings)
-    return found | reviewers(config.review, root_abs, place.env)
+    return found | reviewers(config.review, repo.root_abs, call.env)
 
 
-def _beginning(place: Place, before: Mapping[str, str]) -> list[str]:
+def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
     first = before.get(_BEGAN, "")
-    if first in (HOOK_OF["session-start"], _TOLD) or elsewhere(place):
+    if first in (HOOK_OF["session-start"], _TOLD) or call.elsewhere:
         return []
-    home = os.path.realpath(place.payload.project_abs or place.repo.root_abs)
-    if not f"{home}/".startswith(f"{os.path.realpath(place.repo.root_abs)}/"):
+    home = os.path.realpath(call.payload.project_abs or call.repo.root_abs)
+    if not f"{home}/".startswith(f"{os.path.realpath(call.repo.root_abs)}/"):
         return []  # the session began in a folder of repositories, or in another worktree
     text = f"the first that is known of this session is a {first} event: what was known before "
     return [f"{text}is deleted, or the hooks were not there; what it did until then may not count"]
@@ -210,10 +216,6 @@ def _required(config: Config) -> str:
     names += ["`review`"] if config.review.required and is_review_on(config) else []
     noun = "gates" if len(names) > 1 else "gate"
     return f"the required {noun} {', '.join(names)}" if names else ""
-
-
-def _settings(place: Place) -> list[str]:
-    return agent_host(place.payload.host).settings_files(place.repo.root_abs, place.env)
 
 
 def _sets_off(settings: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""On whose ground an event happens: which repositories an agent's hooks may run the gates of.
+"""Which repository an event is of, and whether an agent's hooks may run its gates: trust.
 
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
@@ -25,7 +25,7 @@ _OF_THE_SESSION = ("session-start", "prompt", "turn-end")
 _BEGINNINGS = ("session-start", "prompt")
 
 
-def find_grounds(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
+def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     """Return where an event happens, and where the session was started if that is elsewhere.
 
     It happens where the file lies that it is about, else where the agent is, else where the session

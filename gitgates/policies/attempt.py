@@ -5,38 +5,28 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.agent.baseline import Known, excuse
-from gitgates.agent.checks import (
+from gitgates.engine.failures import Failure, compare, does_not_converge
+from gitgates.errors import GitgatesError, Interrupted
+from gitgates.hosts import agent_host
+from gitgates.policies.baseline import BaselineFailures, excuse
+from gitgates.policies.breaker import BLOCKED, PASSED
+from gitgates.policies.gate_run import (
+    attempt_of,
     changed_by_gates,
     deciding,
     definition,
     earlier_lines,
     failures_of,
     logs_of,
-    remember,
-    run_check,
+    round_entry,
+    run_gates,
+    save_attempt,
     set_of_gates,
     situation,
     unpassed,
 )
-from gitgates.agent.place import is_elsewhere
-from gitgates.agent.saving import Came, save_attempt
-from gitgates.agent.scenes import changed_by_others
-from gitgates.engine.failures import Failure, compare, does_not_converge
-from gitgates.errors import GitgatesError, Interrupted
-from gitgates.hosts import agent_host
-from gitgates.policies.needs import hears_all
-from gitgates.policies.retry import (
-    BLOCKED,
-    EXHAUSTED,
-    NO_RESULT,
-    NOT_CONVERGING,
-    PASSED,
-    STOPPED,
-    Limits,
-    Try,
-    rule,
-)
+from gitgates.policies.retry_rule import EXHAUSTED, NOT_CONVERGING, STOPPED, Limits, Try, rule
+from gitgates.policies.session import NO_RESULT
 from gitgates.report.feedback import (
     EventReport,
     GateReport,
@@ -46,22 +36,21 @@ from gitgates.report.feedback import (
     warning_text,
 )
 from gitgates.store.files import length_of, read_tail
-from gitgates.types import BLOCK, STOP, WARN, Answer, Decision, GateResult
+from gitgates.types import BLOCK, STOP, WARN, Decision, GateResult, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from gitgates.agent.checks import Check
-    from gitgates.agent.place import Place
     from gitgates.engine.failures import Change
-    from gitgates.policies.retry import Ruling
-    from gitgates.policies.session import Fact, Round, Session
-    from gitgates.types import Verdict
+    from gitgates.policies.call import Call
+    from gitgates.policies.gate_run import GateRun
+    from gitgates.policies.retry_rule import Ruling
+    from gitgates.policies.session import Fact, Round
+    from gitgates.types import Level
 
-    # The answer, the round for the journal, and what else goes there.
-    Led: TypeAlias = tuple[Answer, Fact, list[Fact]]
     Found: TypeAlias = dict[str, tuple[Failure, ...]]
+    Known: TypeAlias = dict[str, BaselineFailures]
     Since: TypeAlias = tuple[tuple[str, int], ...]
 
 _MOST_NAMED = 10  # files of others
@@ -81,44 +70,51 @@ _END_NOW = (
 )
 
 
-class Attempt:
+class StopAttempt:
     """One try at stopping."""
 
-    def __init__(self, place: Place, check: Check, session: Session, tree: str) -> None:
-        self._place = place
-        self._session = session
-        self._tree = tree  # that the gates will see; empty: not known for certain
-        self._prompt = session.prompt_of(place.payload.prompt_id)
-        payload = place.payload
-        self._rounds = session.rounds_of(
-            payload.event, payload.agent_id, self._prompt, set_of_gates(check)
+    def __init__(self, call: Call, run: GateRun) -> None:
+        self._call = call
+        self._session = call.whole_session
+        self._tree = call.tree  # that the gates will see; empty: not known for certain
+        payload = call.payload
+        self._rounds = self._session.rounds_of(
+            payload.event, payload.agent_id, call.prompt, set_of_gates(run)
         )
         self._blocked = [one for one in self._rounds if one.outcome == BLOCKED]
-        self._check = self._in_folder_of_cycle(check)
+        self._run = self._in_folder_of_cycle(run)
 
-    def _in_folder_of_cycle(self, check: Check) -> Check:
+    def _in_folder_of_cycle(self, run: GateRun) -> GateRun:
         """Have all attempts of one cycle in one folder."""
         first = self._rounds[0].run if self._rounds else ""
         number = len(self._rounds) + 1
         if not first:
-            return check
-        return check._replace(run_abs=first, logs_abs=f"{first}/logs/attempt-{number}")
+            return run
+        return run._replace(run_abs=first, logs_abs=f"{first}/logs/attempt-{number}")
 
-    def stands(self, last_before: str) -> Round | None:
+    def decide(self) -> Verdict:
+        """Return what the gates lead to; they run only where something has happened since."""
+        if self._has_passed():
+            return Verdict()
+        if last := self._stands():
+            return self._repeat(last)
+        return self._run_gates()
+
+    def _stands(self) -> Round | None:
         """Return the round whose result stands, because nothing has happened since."""
         last = self._rounds[-1] if self._rounds else None
-        if last is None or last.outcome != BLOCKED or last.key != last_before:
+        if last is None or last.outcome != BLOCKED or last.key != self._call.last_before:
             return None
-        if self._session.reasons_not_to_fix(self._prompt):
+        if self._session.reasons_not_to_fix(self._call.prompt):
             return None  # a command of ours, of which no event tells
         return last if self._is_as_it_was(last) else None
 
-    def has_passed(self) -> bool:
+    def _has_passed(self) -> bool:
         """Tell whether the gates passed the last time that they ran, and it was on this content.
 
         A question after the work is done need not run everything again, whatever tools it took.
         """
-        payload, gates = self._place.payload, set_of_gates(self._check)
+        payload, gates = self._call.payload, set_of_gates(self._run)
         rounds = [
             one
             for one in self._session.rounds
@@ -133,14 +129,14 @@ class Attempt:
     def _is_same_content(self, one: Round) -> bool:
         """Tell whether a round ran with the same definitions on content that is provably equal."""
         is_same = one.tree == self._tree != ""
-        return is_same and one.config == definition(self._place, self._check)
+        return is_same and one.config == definition(self._call, self._run)
 
     def _tools_were_used(self, since: int) -> bool:
         """Tell whether the transcript shows a tool call since; where there is none, it does not.
 
         We hear of a tool call ourselves only where the configuration asks for it.
         """
-        payload = self._place.payload
+        payload = self._call.payload
         since_then = read_tail(payload.transcript_abs, since)
         if since_then is None or since < 0:
             return since_then is not None
@@ -148,40 +144,37 @@ class Attempt:
         calls = (call for line in since_then.split(b"\n") for call in calls_in(line))
         return any(not call.is_result for call in calls)
 
-    def repeat(self, last: Round) -> Led:
+    def _repeat(self, last: Round) -> Verdict:
         """Return the earlier result once more; it counts as an attempt."""
         ruling = self._rule(BLOCK, last.statuses, last.fingerprints())
-        fact = {
-            **remember(self._place, self._check, last.statuses, self._prompt),
-            "failures": [[gate, list(found)] for gate, found in last.failures],
-            **self._facts_of(ruling),
-        }
+        failures = [[gate, list(found)] for gate, found in last.failures]
+        entry = self._entry(ruling, last.statuses) | {"failures": failures}
         said = self._situation_of(last, ruling)
         if ruling.outcome == BLOCKED:
-            answer = Answer(BLOCK, to_agent=feedback(said))
-            self._save(answer, ruling, _AS_BEFORE)
-            return answer, fact, []
+            verdict = Verdict(BLOCK, to_agent=feedback(said))
+            self._save(verdict, ruling, _AS_BEFORE)
+            return verdict._replace(entries=(entry,))
         names = ", ".join(f"`{gate}` ({status})" for gate, status in last.statuses)
         went = "stopped" if ruling.verdict == STOP else "let go"
         text = f"gitgates: {names}: the agent was {went} {ruling.how}. Report: {last.run}"
         if ruling.verdict == STOP:
-            answer, more = self._stop(feedback(said._replace(leads_to=STOP), _LATER), text)
+            verdict = self._stop(feedback(said._replace(leads_to=STOP), _LATER), text)
         else:
-            answer, more = Answer(WARN, to_person=text), [self._warning(text)]
-        self._save(answer, ruling, _AS_BEFORE)
-        return answer, fact, more
+            verdict = Verdict(WARN, to_person=text, entries=(self._warning(text),))
+        self._save(verdict, ruling, _AS_BEFORE)
+        return verdict._replace(entries=(entry, *verdict.entries))
 
-    def run(self, note: str, tree: str) -> Led:
-        """Run the gates; return what that leads to. `tree` is what is there, provable or not."""
+    def _run_gates(self) -> Verdict:
+        """Run the gates; return what that leads to."""
         try:
-            decision = run_check(self._place, self._check, {})
+            decision = run_gates(self._call, self._run)
         except Interrupted:
             raise
         except GitgatesError as error:
             return self._could_not_run(str(error))
         if changed_by_gates(decision):
             self._tree = ""  # not all gates have seen what is there now
-        decision, known, learnt = excuse(self._place, self._check, self._session, decision)
+        decision, known, learnt = excuse(self._call, self._run, self._session, decision)
         found = self._failures(decision, known)
         marks = frozenset(
             f"{gate}:{failure.fingerprint}" for gate, each in found.items() for failure in each
@@ -189,31 +182,29 @@ class Attempt:
         asked = deciding(decision)
         ruling = self._rule(decision.verdict, asked, marks)
         said = self._situation(decision, found, known)
-        others = self._note_of_others(tree) if found else ""
+        others = self._note_of_others() if found else ""
         if others and ruling.outcome == BLOCKED:
             others += _OTHERS
-        notes = (note, others)
+        notes = (self._call.changes.note, others)
         said = said._replace(notes=(*said.notes, *filter(None, notes)))
-        answer, more = self._answer(ruling, said)
-        self._save(answer, ruling, decision, said.notes)
-        fact = {
-            **remember(self._place, self._check, asked, self._prompt),
-            "failures": [
-                [gate, [[one.fingerprint, one.title] for one in each]]
-                for gate, each in found.items()
-            ],
-            **self._facts_of(ruling),
-        }
-        return answer, fact, [*learnt, *more]
+        verdict = self._verdict(ruling, said)
+        self._save(verdict, ruling, decision, said.notes)
+        failures = [
+            [gate, [[one.fingerprint, one.title] for one in each]] for gate, each in found.items()
+        ]
+        entry = self._entry(ruling, asked) | {"failures": failures}
+        return verdict._replace(entries=(entry, *learnt, *verdict.entries))
 
-    def _note_of_others(self, tree: str) -> str:
+    def _note_of_others(self) -> str:
         """Return which of the files that differ somebody else has changed; empty for none known."""
-        event, config = self._check.plan.event, self._check.config
+        from gitgates.policies.authorship import changed_by_others  # only where gates failed
+
+        call, event = self._call, self._run.plan.event
         try:
-            others = changed_by_others(self._place, tree, hears_all=hears_all(config))
-            new = set(self._place.git.names(*_UNTRACKED)) if others else set()
+            others = changed_by_others(call)
+            new = set(call.repo.git.names(*_UNTRACKED)) if others else set()
         except GitgatesError as error:
-            self._place.say(str(error))
+            call.say(str(error))
             return ""
         both = {*(event.paths or ()), *event.gone}.intersection(others)
         named = sorted(p for p in both if not (p in new and self._is_left_by_gates(p)))
@@ -226,70 +217,65 @@ class Attempt:
     def _is_left_by_gates(self, path: str) -> bool:
         """Tell whether a file that git does not know was last written while gates ran."""
         try:
-            written_s = os.lstat(f"{self._place.repo.root_abs}/{path}").st_mtime
+            written_s = os.lstat(f"{self._call.repo.root_abs}/{path}").st_mtime
         except OSError:
             return False
         runs = [(one.began, one.stamp) for one in self._session.rounds if one.began]
-        runs.append((self._check.began_s, time.time()))
+        runs.append((self._run.began_s, time.time()))
         return any(began - _CLOCK_S <= written_s <= ended for began, ended in runs)
 
-    def _could_not_run(self, why: str) -> Led:
+    def _could_not_run(self, why: str) -> Verdict:
         """Return what comes of gates that could not run at all: that blocks once."""
         asked = ((_ALL_GATES, "not-started"),)
         ruling = self._rule(BLOCK, asked, frozenset())
-        fact = {
-            **remember(self._place, self._check, asked, self._prompt),
-            **self._facts_of(ruling),
-        }
         text = f"The gates could not run, so that nothing was checked: {why}"
-        more: list[Fact] = []
         if ruling.outcome == BLOCKED:
-            answer = Answer(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
+            verdict = Verdict(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
         else:
-            answer = Answer(WARN, to_person=f"gitgates let the agent go {ruling.how}. {text}")
-            more = [self._warning(text)]
-        self._save(answer, ruling, Decision(BLOCK, reason=why))
-        return answer, fact, more
+            said = f"gitgates let the agent go {ruling.how}. {text}"
+            verdict = Verdict(WARN, to_person=said, entries=(self._warning(text),))
+        self._save(verdict, ruling, Decision(BLOCK, reason=why))
+        return verdict._replace(entries=(self._entry(ruling, asked), *verdict.entries))
 
     def _save(
-        self, answer: Answer, ruling: Ruling, decision: Decision, notes: tuple[str, ...] = ()
+        self, verdict: Verdict, ruling: Ruling, decision: Decision, notes: tuple[str, ...] = ()
     ) -> None:
         is_warning = ruling.outcome == PASSED and ruling.verdict == WARN
-        came = Came(
-            decision=decision,
-            outcome="warned" if is_warning else ruling.outcome,
+        attempt = attempt_of(self._call, self._run, verdict, decision)._replace(
+            verdict="warned" if is_warning else ruling.outcome,
             tree=self._tree,
-            retries=self._check.hook.max_retries,
-            cannot_fix=tuple(self._session.reasons_not_to_fix(self._prompt).items()),
+            cannot_fix=tuple(self._session.reasons_not_to_fix(self._call.prompt).items()),
             notes=notes,
         )
-        save_attempt(self._place, self._check, answer, came)
+        save_attempt(self._call, self._run, attempt)
 
-    def _facts_of(self, ruling: Ruling) -> Fact:
-        length = length_of(self._place.payload.transcript_abs)
-        return {"outcome": ruling.outcome, "tree": self._tree, "transcript": length}
+    def _entry(self, ruling: Ruling, statuses: tuple[tuple[str, str], ...]) -> Fact:
+        """Return the round for the journal."""
+        length = length_of(self._call.payload.transcript_abs)
+        led_to = {"outcome": ruling.outcome, "tree": self._tree, "transcript": length}
+        return round_entry(self._call, self._run, statuses) | led_to
 
     def _rule(
-        self, verdict: Verdict, asked: tuple[tuple[str, str], ...], marks: frozenset[str]
+        self, level: Level, asked: tuple[tuple[str, str], ...], marks: frozenset[str]
     ) -> Ruling:
-        hook, config = self._check.hook, self._check.config
+        hook, call = self._call.hook, self._call
         rounds = (*(one.fingerprints() for one in self._rounds), marks)
         one = Try(
             hook=hook.name,
-            prompt=self._prompt,
-            agent=self._place.payload.agent_id,
-            gates=set_of_gates(self._check),
-            verdict=verdict,
+            prompt=call.prompt,
+            agent=call.payload.agent_id,
+            gates=set_of_gates(self._run),
+            verdict=level,
             deciding=asked,
             diverges=does_not_converge(rounds),
         )
-        limits = Limits(hook.max_retries, *config.breaker, stops=hook.on_exhausted == "stop")
+        limits = Limits(hook.max_retries, *call.config.breaker, stops=hook.on_exhausted == "stop")
         return rule(self._session, one, limits)
 
-    def _failures(self, decision: Decision, known: dict[str, Known]) -> Found:
+    def _failures(self, decision: Decision, known: Known) -> Found:
         """Return the failures of each gate, without those from before the session."""
-        gates = {step.gate.name: step.gate for step in self._check.plan.steps}
-        root_abs = self._place.repo.root_abs
+        gates = {step.gate.name: step.gate for step in self._run.plan.steps}
+        root_abs = self._call.repo.root_abs
         found = {
             visit.result.gate: failures_of(gates[visit.result.gate], visit.result, root_abs)
             for visit in unpassed(decision)
@@ -301,11 +287,11 @@ class Attempt:
             for gate, each in found.items()
         }
 
-    def _situation(self, decision: Decision, found: Found, known: dict[str, Known]) -> EventReport:
+    def _situation(self, decision: Decision, found: Found, known: Known) -> EventReport:
         """Return what there is to say, with what has changed since the last attempt."""
-        said = situation(self._place, self._check, decision)
-        given_up = self._session.reasons_not_to_fix(self._prompt)
-        nothing = Known()
+        said = situation(self._call, self._run, decision)
+        given_up = self._session.reasons_not_to_fix(self._call.prompt)
+        nothing = BaselineFailures()
         findings = []
         for one in said.findings:
             gate = one.result.gate
@@ -342,8 +328,8 @@ class Attempt:
             findings.append(GateReport(result=result, change=change, since=since))
         return EventReport(
             hook=last.hook,
-            root_abs=self._place.repo.root_abs,
-            elsewhere=is_elsewhere(self._place),
+            root_abs=self._call.repo.root_abs,
+            elsewhere=self._call.is_elsewhere,
             attempt=ruling.attempt,
             attempts=ruling.attempts,
             findings=tuple(findings),
@@ -359,21 +345,23 @@ class Attempt:
             since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
         return compare(before, now), tuple(since.items())
 
-    def _answer(self, ruling: Ruling, said: EventReport) -> tuple[Answer, list[Fact]]:
+    def _verdict(self, ruling: Ruling, said: EventReport) -> Verdict:
         observed = "\n".join(f"gitgates: {line}" for line in said.observed)
         match ruling.outcome:
             case "passed" if ruling.verdict == WARN:
                 text = warning_text(said)
                 later = feedback(said._replace(leads_to=WARN), _LATER)
-                return Answer(WARN, to_person=text), [self._warning(later)]
+                return Verdict(WARN, to_person=text, entries=(self._warning(later),))
             case "passed":
                 lines = (*said.observed, *said.notes)
-                answer = Answer(to_person="\n".join(f"gitgates: {line}" for line in lines))
                 later = feedback(said._replace(leads_to=WARN), _LATER)
-                return answer, [self._warning(later)] if said.changed_paths else []
+                return Verdict(
+                    to_person="\n".join(f"gitgates: {line}" for line in lines),
+                    entries=(self._warning(later),) if said.changed_paths else (),
+                )
             case "blocked":
                 said = said._replace(attempt=ruling.attempt, attempts=ruling.attempts)
-                return Answer(BLOCK, to_agent=feedback(said), to_person=observed), []
+                return Verdict(BLOCK, to_agent=feedback(said), to_person=observed)
             case "stopped":
                 said = said._replace(leads_to=STOP)
                 return self._stop(feedback(said, _LATER), stop_text(said))
@@ -381,17 +369,17 @@ class Attempt:
                 said = said._replace(leads_to=STOP)
                 return self._stop(feedback(said, _LATER), person_text(said, ruling.how))
             case _:
-                text = person_text(said, ruling.how) + f" Report: {self._check.run_abs}"
-                return Answer(WARN, to_person=text), [self._warning(text)]
+                text = person_text(said, ruling.how) + f" Report: {self._run.run_abs}"
+                return Verdict(WARN, to_person=text, entries=(self._warning(text),))
 
     def _warning(self, text: str) -> Fact:
-        return {"what": "warning", "hook": self._place.payload.event, "text": text}
+        return {"what": "warning", "hook": self._call.payload.event, "text": text}
 
-    def _stop(self, reason: str, text: str) -> tuple[Answer, list[Fact]]:
+    def _stop(self, reason: str, text: str) -> Verdict:
         """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
-        if self._place.payload.kind == "turn-end":
-            return Answer(STOP, to_agent=text, to_person=text), []
+        if self._call.payload.kind == "turn-end":
+            return Verdict(STOP, to_agent=text, to_person=text)
         if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
-            return Answer(), []  # it was told; nothing else can end it
-        told = Answer(BLOCK, to_agent=reason + _END_NOW, to_person=text)
-        return told, [{"what": "stop", "reason": text}]
+            return Verdict()  # it was told; nothing else can end it
+        entry = {"what": "stop", "reason": text}
+        return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(entry,))

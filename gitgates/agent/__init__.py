@@ -1,1 +1,0 @@
-"""Handle an agent's events: remember the session, run the gates, say what they mean."""

@@ -1,0 +1,300 @@
+"""One event of an agent that is being handled, and what can be found out about it, each thing once.
+
+The session's journal is read once and folded once. What is appended later, by us or by others, is
+folded in where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+
+from gitgates.agent_types import Point
+from gitgates.errors import GitError, GitgatesError
+from gitgates.git.repo import find_repo
+from gitgates.hosts import agent_host
+from gitgates.policies.session import SESSION, fold
+from gitgates.policies.trust import absolute
+from gitgates.proc.alarm import process_began, set_alarm
+from gitgates.record import Record, lazy
+from gitgates.store.log import FOLDER, Journal, git_dir_of, session_journal
+from gitgates.types import Config, Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from gitgates.agent_types import Payload
+    from gitgates.errors import ConfigError
+    from gitgates.git.repo import Repo
+    from gitgates.git.snapshot import Snapshot
+    from gitgates.policies.session import Fact, Session, Slice
+    from gitgates.types import Verdict
+
+    _T = TypeVar("_T")
+
+# Before the host gives up.
+_ANSWER_S = 1.0
+_ALMOST = 0.9
+_START_S = 1.0  # the most that our own start may have taken of it
+_MOST_DEFERRED = 3  # a prompt
+
+
+class Changes(Record):
+    """What an event is about, in files."""
+
+    paths: tuple[str, ...] | None  # None: it is not about files
+    gone: tuple[str, ...] = ()
+    note: str = ""  # what is to be known of that
+
+
+class Call:
+    """One event being handled: what it is, where, and what the session's journal says."""
+
+    def __init__(
+        self,
+        payload: Payload,
+        repo: Repo,
+        *,
+        raw: bytes = b"",
+        say: Callable[[str], None] = lambda _text: None,
+        is_dry: bool = False,
+    ) -> None:
+        self.payload = payload
+        self.raw = raw  # the payload as it came, for gates that ask for it
+        self.repo = repo
+        self.env = repo.env
+        self.is_dry = is_dry  # nothing is appended to the journal: a verb asks, and no event
+        self.say = say  # to whoever reads the host's debug log
+        self.config = Config()
+        self.config_error: ConfigError | None = None
+        self.journal: Journal = session_journal(repo.state_abs, payload.session)
+        self.began = process_began()  # by the wall clock
+        self.more_s = 0.0  # what policies may take beside the gates
+        self.last_before = ""  # the key of the event before this one
+        self.entries: list[Fact] = []  # of the journal, in order
+        self.snapshot_fields: dict[str, Any] = {}  # that policies add to the next snapshot's entry
+        self._states: dict[int, tuple[Any, Any, int]] = {}
+
+    # The session's journal.
+
+    def read(self) -> None:
+        """Read the journal, or what was appended to it since.
+
+        Raises: OSError where it cannot be read.
+        """
+        self.entries += self.journal.read_on()
+
+    def record(self, *entries: Fact) -> None:
+        """Append to the journal at once, and take in what others have appended.
+
+        Raises: OSError where that cannot be written.
+        """
+        if entries and not self.is_dry:
+            self.journal.append(*entries)
+            self.read()
+
+    def note(self, text: str) -> None:
+        """Say what went wrong, and keep it in the journal where that is possible."""
+        self.say(text)
+        try:
+            self.record({"what": "note", "text": text})
+        except OSError as error:
+            self.say(f"{self.journal.path_abs}: cannot be written: {error.strerror}")
+
+    def state(self, part: Slice[_T]) -> _T:
+        """Return what the journal says in one respect, as it is now."""
+        state, frozen, at = self._states.get(id(part)) or (part.new(), None, 0)
+        if frozen is None or at < len(self.entries):
+            part.take(state, self.entries[at:])
+            frozen = part.freeze(state)
+            self._states[id(part)] = state, frozen, len(self.entries)
+        found: _T = frozen
+        return found
+
+    @property
+    def session(self) -> Session:
+        """What the journal says of attempts and prompts."""
+        return self.state(SESSION)
+
+    @lazy
+    def elsewhere(self) -> dict[str, list[Fact]]:
+        """Git folder → the entries of the session's journal in another worktree of it."""
+        name = os.path.basename(self.journal.path_abs)
+        journals = [Journal(f"{one}/{FOLDER}/{name}") for one in self.repo.states_abs[1:]]
+        found = {git_dir_of(one.path_abs): one.read() for one in journals}
+        return {folder: entries for folder, entries in found.items() if entries}
+
+    @property
+    def entries_elsewhere(self) -> list[Fact]:
+        """The entries of all those journals."""
+        return [entry for entries in self.elsewhere.values() for entry in entries]
+
+    @lazy
+    def _blocks_elsewhere(self) -> tuple[int, int]:
+        others = [fold(entries) for entries in self.elsewhere.values()]
+        prompt_id = self.payload.prompt_id
+        now = sum(one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id)))
+        return now, sum(one.blocks() for one in others)
+
+    @property
+    def whole_session(self) -> Session:
+        """The session, with the blocks that were counted in other worktrees."""
+        return self.session._replace(elsewhere=self._blocks_elsewhere)
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """How often the agent was kept from stopping: in this prompt, and in the session."""
+        session = self.whole_session
+        return session.blocks(self.prompt), session.blocks()
+
+    @property
+    def prompt(self) -> str:
+        """The real prompt that this event is of."""
+        return self.session.prompt_of(self.payload.prompt_id)
+
+    # The event.
+
+    @lazy
+    def key(self) -> str:
+        """Tell this event from others of its session.
+
+        Without an id of its own, that is all that it says: the same again looks the same.
+        """
+        payload = self.payload
+        if payload.tool_use_id:
+            return f"{payload.event}:{payload.tool_use_id}"
+        said = (payload.source, payload.prompt, payload.last_message, payload.agent_type)
+        mark = zlib.crc32("\0".join(said).encode("utf-8", "replace"))
+        again = "again" if payload.again else ""
+        return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
+
+    @lazy
+    def hook(self) -> Hook:
+        """Return what is configured for this event. No other hook stands in for an agent's."""
+        name = self.payload.event
+        return next((hook for hook in self.config.hooks if hook.name == name), Hook(name=name))
+
+    @lazy
+    def edited_paths(self) -> tuple[str, ...] | None:
+        """Return the files that a tool works on, from the root; None where it names none.
+
+        Links are followed: what is written through one is another file. What lies outside of the
+        repository is left out, and so is what is no file, unless the tool may be about to write it.
+        """
+        if not self.payload.paths:
+            return None
+        root_abs = os.path.realpath(self.repo.root_abs)
+        found = []
+        for path in self.payload.paths:
+            path_abs = absolute(path, self.payload.cwd_abs)
+            if self.payload.kind != "before-tool" and not os.path.isfile(path_abs):
+                continue
+            relative = os.path.relpath(path_abs, root_abs)
+            if relative != ".." and not relative.startswith("../"):
+                found.append(relative)
+        return tuple(dict.fromkeys(found))
+
+    @lazy
+    def is_elsewhere(self) -> bool:
+        """Whether the agent itself is in another repository or worktree than its event."""
+        if not os.path.isdir(self.payload.cwd_abs):
+            return False
+        try:
+            return find_repo(self.payload.cwd_abs, self.env).git_dir_abs != self.repo.git_dir_abs
+        except GitError:
+            return True
+
+    @property
+    def agents_at_work(self) -> bool:
+        """Whether sub-agents are still at work."""
+        tasks = self.payload.background
+        return any(one.kind == "subagent" and one.status == "running" for one in tasks)
+
+    @lazy
+    def ends_work(self) -> bool:
+        """Whether this is the end of work: no summary of a conversation, no plan, and not put off.
+
+        While sub-agents are at work, a stop is put off: a later one comes when they have ended.
+        """
+        payload, prompt = self.payload, self.prompt
+        is_summary = payload.kind == "subagent-end" and not payload.agent_type
+        if is_summary or payload.mode == "plan":
+            return False
+        if payload.kind != "turn-end" or not self.agents_at_work:
+            return True
+        if self.session.deferred.count(prompt) >= _MOST_DEFERRED:
+            return True
+        self.record({"what": "deferred", "prompt": prompt})
+        return False
+
+    def end_within(self, limit_s: float) -> None:
+        """See to it that the handling ends before the host gives up, and hears of it."""
+        gone_s = min(time.time() - self.began, _START_S)
+        set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
+
+    def encode(self, verdict: Verdict) -> str:
+        """Return what the host receives."""
+        return agent_host(self.payload.host).encode(self.payload, verdict).decode("ascii")
+
+    # The working tree.
+
+    def take_snapshot(self) -> Snapshot:
+        """Return what is there now, anew. Where that cannot be told, it is said: no tree then.
+
+        Raises: GitError, StateError, but only where a verb asks.
+        """
+        from gitgates.git.snapshot import Snapshot, take  # most events take none
+
+        try:
+            self.snapshot = take(self.repo)
+        except GitgatesError as error:
+            if self.is_dry:
+                raise
+            self.note(error.message)
+            self.snapshot = Snapshot(tree="", why_unprovable=(error.message,))
+        return self.snapshot
+
+    def forget_snapshot(self) -> None:
+        """Take another one where it is asked for again: files may have been written since."""
+        vars(self).pop("snapshot", None)
+
+    @lazy
+    def snapshot(self) -> Snapshot:
+        """Return what is there now, as it was when somebody asked first."""
+        return self.take_snapshot()
+
+    @property
+    def point(self) -> Point:
+        """What is there now; its tree is empty where no snapshot can be taken."""
+        return Point(tree=self.snapshot.tree, head=self.snapshot.head)
+
+    @property
+    def tree(self) -> str:
+        """The tree that is there now; empty where that is not known for certain."""
+        return self.snapshot.tree if self.snapshot.provable else ""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether all is as it was when the session began, in what no tree holds, too."""
+        session, now = self.session, self.snapshot
+        return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
+
+    @lazy
+    def changes(self) -> Changes:
+        """Return the files that the session has changed and that are there, and what to know."""
+        from gitgates.git.object_store import reading_git  # most often, nothing has changed
+        from gitgates.git.paths import changed_paths, tree_paths
+
+        session, now = self.session, self.snapshot.tree
+        if session.base and now:
+            try:
+                found = tree_paths(reading_git(self.repo), session.base, now)
+                return Changes(*found, note=session.no_base)
+            except GitError as error:
+                self.note(f"the session's first snapshot is gone: {error.message}")
+        why = session.no_base or "there is no snapshot"
+        note = f"{why}; taken is what differs from HEAD"
+        return Changes(*changed_paths(self.repo.git), note=note)

@@ -1,0 +1,94 @@
+"""What an agent is answered while the configuration cannot be read.
+
+It cannot stop before that is mended, within bounds, where its session may have caused that; and
+nothing keeps it from mending it. Otherwise the person is told, who may be in the middle of an edit.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config.load import FILES, LOCAL_FILE
+from gitgates.git.object_store import reading_git
+from gitgates.lifecycle import ENDINGS
+from gitgates.policies.authorship import own_now
+from gitgates.policies.breaker import BLOCKED
+from gitgates.policies.retry_rule import Limits, Try, rule
+from gitgates.policies.tampering import knows_review
+from gitgates.types import BLOCK, WARN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.policies.call import Call
+    from gitgates.policy import Need
+    from gitgates.types import Config
+
+_GATES = "the configuration"
+# With no configuration to ask, the defaults of the keys max_retries and breaker.
+_LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
+
+
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: which events are needed is not known then."""
+    return ()
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Verdict an event of a repository whose configuration cannot be read."""
+    payload, message = call.payload, str(call.config_error)
+    if payload.kind in ENDINGS and payload.mode != "plan":
+        is_summary = payload.kind == "subagent-end" and not payload.agent_type
+        return so_far if is_summary else so_far.joined(_decide_ending(call, message))
+    if payload.kind == "after-tool" and any(path.endswith(FILES) for path in payload.paths):
+        text = f"The configuration of gitgates has a problem now.\n\n{message}"
+        return so_far.joined(Verdict(WARN, to_agent=text))
+    return so_far
+
+
+def _decide_ending(call: Call, message: str) -> Verdict:
+    payload = call.payload
+    if call.session.base and call.is_unchanged:
+        return Verdict()
+    if _is_somebody_elses(call):
+        # What an earlier turn has caused, it was sent back for.
+        text = "gitgates checked nothing; this turn has not caused the problem that is in the way"
+        return Verdict(WARN, to_person=f"{text}. {message}")
+    broken = (("configuration", "failed"),)
+    one = Try(payload.event, call.prompt, payload.agent_id, _GATES, BLOCK, broken)
+    ruling = rule(call.session, one, _LIMITS)
+    entry = {
+        "what": "round",
+        "hook": payload.event,
+        "agent": payload.agent_id,
+        "prompt": call.prompt,
+        "gates": _GATES,
+        "outcome": ruling.outcome,
+        "statuses": list(broken),
+    }
+    if ruling.outcome != BLOCKED:
+        text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
+        return Verdict(WARN, to_person=text, entries=(entry,))
+    text = (
+        "The quality gates could not be read, so that nothing was checked "
+        f"(attempt {ruling.attempt} of {ruling.attempts}).\n\n{message}\n\n"
+        "Mend that place of the file, and check it with: gitgates check\n"
+        "If somebody else is editing it at this moment, leave the file as it is, and end your "
+        "turn again: after the last attempt you are let go, and the person is told."
+    )
+    return Verdict(BLOCK, to_agent=text, entries=(entry,))
+
+
+def _is_somebody_elses(call: Call) -> bool:
+    """Tell whether the session has not touched the configuration, as far as that is known.
+
+    Either it used no tool that may write any file, or the files are as they were when it began.
+    """
+    # What reviews hear of is known only from what has been noted.
+    own = own_now(call, knows_tools=knows_review(call.entries))
+    if own is not None:
+        return not set(own).intersection(FILES)
+    base, now = call.session.base, call.snapshot.tree
+    if not (base and now) or os.path.exists(f"{call.repo.root_abs}/{LOCAL_FILE}"):
+        return False  # git may ignore that one: then it is in no snapshot
+    compared = reading_git(call.repo).ask("diff-tree", "--quiet", base, now, "--", *FILES)
+    return compared.exit_status == 0

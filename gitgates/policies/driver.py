@@ -1,0 +1,338 @@
+"""Handle one event of an agent: from its bytes, through the policies that need it, to the answer.
+
+The session's journal is read, the event is recorded and claimed; each policy that needs it is asked
+in the order of the table; what they have to record is appended once, at the end. The journal is
+never locked while gates run. An event may be delivered twice, where it is installed twice: the
+second delivery waits, and gets the answer of the first.
+
+Whatever goes wrong on our side lets the agent pass, and is said: on standard error, for the host's
+debug log, and in the session's journal.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from gitgates.agent_types import Payload
+from gitgates.config.load import load
+from gitgates.engine.hooks import least_limit_s
+from gitgates.errors import ConfigError, GitError, GitgatesError, Interrupted, LockError
+from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
+from gitgates.hosts.capabilities import express
+from gitgates.lifecycle import ENDINGS
+from gitgates.policies import session_start
+from gitgates.policies.call import Call
+from gitgates.policies.needs import agent_hooks, module_of, needs, wanted
+from gitgates.policies.trust import find_repos
+from gitgates.proc.alarm import stop_alarm
+from gitgates.proc.call import OutOfTime
+from gitgates.store.log import EventLock
+from gitgates.types import BLOCK, WARN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.hosts import AgentHost
+    from gitgates.policies.needs import PolicyModule
+    from gitgates.policies.session import Round
+
+    Asked = list[tuple[str, PolicyModule]]
+
+_UNCHECKED = "nothing is checked"
+_NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
+_BUG = "a bug of ours, please report it"
+_ANSWER_S = 2.0  # before the host loses patience
+_TWICE = 2
+
+
+def respond(
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str = DEFAULT_AGENT
+) -> bytes:
+    """Return the answer to one event of a host: what it receives, or nothing. Raises nothing."""
+    calls: list[Call] = []
+    try:
+        return _respond(raw, env, say, calls, host=agent_host(host))
+    except BadPayload as bad:
+        trouble = f"the payload cannot be read: {bad}"
+    except KeyboardInterrupt:
+        trouble = "interrupted; nothing was decided"
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
+        trouble = f"{_BUG}: {_trace(error)}"
+    _report(trouble, calls, env, say)
+    return b""
+
+
+def _respond(
+    raw: bytes,
+    env: Mapping[str, str],
+    say: Callable[[str], None],
+    calls: list[Call],
+    *,
+    host: AgentHost,
+) -> bytes:
+    payload = host.decode(raw, env)
+    if not payload.kind:
+        return b""
+    try:
+        calls += [Call(payload, repo, raw=raw, say=say) for repo in find_repos(payload, env)]
+    except GitError as error:
+        say(error.message)
+        return host.encode(payload, _without_repository(payload, error))
+    if any(_is_of_a_gate(call) for call in calls):
+        return b""  # a gate started this agent: to gate it, too, would never end
+    return host.encode(payload, _decide_all(calls))
+
+
+def _without_repository(payload: Payload, error: GitError) -> Verdict:
+    """Tell the person, as a session begins, where gates are configured and none can run."""
+    if payload.kind == "turn-end":
+        from gitgates.policies.tampering import answer_lost  # seldom needed
+
+        return answer_lost(payload, error.message)
+    if payload.kind != "session-start":
+        return Verdict()
+    try:
+        if load(payload.cwd_abs) is None:
+            return Verdict()
+    except ConfigError:
+        pass  # which is a configuration all the same
+    text = f"gitgates: {error.message}, so that {_UNCHECKED} in this session. {error.hint}"
+    return Verdict(WARN, to_person=text.rstrip())
+
+
+def _report(
+    text: str, calls: list[Call], env: Mapping[str, str], say: Callable[[str], None]
+) -> None:
+    """Say what went wrong, and keep it in a journal if there is any place for one."""
+    try:
+        calls = calls or [Call(Payload(), repo, say=say) for repo in find_repos(Payload(), env)]
+        calls[0].note(text)
+    except Exception as error:  # noqa: BLE001 - there is nowhere left to tell of it
+        say(f"{text} ({error})")
+
+
+def _trace(error: BaseException) -> str:
+    import traceback  # only a bug pays for it
+
+    return "".join(traceback.format_exception(error))
+
+
+def _is_of_a_gate(call: Call) -> bool:
+    """Tell whether a gate that is running here started this agent."""
+    if "GITGATES_ACTIVE" not in call.env:
+        return False
+    from gitgates.engine.command import is_running_here  # seldom needed
+
+    return is_running_here(call.env, call.repo.git_dir_abs)
+
+
+def _decide_all(calls: list[Call]) -> Verdict:
+    """Return the verdict of the first repository that refuses; otherwise what all have to say."""
+    verdicts = []
+    for call in calls:
+        verdict = _decide_here(call)
+        if express(call.payload, verdict.level)[0] >= BLOCK or verdict.as_before:
+            return verdict
+        verdicts.append(verdict)
+    if len(verdicts) == 1:
+        return verdicts[0]
+    return Verdict(
+        max(one.level for one in verdicts),
+        to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in verdicts if one.to_agent)),
+        to_person="\n".join(dict.fromkeys(one.to_person for one in verdicts if one.to_person)),
+        command=next((one.command for one in verdicts if one.command), ""),
+    )
+
+
+def _decide_here(call: Call) -> Verdict:
+    """Return what becomes of an event in a repository."""
+    try:
+        config = load(call.repo.root_abs, f"{call.repo.state_abs}/config.marshal")
+    except ConfigError as error:
+        from gitgates.policies import config_error
+
+        call.say(str(error))
+        call.config_error = error
+        asked: Asked = [("session", session_start), ("configuration", config_error)]
+        return _decide_in_time(call, asked)
+    if config is None:
+        return _without_settings(call, has_settings=False)
+    call.config = config
+    asked = _asked(call)
+    if not asked:
+        return _without_settings(call, has_settings=True)
+    return _decide_in_time(call, asked)
+
+
+def _asked(call: Call) -> Asked:
+    """Return the policies that need this event, in order, with their modules."""
+    kind = call.payload.kind
+    found, is_needed = [], False
+    for row in wanted(call.config, kind):
+        module = module_of(row)
+        own = [need for need in module.needs(call.config) if need.kind == kind]
+        call.more_s = max((call.more_s, *(need.more_s for need in own)))
+        is_needed = is_needed or bool(own)
+        if own or row.follows:
+            found.append((row.name, module))
+    # Whatever is heard of tells the journal something, as long as anybody is to be asked.
+    return found if is_needed or agent_hooks(call.config) or needs(call.config) else []
+
+
+def _decide_in_time(call: Call, asked: Asked) -> Verdict:
+    payload = call.payload
+    call.end_within(least_limit_s(call.hook) + call.more_s)
+    try:
+        if not call.config_error:
+            _heal(call)
+        return _decide_once(call, asked)
+    except OutOfTime:
+        text = f"gitgates: {payload.event} was not checked: that took longer than the host waits"
+        call.note(text)
+    except OSError as error:
+        # Without the journal nothing is counted, and a gate could block for ever.
+        where = error.filename or call.journal.path_abs
+        name = payload.event
+        text = f"gitgates: {where}: {error.strerror}; so nothing that gates of {name} say counts"
+        call.say(text)
+    except GitgatesError as error:
+        text = _not_checked(call, error)
+    finally:
+        stop_alarm()
+    return Verdict(WARN, to_person=text)
+
+
+def _not_checked(call: Call, error: GitgatesError) -> str:
+    text = f"gitgates: {call.payload.event} was not checked: {error}"
+    call.note(text)
+    return text
+
+
+def _heal(call: Call) -> None:
+    """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
+    state_abs = call.repo.state_abs
+    if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
+        from gitgates.worktree.isolate import catch_up  # most events run no gates
+
+        catch_up(call.repo, call.say)
+
+
+def _decide_once(call: Call, asked: Asked) -> Verdict:
+    """Record an event, claim it, and have it decided; a second delivery gets the first answer."""
+    call.read()
+    if call.journal.torn:
+        call.say(f"{call.journal.path_abs}: torn lines were passed over: {call.journal.torn}")
+    if session_start.is_scheduled(call):
+        call.payload = call.payload._replace(automatic=True)
+    call.last_before = call.session.last
+    call.record(*session_start.entries_of(call))
+    lock = EventLock(call.journal, call.key)
+    _claim(call, lock)
+    try:
+        call.read()  # the first delivery may have just ended
+        given = _given(call, asked)
+        return given if given is not None else _keep(call, _ask_all(call, asked))
+    finally:
+        lock.release()
+
+
+def _claim(call: Call, lock: EventLock) -> None:
+    if lock.acquire(0.0):
+        return
+    from gitgates.engine.hooks import host_limit_s  # another delivery is under way: it takes long
+
+    limit_s = host_limit_s(call.config, call.hook) + call.more_s
+    call.end_within(limit_s)
+    if not lock.acquire(max(limit_s - _ANSWER_S, 1.0)):
+        raise LockError("the same event is still being handled by another hook")
+
+
+def _given(call: Call, asked: Asked) -> Verdict | None:
+    """Return the answer that this event has got already; None where it has none."""
+    rounds = [one for one in call.session.rounds if one.key == call.key]
+    if not rounds or not _is_same(call, rounds[-1]):
+        return None
+    answer = rounds[-1].answer
+    for _name, module in asked:
+        if repeat := getattr(module, "repeat", None):
+            again: Verdict | None = repeat(call, answer)
+            if again:
+                call.record(*again.entries)
+                return again
+    return Verdict(as_before=answer)
+
+
+def _is_same(call: Call, one: Round) -> bool:
+    """Tell whether a round was of this very event.
+
+    What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
+    is the same one where the first delivery was answered while this one was waiting already, or
+    where nothing has happened since and no hook has blocked before.
+    """
+    payload = call.payload
+    is_prompt = payload.kind in ("prompt", "prompt-expansion")
+    if payload.tool_use_id or (is_prompt and payload.prompt_id) or one.stamp >= call.began:
+        return True
+    times = dict(call.session.deliveries).get(call.key, 0)
+    if payload.again or times != _TWICE or call.last_before != call.key:
+        return False
+    return bool(one.tree) and one.tree == call.tree
+
+
+def _ask_all(call: Call, asked: Asked) -> Verdict:
+    """Ask each policy in turn; what fails in one is said, and stops no other."""
+    so_far = Verdict()
+    for name, module in asked:
+        before = so_far
+        try:
+            so_far = module.decide(call, so_far)
+        except (Interrupted, OSError):
+            raise
+        except GitgatesError as error:
+            so_far = before.joined(Verdict(WARN, to_person=_not_checked(call, error)))
+        except Exception as error:  # noqa: BLE001 - of one policy, which the others can do without
+            call.note(f"{_BUG}: {name}: {_trace(error)}")
+            text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
+            so_far = before.joined(Verdict(WARN, to_person=text))
+        if so_far.level >= BLOCK > before.level:
+            so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
+        if so_far.final:
+            break
+    return so_far
+
+
+def _keep(call: Call, verdict: Verdict) -> Verdict:
+    """Record the verdict, for later rounds and for the second delivery, and what follows from it.
+
+    Raises: OSError where that is not possible: a block that nobody counts has no end.
+    """
+    if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_there():
+        path_abs = call.journal.path_abs
+        raise FileNotFoundError(errno.ENOENT, "it was taken away while gates ran", path_abs)
+    said = call.encode(verdict)
+    call.record(
+        *(
+            {"key": call.key, "answer": said, **entry} if entry["what"] == "round" else entry
+            for entry in verdict.entries
+        )
+    )
+    return verdict
+
+
+def _without_settings(call: Call, *, has_settings: bool) -> Verdict:
+    """Let pass what nobody wants checked; but where that is new in this session, say so."""
+    if not has_settings:
+        call.say(_NO_SETTINGS)
+    try:
+        call.read()
+        if call.session.last and call.payload.kind in ENDINGS:
+            # There were settings, or nothing would be known of the session.
+            text = f"gitgates: the settings that this session began with are gone; {_UNCHECKED}"
+            return Verdict(WARN, to_person=text)
+        if not has_settings and _NO_SETTINGS not in call.session.notes:
+            call.record({"what": "note", "text": _NO_SETTINGS})
+    except OSError as error:
+        call.say(f"{call.journal.path_abs}: {error.strerror}")
+    return Verdict()

@@ -1,0 +1,92 @@
+"""The gates that hooks list, at an agent's events but the end of work.
+
+At the end of work, policies/retry.py decides whether they run, and what becomes of what they say.
+"""
+
+from __future__ import annotations
+
+from gitgates.engine.hooks import matches_hook
+from gitgates.hosts.capabilities import express
+from gitgates.lifecycle import ENDINGS, kind_of
+from gitgates.policies.needs import agent_hooks
+from gitgates.policy import Need, policy_gates
+from gitgates.types import ACTIONS, BLOCK, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.lifecycle import EventKind
+    from gitgates.policies.call import Call
+    from gitgates.types import Config, Gate, Hook
+
+# A sub-agent cannot be stopped, so that the main thread is, at its next event.
+_STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the events that hooks list gates for, and those that end the main thread."""
+    hooks = agent_hooks(config)
+    found = [
+        Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
+        for hook in hooks
+    ]
+    if any(kind_of(hook.name) == "subagent-end" and _can_stop(hook, config) for hook in hooks):
+        found += [Need(kind=kind) for kind in _STOP_NEEDS]
+        found.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
+    return tuple(found)
+
+
+def _tools(hook: Hook) -> tuple[str, ...] | None:
+    """Return the tools that a hook is about; `!` has no meaning there, and no tool is named so."""
+    if not any("!" in pattern for pattern in hook.enabled_tools or ()):
+        return hook.enabled_tools
+    parts = [part for pattern in hook.enabled_tools or () for part in pattern.split("|")]
+    return tuple(part for part in parts if "!" not in part)
+
+
+def _can_stop(hook: Hook, config: Config) -> bool:
+    """Tell whether a gate of the hook may stop the agent."""
+    gates = {gate.name: gate for gate in config.gates}
+    waiting, seen = [name for name in hook.gates if name not in policy_gates()], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        gate: Gate | None = gates.get(name)
+        if gate is None or "STOP" in (gate.on_pass, gate.on_fail):
+            return True  # one that is not defined stops the run
+        waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
+    return hook.on_exhausted == "stop"
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Run the gates of a tool call, a prompt or the like; tell the rules, and warnings."""
+    if call.payload.kind in ENDINGS:
+        return so_far
+    own = Verdict()
+    if has_gates(call):
+        from gitgates.policies.gate_run import decide_event  # most events have none to run
+
+        own = decide_event(call)
+    if express(call.payload, own.level)[0] >= BLOCK:
+        return own._replace(entries=(*so_far.entries, *own.entries))  # nothing else is said then
+    return _by_the_way(call).joined(so_far).joined(own)
+
+
+def has_gates(call: Call) -> bool:
+    """Tell whether gates are listed for the event, and are about this tool and this agent."""
+    hook = call.hook
+    listed = any(name not in policy_gates() for name in hook.gates)
+    return listed and matches_hook(hook, call.payload) and not call.payload.automatic
+
+
+def _by_the_way(call: Call) -> Verdict:
+    """Tell the agent the rules, or warnings that did not reach it."""
+    payload = call.payload
+    if payload.kind in ("session-start", "subagent-start"):
+        from gitgates.policies.rules import rules_text  # only these events pay for it
+
+        return Verdict(to_agent=rules_text(call.config))
+    if payload.kind == "prompt" and not payload.agent_id and (told := call.session.warnings):
+        return Verdict(to_agent="\n\n".join(filter(None, told)), entries=({"what": "told"},))
+    return Verdict()

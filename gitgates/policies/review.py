@@ -1,0 +1,114 @@
+"""The gate `review`: whether an agent that wants to stop has had its change reviewed.
+
+Reviews are heard of as they run (`marker`); at the end of work they are compared with what has
+changed: policies/review_end.py. The strict form, and its reviewer: policies/reviewer.py.
+"""
+
+from __future__ import annotations
+
+from gitgates.engine.hooks import matches_agent
+from gitgates.lifecycle import ENDINGS
+from gitgates.policies.review_config import asks_for_review, is_review_on, review_needs, reviews
+from gitgates.types import BLOCK, STOP, WARN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.policies.call import Call
+    from gitgates.policy import Need
+    from gitgates.types import Config
+
+
+_OURS = "gitgates"
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the events that tell of reviews, of what is written, and of commands of ours."""
+    return review_needs(config)
+
+
+def rules(config: Config) -> str:
+    """Return what agents are told of reviews at the start of a session."""
+    if not is_review_on(config):
+        return ""
+    from gitgates.policies.review_text import rules_of
+
+    return rules_of(config.review)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Hear of reviews; at the end of work, keep the agent whose change was not reviewed."""
+    if call.payload.kind == "before-tool":
+        return so_far.joined(_name_caller(call))
+    ran = _review_that_ran(call, so_far)
+    if ran is not None:
+        from gitgates.policies.review_end import marker_now  # takes a snapshot
+
+        entry = marker_now(call, *ran)
+        so_far = so_far.joined(Verdict(entries=(entry,) if entry else ()))
+    if call.payload.kind not in ENDINGS or not asks_for_review(call):
+        return so_far
+    verdict = _decide_end(call, so_far) if call.ends_work else so_far
+    if verdict.level < BLOCK and (call.ends_work or call.payload.mode == "plan"):
+        from gitgates.policies.authorship import resting
+
+        verdict = verdict.joined(Verdict(entries=resting(call)))
+    return verdict
+
+
+def _name_caller(call: Call) -> Verdict:
+    """Have a command of ours say which agent it is of, and keep that."""
+    payload = call.payload
+    if payload.tool_kind != "shell" or _OURS not in payload.command:
+        return Verdict()
+    from gitgates.policies.tokens import caller_fact, with_caller  # most commands are not ours
+
+    entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    command = with_caller(payload.command, entry["nonce"])
+    return Verdict(command=command, entries=(entry,)) if command else Verdict()
+
+
+def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
+    """Return how an event tells of a review, and its name; None where it tells of none."""
+    payload, review = call.payload, call.config.review
+    match payload.kind:
+        case "prompt-expansion" if matches_agent(review.skills, payload.skill):
+            return "command", payload.skill
+        case "after-tool" if payload.failed:
+            return None
+        case "after-tool" if payload.tool_kind == "report":
+            return "findings", ""
+        case "after-tool" if payload.tool_kind == "skill":
+            return ("skill", payload.skill) if matches_agent(review.skills, payload.skill) else None
+        case "subagent-end" if so_far.level < BLOCK and reviews(review, payload):
+            return "agent", payload.agent_type
+    return None
+
+
+def _decide_end(call: Call, so_far: Verdict) -> Verdict:
+    """Return the verdict with what is said of reviews, unless gates say enough."""
+    if so_far.level == STOP or (so_far.level == BLOCK and call.hook.strategy == "sequence"):
+        return so_far
+    if call.is_unchanged and not _has_committed(call):
+        return so_far
+    from gitgates.errors import GitError
+    from gitgates.policies.review_end import decide_end  # most often, nothing has changed
+
+    try:
+        own = decide_end(call)
+    except GitError as error:
+        text = f"gitgates: review: nothing was decided, because git cannot compare: {error.message}"
+        call.note(text)
+        own = Verdict(WARN, to_person=text)
+    return so_far.joined(own, between="\n\n---\n\n")
+
+
+def _has_committed(call: Call) -> bool:
+    """Tell whether anything was committed, or checked out, since the session began.
+
+    What was committed to a branch that has been left again is a change all the same.
+    """
+    from gitgates.git import reflog
+    from gitgates.policies.evidence import EVIDENCE
+
+    base = call.state(EVIDENCE).base
+    return base is not None and bool(reflog.since(reflog.read(call.repo.git_dir_abs), base))

@@ -1,0 +1,77 @@
+"""What the configuration says of reviews: whether they are asked for, and whom that is about."""
+
+from __future__ import annotations
+
+from gitgates.engine.hooks import matches_agent
+from gitgates.lifecycle import ENDINGS, kind_of
+from gitgates.policies.needs import agent_hooks
+from gitgates.policy import Need
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.agent_types import Payload, ToolKind
+    from gitgates.policies.call import Call
+    from gitgates.types import Config, Review
+
+GATE = "review"
+# What is a review, and what tells whose a change is.
+_TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes")
+# What the policy's own git may take in a large repository, beside what gates take.
+_ASSESSING_S = 45.0
+_SNAPSHOT_S = 25.0
+_MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
+
+
+def is_review_on(config: Config) -> bool:
+    """Tell whether the gate `review` may ever ask for anything."""
+    ends = [hook for hook in agent_hooks(config) if kind_of(hook.name) in ENDINGS]
+    listed = any(GATE in hook.gates for hook in ends)
+    return listed and (config.review.mode != "off" or is_strict_possible(config))
+
+
+def is_strict_possible(config: Config) -> bool:
+    """Tell whether a reviewer's decision may be wanted, by the mode or by a prompt."""
+    return config.review.mode == "require" or bool(config.review.prefix)
+
+
+def hears_all(config: Config) -> bool:
+    """Tell whether we hear of each tool that may write, before it does."""
+    return is_review_on(config) and is_strict_possible(config)
+
+
+def review_needs(config: Config) -> tuple[Need, ...]:
+    """Return what is to be heard of: whoever runs a command of ours, writes, and reviews.
+
+    In the strict form the reviewer is held to reading, whatever tool it takes.
+    """
+    if not is_review_on(config):
+        return ()
+    review = config.review
+    reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
+    before = Need(kind="before-tool", tools=(), tool_kinds=("shell",))
+    if is_strict_possible(config):
+        before = Need(kind="before-tool", tools=(), but_reads=True)
+    return (
+        Need(kind="prompt"),
+        Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
+        before,
+        Need(kind="after-tool", tools=(), tool_kinds=_TOOLS, more_s=_MARKING_S),
+        Need(kind="subagent-start", more_s=_SNAPSHOT_S),
+        Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S),
+        Need(kind="turn-end", more_s=_ASSESSING_S),
+    )
+
+
+def is_reviewer(review: Review, agent_type: str) -> bool:
+    """Tell whether an agent is the one whose decision counts in the strict form."""
+    return matches_agent((review.reviewer,), agent_type)
+
+
+def reviews(review: Review, payload: Payload) -> bool:
+    """Tell whether an event is of a sub-agent that reviews."""
+    return matches_agent((*review.agents, review.reviewer), payload.agent_type)
+
+
+def asks_for_review(call: Call) -> bool:
+    """Tell whether this end asks for a review; that of an agent which reviews does not."""
+    return GATE in call.hook.gates and not reviews(call.config.review, call.payload)

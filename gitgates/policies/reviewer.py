@@ -1,0 +1,199 @@
+"""The strict form of reviews: a prompt asks for it; the reviewer begins, is held, and ends.
+
+It comes before gates, which need not run where the reviewer is refused a tool, or sent back.
+"""
+
+from __future__ import annotations
+
+from gitgates.lifecycle import kind_of
+from gitgates.policies.review_config import GATE, is_reviewer, review_needs, reviews
+from gitgates.types import BLOCK, WARN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.policies.call import Call
+    from gitgates.policies.evidence import ReviewDecision
+    from gitgates.policies.session import Fact
+    from gitgates.policy import Need
+    from gitgates.types import Config, Review
+
+_FAR = 200  # characters: further in, a prefix is not at the start
+_WHAT_IS_NEAR = "gitgates: a prompt asks for a review where it begins with `{}` and a blank"
+_SCHEDULED = (
+    "gitgates: a prompt that the agent has scheduled begins with `{}`, which counts only in a "
+    "prompt of yours. If it is yours, word it otherwise, and submit it again"
+)
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the events of prompts, of the reviewer, and of its tools."""
+    return review_needs(config)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Turn the strict form on or off; hand the reviewer its token, hold it, and send it back."""
+    payload, review = call.payload, call.config.review
+    own: Verdict | None = None
+    match payload.kind:
+        case "prompt" if review.prefix and review.prefix[:1] in payload.prompt[:_FAR]:
+            own = _decide_prompt(call)
+        case "before-tool" if is_reviewer(review, payload.agent_type):
+            own = _hold(call)
+        case "subagent-start" if reviews(review, payload):
+            own = _begin(call)
+        case "subagent-end" if is_reviewer(review, payload.agent_type):
+            own = _end(call)
+    return so_far.joined(own) if own else so_far
+
+
+def _decide_prompt(call: Call) -> Verdict | None:
+    from gitgates.policies.reviewer_commands import ON, asked_for, is_near
+
+    prompt, prefix = call.payload.prompt, call.config.review.prefix
+    asked = asked_for(prompt, prefix)
+    if call.payload.automatic:
+        return Verdict(WARN, to_person=_SCHEDULED.format(prefix)) if asked else None
+    if asked:
+        return _turn(call, on=asked == ON)
+    if is_near(prompt, prefix):
+        return Verdict(WARN, to_person=_WHAT_IS_NEAR.format(prefix))
+    return None
+
+
+def _turn(call: Call, *, on: bool) -> Verdict:
+    """Turn the strict form on or off. That is recorded at once: a snapshot may take too long."""
+    from gitgates.policies.review_text import installed_reviewer, strict_began
+
+    what, review = "review-on" if on else "review-off", call.config.review
+    if not any(one.get("what") == what and one.get("key") == call.key for one in call.entries):
+        call.record({"what": what, "key": call.key})
+    if not on:
+        return _turned_off(review)
+    if not any(
+        GATE in hook.gates for hook in call.config.hooks if kind_of(hook.name) == "turn-end"
+    ):
+        text = "gitgates: the hook Stop does not list `review`; no reviewer is waited for"
+        return Verdict(WARN, to_person=text)
+    person = (
+        f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
+        f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
+    )
+    there = installed_reviewer(review, call.repo.root_abs, call.env)
+    return Verdict(WARN, to_agent=strict_began(review, there), to_person=person)
+
+
+def _turned_off(review: Review) -> Verdict:
+    if review.mode == "require":
+        text = "gitgates: this repository requires an independent review, whatever a prompt says."
+        return Verdict(WARN, to_person=text)
+    return Verdict(
+        WARN,
+        to_agent="The person has ended the wish for an independent review.",
+        to_person="gitgates: the wish for an independent review is ended.",
+    )
+
+
+def _begin(call: Call) -> Verdict:
+    """Record what a sub-agent that reviews will see, and hand the reviewer its token, once."""
+    agent, now = call.payload.agent_id, call.point
+    began: Fact = {"what": "review-began", "agent": agent, "tree": now.tree, "head": now.head}
+    entries = call.entries
+    was_told = any(e.get("what") == "token" and e.get("key") == call.key for e in entries)
+    if not agent or was_told or not _is_held(call):
+        return Verdict(entries=(began,))
+    from gitgates.policies.review_text import reviewer_task
+    from gitgates.policies.tampering import is_another_reviewer, reviewers
+    from gitgates.policies.tokens import new_token
+
+    review = call.config.review
+    changed: tuple[Fact, ...] = ()
+    if is_another_reviewer(entries, reviewers(review, call.repo.root_abs, call.env)):
+        changed = ({"what": "reviewer-changed"},)  # even if it is put back before it posts
+    token, handed = new_token(agent, call.key)
+    text = reviewer_task(review, token)
+    return Verdict(WARN, to_agent=text, entries=(*changed, began, handed))
+
+
+def _is_held(call: Call) -> bool:
+    """Tell whether a sub-agent's decision is wanted: it is the reviewer, in the strict form."""
+    from gitgates.policies.change import is_strict_here
+
+    return is_reviewer(call.config.review, call.payload.agent_type) and is_strict_here(call)
+
+
+def _hold(call: Call) -> Verdict | None:
+    """Refuse what the reviewer may not do, while its decision is wanted."""
+    if not _is_held(call):
+        return None
+    from gitgates.policies.reviewer_commands import refuse_tool
+
+    payload = call.payload
+    allowed = call.config.review.reviewer_commands
+    refused = refuse_tool(payload.tool_kind, payload.tool, payload.command, allowed)
+    return Verdict(BLOCK, to_agent=refused, final=True) if refused else None
+
+
+def _end(call: Call) -> Verdict | None:
+    """Send a reviewer back that leaves without a decision; None where the strict form is off."""
+    agent = call.payload.agent_id
+    if not agent or not _is_held(call):
+        return None
+    from gitgates.policies.change import evidence_of
+    from gitgates.policies.review_end import MOST_SENT_BACK
+
+    evidence = evidence_of(call)
+    mine = [one for one in evidence.decisions if one.counts and one.agent == agent]
+    if mine and _holds(call, mine[-1]):
+        return Verdict(final=True)
+    times = dict(evidence.sent_back).get(agent, 0)
+    entry: Fact = {
+        "what": "round",
+        "hook": call.payload.event,
+        "agent": agent,
+        "prompt": "",
+        "gates": GATE,
+        "sent_back": True,
+        "tree": call.point.tree,
+    }
+    if times < MOST_SENT_BACK:
+        return _send_back(call, entry, was_posted=bool(mine))
+    text = (
+        f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
+        f"change as it is, though it was sent back {times} times"
+    )
+    return Verdict(WARN, to_person=text, entries=(entry | {"outcome": "breaker"},), final=True)
+
+
+def _holds(call: Call, decision: ReviewDecision) -> bool:
+    """Tell whether a decision is of the change as it is now."""
+    from gitgates.policies.change import still_holds, survey
+
+    return still_holds(survey(call).scene, decision.point, decision.patch, strict=True)[0]
+
+
+def _send_back(call: Call, entry: Fact, *, was_posted: bool) -> Verdict:
+    from gitgates.policies.review_text import sent_back
+    from gitgates.policies.tokens import MASK, new_token
+
+    why = "You have not posted a decision yet, so that you cannot end."
+    if was_posted:
+        why = "You posted your decision, but the change is another one by now."
+    token, handed = new_token(call.payload.agent_id, "")
+    # What is kept of it, for a second delivery, is without the token.
+    kept = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
+    entries = (entry | {"outcome": "blocked", "answer": kept}, handed)
+    return Verdict(BLOCK, to_agent=sent_back(token, why), entries=entries, final=True)
+
+
+def repeat(call: Call, answer: str) -> Verdict | None:
+    """Return an answer that was given already with a token of its own in place of the mask."""
+    import json
+
+    from gitgates.policies.tokens import MASK, new_token
+
+    text = json.loads(answer or "{}").get("reason", "")
+    if MASK not in text:
+        return None
+    token, handed = new_token(call.payload.agent_id, "")
+    again = text.replace(f"--token {MASK}", f"--token {token}")
+    return Verdict(BLOCK, to_agent=again, entries=(handed,))

@@ -1,0 +1,130 @@
+"""What a session's journal learns of an event, and of what is there: for all policies after it."""
+
+from __future__ import annotations
+
+import zlib
+
+from gitgates.lifecycle import ENDINGS, HOOK_OF
+from gitgates.types import STOP, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.policies.call import Call
+    from gitgates.policies.session import Fact
+    from gitgates.policy import Need
+    from gitgates.types import Config
+
+_LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
+
+
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: it follows what others need."""
+    return ()
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Record the first snapshot, and that of each prompt; end what a sub-agent's gate has ended.
+
+    That may take long, in a large repository; what was asked has been recorded before.
+    """
+    payload, session = call.payload, call.session
+    is_prompt = payload.kind == "prompt" and not payload.automatic
+    # Where the first that we hear of is an end, the work is done: it is measured otherwise.
+    is_first = not (session.base or session.no_base) and payload.kind not in ENDINGS
+    if is_prompt or (is_first and payload.kind != "prompt"):
+        call.record(_snapshot(call))
+    if not session.watched and not call.config_error:
+        from gitgates.policies.tampering import begin  # once in a session
+
+        begin(call)
+    if session.stop and not payload.agent_id and not call.config_error:
+        return _end_main_thread(call, so_far)
+    return so_far
+
+
+def _snapshot(call: Call) -> Fact:
+    """Return what the journal keeps of what is there now: a tree, or nothing and why."""
+    from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
+
+    now = call.take_snapshot()
+    if not now.tree:
+        why = now.why_unprovable[0]
+        return {"what": "snapshot", "tree": "", "why": why, **call.snapshot_fields}
+    length = length_of(call.payload.transcript_abs)
+    taken: Fact = {"tree": now.tree, "head": now.head, "why": "", "transcript": length}
+    not_seen = {"not_seen": list(now.not_seen)} if now.not_seen else {}
+    return {"what": "snapshot", **taken, **not_seen, **call.snapshot_fields}
+
+
+def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
+    """Stop the main thread because of what a sub-agent's gate said, where this event can.
+
+    A new prompt of the person is not stopped: they have been told, and go on all the same.
+    """
+    payload, why = call.payload, call.session.stop
+    if payload.kind == "prompt" and not payload.automatic:
+        warning = {"what": "warning", "hook": HOOK_OF["subagent-end"], "text": why}
+        call.record({"what": "stopped"}, warning)
+        return so_far
+    if not payload.can.stop:
+        return so_far
+    return Verdict(STOP, why, why, entries=({"what": "stopped"},), final=True)
+
+
+def is_scheduled(call: Call) -> bool:
+    """Tell whether the agent has scheduled the very text of a prompt.
+
+    The client submits such a prompt by itself, and need not say so. A person who types the same
+    text is taken for it.
+    """
+    payload = call.payload
+    if payload.kind != "prompt" or payload.automatic:
+        return False
+    mark = _mark_of(payload.prompt)
+    return any(
+        entry.get("what") == "scheduled" and mark in entry.get("prompts", ())
+        for entry in (*call.entries, *call.entries_elsewhere)
+    )
+
+
+def _mark_of(prompt: str) -> str:
+    """Return what stands for the text of a prompt."""
+    text = prompt.strip().encode("utf-8", "replace")
+    return f"{len(text)}:{zlib.crc32(text):08x}"
+
+
+def entries_of(call: Call) -> list[Fact]:
+    """Return what the journal learns from an event itself: that it was, and what was asked."""
+    payload = call.payload
+    event: Fact = {
+        "what": "event",
+        "event": payload.event,
+        "key": call.key,
+        "prompt_id": payload.prompt_id,
+        "agent": payload.agent_id,
+        "agent_type": payload.agent_type,
+        "tool": payload.tool,
+        "tool_kind": payload.tool_kind,
+    }
+    found = [event]
+    if payload.command:
+        from gitgates.policies.reviewer_commands import only_shows  # only shells pay for it
+
+        event["shows"] = only_shows(payload.command)
+    has_written = payload.kind == "after-tool" and payload.tool_kind == "writes"
+    if has_written and not payload.failed:
+        found += [{"what": "wrote", "path": path} for path in call.edited_paths or ()]
+    if payload.scheduled:
+        found.append({"what": "scheduled", "prompts": [*map(_mark_of, payload.scheduled)]})
+    if payload.kind == "prompt" and payload.automatic:
+        found.append({"what": "pseudo-prompt", "prompt_id": payload.prompt_id})
+    elif payload.kind == "prompt":
+        found.append(_prompt(call))
+    return found
+
+
+def _prompt(call: Call) -> Fact:
+    payload = call.payload
+    text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
+    fields = {"prompt_id": payload.prompt_id, "text": text, "transcript": payload.transcript_abs}
+    return {"what": "prompt", **fields}
