@@ -13,7 +13,7 @@ from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
 from gitgates.errors import StateError
 from gitgates.hosts.claude.settings import SCOPES, settings_file
-from gitgates.install import framework, githooks, managers, own_file
+from gitgates.install import framework, githooks, managers
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.install.own_file import shown
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
@@ -159,12 +159,9 @@ def _say_after(change: FileChange, repo: Repo, folder_abs: str) -> None:
 
 def _installed(folder_abs: str) -> dict[str, str]:
     """Return the hooks that pre-commit or prek have installed, each with which of the two."""
-    points = [point.name for point in HOOK_POINTS.values() if point.host == "git"]
-    found = {
-        hook: managers.recognise(own_file.content(os.path.join(folder_abs, hook)))
-        for hook in points
-    }
-    return {hook: by.name for hook, by in found.items() if by and by.name in managers.FRAMEWORK}
+    files = [githooks.read_hook(os.path.join(folder_abs, hook)) for hook in _ALL]
+    by = {file.hook: file.manager.name for file in files if file.manager}
+    return {hook: name for hook, name in by.items() if name in managers.FRAMEWORK}
 
 
 def _types(hooks: Sequence[str]) -> str:
