@@ -39,12 +39,17 @@ def run(
     env: dict[str, str],
     stdin: bytes,
     stdout: int = subprocess.PIPE,
+    *,
+    hosts: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what gitgates answered. `stdout`: a descriptor, for what cannot be written to."""
+    """Return what gitgates answered. `stdout`: a descriptor, for what cannot be written to.
+
+    `hosts`: fork for what hosts start, too.
+    """
     args = tuple(map(os.fsdecode, args))  # some are bytes, which no text is
     argv = (sys.executable, "-m", "gitgates", *args)
     own = tuple(sorted(item for item in env.items() if item[0].startswith(_INTERPRETERS)))
-    is_plain = own == _OWN and len(stdin) <= _PIPE_BYTES and args[:1] not in _HOST_VERBS
+    is_plain = own == _OWN and len(stdin) <= _PIPE_BYTES and (hosts or args[:1] not in _HOST_VERBS)
     if not (is_plain and _LOCK.acquire(blocking=False)):
         return subprocess.run(
             argv,
