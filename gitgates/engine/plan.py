@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.policy import policy_gates
 from gitgates.types import (
     ACTIONS,
     PRIORITIES,
@@ -68,7 +67,8 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
     strays = [
         f"{by} names no gate: `{name}`"
         for name, by in skips.items()
-        if name not in (*gates, *policy_gates())
+        if name not in gates
+        and not _is_policy(name)
         and by != "SKIP"  # that is about hooks of the pre-commit framework, too
     ]
     if strays:
@@ -111,9 +111,15 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 
 
+def _is_policy(name: str) -> bool:
+    from gitgates.policy import policy_gates  # a hook of git lists gates with commands
+
+    return name in policy_gates()
+
+
 def _without_command(name: str, event: Event) -> Step:
     gate = Gate(name=name)
-    if name not in policy_gates():
+    if not _is_policy(name):
         return Step(gate=gate, fault=f"gate `{name}` is named but not defined")
     if event.name not in ENDING_HOOKS:
         return Step(gate=gate, fault=f"the built-in gate `{name}` is none of {event.name}")

@@ -11,7 +11,7 @@ import os
 import time
 
 from gitgates.agent_types import UNCHANGING
-from gitgates.lifecycle import kind_of
+from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.beginning import keep_base, stamp_of
 from gitgates.policies.evidence import EVIDENCE, Quiet
 from gitgates.policies.review_config import asks_for_review, hears_all, review_needs
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gitgates.agent_types import Point
-    from gitgates.lifecycle import EventKind
     from gitgates.policies.call import Call
     from gitgates.policies.evidence import Evidence
     from gitgates.policies.session import Fact
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from gitgates.types import Config, Verdict
 
 _POINTS = ("snapshot", "rest")
-_TOOL_EVENTS = ("before-tool", "after-tool")
+_TOOL_HOOKS = (HOOK_OF["before-tool"], HOOK_OF["after-tool"])
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -126,7 +125,7 @@ def own_since(
     if point is None or point.get("running"):
         return None
     since += [fact for facts in journals[1:] for fact in facts if stamp_of(fact) > stamp_of(point)]
-    events = [fact for fact in since if _kind(fact) in _TOOL_EVENTS]
+    events = [fact for fact in since if fact.get("event") in _TOOL_HOOKS]
     # What a sub-agent does is in no transcript of the session, and not every client tells of it.
     tells = hears_all and any(fact.get("agent") for fact in events)
     quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
@@ -135,7 +134,7 @@ def own_since(
     own = {str(fact["path"]) for fact in since if fact.get("what") == "wrote" and "path" in fact}
     start, size = point.get("transcript"), length_of(transcript_abs)
     if not isinstance(start, int) or size < max(start, 0):
-        heard = hears_all and any(_kind(fact) in _TOOL_EVENTS for fact in journals[0])
+        heard = hears_all and any(fact.get("event") in _TOOL_HOOKS for fact in journals[0])
         return sorted(own) if heard else None
     written = _written(transcript_abs, start, root_abs, quiet)
     return None if written is None else sorted(own | written)
@@ -158,10 +157,6 @@ def _since_last(facts: Sequence[Fact]) -> tuple[Fact | None, list[Fact]]:
         if facts[at].get("what") in _POINTS and facts[at].get("tree"):
             return facts[at], list(facts[at + 1 :])
     return None, []
-
-
-def _kind(fact: Fact) -> EventKind:
-    return kind_of(str(fact.get("event", "")))
 
 
 def _written(

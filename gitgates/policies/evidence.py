@@ -25,7 +25,7 @@ Whatever is not understood is passed over.
 from __future__ import annotations
 
 from gitgates.agent_types import UNCHANGING, Point
-from gitgates.lifecycle import kind_of
+from gitgates.lifecycle import AGENT_HOOKS
 from gitgates.policies.review_config import GATE
 from gitgates.policies.session import Slice
 from gitgates.record import Record
@@ -141,6 +141,7 @@ def is_strict(review: Review, worktrees: Iterable[Evidence]) -> bool:
 _PROMPTS: tuple[EventKind, ...] = ("prompt", "prompt-expansion")
 _BETWEEN = (*_PROMPTS, "session-start", "session-end", "before-compact", "after-compact")
 _TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool")
+_KINDS = {point.name: point.kind for point in AGENT_HOOKS}
 _FEW = ("asked", "quiet", "unsure")
 _LISTS = ("requests", "markers", "decisions", "tokens", "prompt_ids", *_FEW)
 
@@ -290,7 +291,7 @@ def _decision(state: Fact, fact: Fact) -> None:
 
 def _event(state: Fact, fact: Fact) -> None:
     """Take an event."""
-    event = kind_of(str(fact["event"]))
+    event = _KINDS.get(fact["event"], "")
     state["event"] = event
     # What has no type is the summary of a conversation.
     is_summary = event in ("subagent-start", "subagent-end") and not fact.get("agent_type")

@@ -106,7 +106,9 @@ class Session(Record):
     warnings: tuple[str, ...] = ()  # that the agent has not been told yet
     stop: str = ""  # why the main thread is to be stopped at its next event
     notes: tuple[str, ...] = ()
-    watched: bool = False  # what decides what is checked has been noted, as it was in the beginning
+    watched: tuple[tuple[str, str], ...] | None = (
+        None  # what decides what is checked, as it was noted last
+    )
     elsewhere: tuple[int, int] = (0, 0)  # blocks in other worktrees: in this prompt, and at all
 
     def prompt_of(self, prompt_id: str) -> str:
@@ -269,8 +271,10 @@ def _warning(state: Fact, fact: Fact) -> None:
     state["warnings"].append((hook, text))
 
 
-def _watched(state: Fact, _fact: Fact) -> None:
-    state["watched"] = True
+def _watched(state: Fact, fact: Fact) -> None:
+    found = fact.get("found")
+    known = found if isinstance(found, dict) else {}
+    state["watched"] = {str(name): str(value) for name, value in known.items()}
 
 
 def _note(state: Fact, fact: Fact) -> None:

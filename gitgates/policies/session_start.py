@@ -33,7 +33,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     is_first = not (session.base or session.no_base) and payload.kind not in ENDINGS
     if is_prompt or (is_first and payload.kind != "prompt"):
         call.record(_snapshot(call))
-    if not session.watched and not call.config_error:
+    if session.watched is None and not call.config_error:
         from gitgates.policies.tampering import begin  # once in a session
 
         begin(call)

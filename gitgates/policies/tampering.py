@@ -65,10 +65,9 @@ def _found(fact: Mapping[str, Any]) -> dict[str, str]:
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Tell the person what has changed, a line each; from now on they know."""
-    found = [one for entry in call.entries if (one := _found(entry))]
-    if not found:
+    if not call.session.watched:
         return so_far
-    before = found[-1]
+    before = dict(call.session.watched)
     now = {_BEGAN: _TOLD, **_digests(call)}
     lines = [*_beginning(call, before), *_lines(call.config, before, now)]
     if not lines:

@@ -76,7 +76,11 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
         found = json.loads(b"[" + b",\n".join(lines) + b"]")
     except (ValueError, RecursionError):
         found = []
-    return [_ours(one) for one in found] if len(found) == len(lines) else [*map(_parse, lines)]
+    return (
+        [one if isinstance(one, dict) else None for one in found]
+        if len(found) == len(lines)
+        else [*map(_parse, lines)]
+    )
 
 
 def as_line(fact: Fact) -> bytes:
