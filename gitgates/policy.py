@@ -32,7 +32,7 @@ class Policy(Record):
     module: str
     gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
-    follows: bool = False  # asked at every such event that anybody needs
+    follows: bool = False  # it needs no event itself: asked at each of its kinds that another needs
 
 
 _ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")

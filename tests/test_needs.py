@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gitgates.install.agents import tools_of
-from gitgates.lifecycle import HOOK_OF
-from gitgates.policies.needs import needs
-from gitgates.policy import Need
+from gitgates.lifecycle import AGENT_HOOKS, HOOK_OF
+from gitgates.policies.needs import module_of, needs
+from gitgates.policy import POLICIES, Need
 from gitgates.types import Config, Gate, Hook, Review
 
 CHECK = Gate(name="check", command="x")
@@ -212,3 +212,13 @@ def test_a_hook_of_ones_own_before_tools_is_joined(
 ) -> None:
     """`!` in a hook's own filter means nothing, and must not take tools from the review."""
     assert tools_of(of(reviewed(STOP, on("PreToolUse", tools)), "before-tool")) == merged
+
+
+def test_some_policy_is_asked_at_each_event_that_is_needed() -> None:
+    # A kind that no row names would be installed, and nobody asked.
+    hooks = [Hook(name=point.name, gates=("check", "review")) for point in AGENT_HOOKS]
+    config = Config(gates=(CHECK,), hooks=tuple(hooks), review=Review(mode="require"))
+    for gate in {row.gate for row in POLICIES if row.kinds}:
+        rows = [row for row in POLICIES if row.gate == gate and row.kinds]
+        wanted = {need.kind for row in rows for need in module_of(row).needs(config)}
+        assert wanted <= {kind for row in rows for kind in row.kinds}

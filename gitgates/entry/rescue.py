@@ -1,4 +1,4 @@
-"""`gitgates rescue ROOT GIT_DIR PID [LOCK INODE]…`: what the guardian of a killed run starts."""
+"""`gitgates rescue ROOT GIT_DIR PID [LOCK MTIME_NS]…`: what the guardian of a killed run starts."""
 
 from __future__ import annotations
 

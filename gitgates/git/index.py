@@ -98,7 +98,7 @@ class EventFiles:
         self.accept()
 
     def accept(self) -> None:
-        """Take the files as they are now for what they are to be."""
+        """Record the present state of the files as the expected one."""
         self._stats = self._stat_all()
         self._contents: dict[str, tuple[int, int]] = {}
         left = 0 if self._in_index else _MOST_READ

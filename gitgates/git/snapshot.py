@@ -15,7 +15,7 @@ import os
 import time
 
 from gitgates.errors import GitError, LockError, StateError
-from gitgates.git import object_store as own_objects
+from gitgates.git import object_store
 from gitgates.git.repo import nul_ended
 from gitgates.git.snapshot_index import SUBMODULE, SnapshotIndex
 from gitgates.record import Record
@@ -75,7 +75,7 @@ def take(repo: Repo) -> Snapshot:
     """Take a snapshot of the working tree. What another run has hidden counts as if in its place.
 
     In the run that hides, the snapshot is of what its gates see. Read the objects with
-    `own_objects.reading_git`; they are kept for a month after the last snapshot that has them.
+    `object_store.reading_git`; they are kept for a month after the last snapshot that has them.
 
     Raises: SnapshotError where something in the working tree cannot be read; StateError where the
     state folder cannot be written; LockError where another snapshot does not end.
@@ -84,7 +84,7 @@ def take(repo: Repo) -> Snapshot:
         lock_fd = _lock(repo)
         try:
             snapshot = _take_locked(repo)
-            own_objects.prune(repo)
+            object_store.prune(repo)
         finally:
             os.close(lock_fd)
     except OSError as error:
@@ -150,7 +150,7 @@ def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
     if hidden.entries:
         _add_saved(kept.git, repo, hidden)
     tree = kept.stored[0]
-    if kept.has_changed or hidden.entries or not (tree and own_objects.has(repo, tree)):
+    if kept.has_changed or hidden.entries or not (tree and object_store.has(repo, tree)):
         tree = kept.git.out("write-tree").decode().strip()
     _store_all(kept, repo, tree)
     if hidden.entries:
@@ -216,7 +216,7 @@ def _store_all(kept: SnapshotIndex, repo: Repo, tree: str) -> None:
     """
     if kept.stored[:2] == (tree, kept.head) and time.time() - kept.stored[2] < _STORED_S:
         return
-    missing = own_objects.keep(repo, _ids_beside_head(kept, tree))
+    missing = object_store.keep(repo, _ids_beside_head(kept, tree))
     if missing:
         ids = "".join(f"{object_id}\n" for object_id in missing).encode()
         pack = kept.git.out("pack-objects", "--stdout", "-q", stdin=ids)

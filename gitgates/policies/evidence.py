@@ -13,7 +13,7 @@ Facts (`what`), beside those of policies/session.py:
 - `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
 - `caller`: nonce, agent, agent_type. Whose a command of ours is, for caller.py alone.
-- `wrote`: path. A tool of this session has written this file: for policies/change.py alone.
+- `wrote`: path. A tool of this session has written this file: see policies/authorship.py.
 - `round` with the gates `review`: the gate has decided on a stop.
 - `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
   not there before, somebody else has done.

@@ -78,7 +78,7 @@ class Facts(Record):
 
 
 class ReviewRuling(Record):
-    """What becomes of it."""
+    """Whether an agent may stop, as far as reviews go, and why."""
 
     outcome: str  # passed, blocked, breaker
     why: str = ""  # of a block: what is missing; of a pass: one of the reasons above

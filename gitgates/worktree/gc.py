@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.git import object_store as own_objects
+from gitgates.git import object_store
 from gitgates.store import runs
 from gitgates.store.files import lock_file, open_state
 from gitgates.store.slots import prune_slots
@@ -37,7 +37,7 @@ def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str,
         "runs": runs.prune(repo.state_abs, config.keep_runs),
         "checkouts": prune_slots(f"{repo.state_abs}/checkouts"),
         "kept": prune_kept(repo),
-        "objects": own_objects.prune(repo, now, at_once=True),
+        "objects": object_store.prune(repo, now, at_once=True),
     }
 
 
