@@ -7,7 +7,6 @@ could still write. docs/explanation/review.md says what this can and cannot prev
 from __future__ import annotations
 
 import re
-import shlex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,19 +23,20 @@ _SHOWING = (
     *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
     *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
 )
+_PROGRAMS = {"git", "gitgates", *_FILTERS}
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
 _JOINTS = ";|&\n"
+# Compiled by `re` when they are first needed: each shell command of an agent loads this module.
 # What the shell takes as it is: in quotes, or behind a backslash.
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\$`]|\\.)*\"|\\[^\n]", re.DOTALL)
+_QUOTED = r"'[^']*'|\"(?:[^\"\\$`]|\\.)*\"|\\[^\n]"
 # Lines that are joined; at the beginning of a word, a comment, and output that is thrown away.
-_LEFT_OUT = re.compile(
-    rf"(?P<quoted>{_QUOTED.pattern})|\\\n(?![#2&>])"
-    r"|(?<![^\s;|&])(?<!\\\s)(?:#[^\n]*|(?:(?:2|&)?> ?/dev/null|2>&1)(?=[\s;|]|$))",
-    re.DOTALL,
+_LEFT_OUT = (
+    rf"(?P<quoted>{_QUOTED})|\\\n(?![#2&>])"
+    r"|(?<![^\s;|&])(?<!\\\s)(?:#[^\n]*|(?:(?:2|&)?> ?/dev/null|2>&1)(?=[\s;|]|$))"
 )
 # What has a meaning to the shell that is not followed here: of a pattern, where it is an option.
-_NOT_PLAIN = re.compile(
+_NOT_PLAIN = (
     r"[`$<>()\0'\"\\]|(?<!&)&(?!&)|&&&|\{(?![\w-]*\w[\w-]*\})|(?<![^\s;|&])\x01*-[^\s;|&]*[*?[]"
 )
 # Options that write a file, or start a program.
@@ -85,7 +85,11 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
 
 def only_shows(command: str) -> bool:
     """Tell whether a line for the shell changes no file."""
-    return bool(command.strip()) and not refuse_tool("shell", "", command, _SHOWING)
+    first = command.split(maxsplit=1)[:1]
+    # Most commands are told by their first word; a comment may stand before it, or a quote.
+    if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
+        return False
+    return not refuse_tool("shell", "", command, _SHOWING)
 
 
 def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
@@ -131,8 +135,10 @@ def split_commands(text: str) -> list[list[str]] | None:
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """
-    text = _LEFT_OUT.sub(lambda found: found["quoted"] or "", text)
-    if _NOT_PLAIN.search(_QUOTED.sub(_stand_in, text)):
+    import shlex  # most commands are told by their first word
+
+    text = re.sub(_LEFT_OUT, lambda found: found["quoted"] or "", text, flags=re.DOTALL)
+    if re.search(_NOT_PLAIN, re.sub(_QUOTED, _stand_in, text, flags=re.DOTALL)):
         return None
     signs = shlex.shlex(text, posix=True, punctuation_chars=_JOINTS)
     signs.whitespace, signs.whitespace_split, signs.commenters = " \t\r\v\f", True, ""
