@@ -63,7 +63,8 @@ def list_command(fmt: str, limit: int) -> int:
     """List runs, the newest first.
 
     What came of it is the verdict of the last attempt; gates are those that did not pass then.
-    `logs only`: all gates passed in a hook of git, or the run was killed.
+    `logs only`: all gates passed in a hook of git, or the run was killed after one
+    had printed something.
     """
     return _list(fmt, limit)
 
