@@ -17,7 +17,7 @@ from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.call import Call
 from gitgates.policies.review_config import is_review_on
 from gitgates.policies.trust import find_repos
-from gitgates.store.files import open_regular
+from gitgates.store.files import read_tail
 from gitgates.store.log import session_journal
 from gitgates.types import WARN, Verdict
 
@@ -231,11 +231,7 @@ def _core_settings(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb", opener=open_regular) as file:
-            return file.read(_MOST_READ)
-    except OSError:
-        return b""
+    return read_tail(path, since=0, most=_MOST_READ) or b""
 
 
 def _digest(content: bytes) -> str:
