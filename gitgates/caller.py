@@ -88,7 +88,7 @@ def find_caller(
 def find_told(
     repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
 ) -> Caller | None:
-    """Return whom a command speaks for; None where nothing tells.
+    """Return whom a command speaks for; None if nothing tells.
 
     Raises: as `find_caller`.
     """
@@ -114,7 +114,7 @@ def find_told(
 
 
 def _is_of_agent(env: Mapping[str, str]) -> bool:
-    """Tell whether the environment says that no person runs us: an agent does, or a run of ours."""
+    """Return whether the environment shows that an agent, or a run of ours, calls us."""
     return is_called_by_agent(env) or bool(env.get(ACTIVE))
 
 
@@ -176,7 +176,7 @@ def agent_label(agent: str) -> str:
 
 
 def _is_session(said: str, session: str) -> bool:
-    """Tell whether an id means a session: by its own id, or by its file's name."""
+    """Return whether an id means a session: by its own id, or by its file's name."""
     return session in (said, file_name(said))
 
 

@@ -60,7 +60,7 @@ def read() -> Mapping[str, str]:
 
 
 def is_off(env: Mapping[str, str]) -> bool:
-    """Tell whether the person switched gitgates off for this command."""
+    """Return whether the person switched gitgates off for this command."""
     return env.get("GITGATES") == "0"
 
 

@@ -186,7 +186,7 @@ class Step(Record):
     """One gate of a plan."""
 
     gate: Gate
-    paths: tuple[str, ...] = ()  # those that match; empty where the gate takes none
+    paths: tuple[str, ...] = ()  # those that match; empty if the gate takes none
     skip: str = ""  # why it does not run
     fault: str = ""  # why it cannot be run at all: this stops the run when it is reached
     note: str = ""  # a wish that was not granted
@@ -226,7 +226,7 @@ class GateResult(Record):
     restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
     reason: str = ""  # why, where the status alone does not say
     excused: str = ""  # why it does not count, though it is no pass
-    log_abs: str = ""  # all of the output; empty where there was none
+    log_abs: str = ""  # all of the output; empty if there was none
 
 
 class Visit(Record):

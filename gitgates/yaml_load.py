@@ -15,7 +15,7 @@ _MOST = 100_000  # values
 
 
 def load(text: str | bytes) -> Any:  # noqa: ANN401 - any YAML
-    """Return the only document of a text; None where there is nothing in it.
+    """Return the only document of a text; None if there is nothing in it.
 
     Raises: yaml.YAMLError where it is no YAML, stands for too much, or cannot be built.
     """

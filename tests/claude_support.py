@@ -123,7 +123,7 @@ def start(repo: Repo, payload: dict[str, Any] | bytes, **env: str) -> subprocess
 
 
 def end(process: subprocess.Popen[bytes]) -> tuple[bytes, str]:
-    """Read all that a hook says, as the client does; fail the test where it is not status 0."""
+    """Read all that a hook says, as the client does; fail the test if it is not status 0."""
     out, err = process.communicate(timeout=GUARD_S)
     assert process.returncode == 0, err
     return out, err.decode("utf-8", "replace")

@@ -80,7 +80,7 @@ def pid_in(path: Path) -> int:
 
 
 def is_heard(repo: Repo) -> bool:
-    """Tell whether the hook has read what its gate said: then it knows all about the gate."""
+    """Return whether the hook has read what its gate said: then it knows all about the gate."""
     logs = (repo.path / ".git/gitgates/runs").rglob("*.log")
     return any(b"heard" in log.read_bytes() for log in logs)
 

@@ -52,7 +52,7 @@ def review(agent: Agent, decision: str = "COMPLETE", agent_id: str = "r1", **fie
 
 
 def completed(answer: dict[str, Any]) -> bool:
-    """Tell whether an agent may stop, and the person hears why."""
+    """Return whether an agent may stop, and the person hears why."""
     said = str(answer.get("systemMessage"))
     return "decision" not in answer and "COMPLETE: looked at all of it" in said
 

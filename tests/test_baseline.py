@@ -1,4 +1,4 @@
-"""Failures from before the session do not count; where that is not known, everything does."""
+"""Failures from before the session do not count; if that is not known, everything does."""
 
 from __future__ import annotations
 

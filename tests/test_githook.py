@@ -28,7 +28,7 @@ env >> "$OUT/env"
 
 
 def seen(out: Path, name: str = "paths") -> list[str] | None:
-    """Return the recorded lines, sorted, and forget them; None where the gate did not run."""
+    """Return the recorded lines, sorted, and forget them; None if the gate did not run."""
     path = out / name
     if not path.exists():
         return None

@@ -206,7 +206,7 @@ def _imported_names(node: ast.Import | ast.ImportFrom) -> list[tuple[int, str]]:
 
 
 def _is_packed(annotation: ast.expr | None) -> bool:
-    """Tell whether a parameter is a tuple of unlike things, such as `tuple[Session, str]`."""
+    """Return whether a parameter is a tuple of unlike things, such as `tuple[Session, str]`."""
     match annotation:
         case ast.BinOp(left=left, right=right):
             return _is_packed(left) or _is_packed(right)

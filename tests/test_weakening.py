@@ -1,4 +1,4 @@
-"""What weakens the checks: found in what changed, and not where it only looks like it."""
+"""What weakens the checks: found in what changed, and not if it only looks like it."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def session_of(env: Mapping[str, str]) -> str:
 
 
 def is_caller(env: Mapping[str, str]) -> bool:
-    """Tell whether an agent runs a command."""
+    """Return whether an agent runs a command."""
     return bool(session_of(env))
 
 

@@ -132,7 +132,7 @@ def uninstall(repo: Repo, scope: str) -> None:
 
 
 def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
-    """Tell whether the settings of a scope hold hooks of ours."""
+    """Return whether the settings of a scope hold hooks of ours."""
     try:
         path_abs = settings.settings_file(scope, repo.root_abs, env)
         text = own_file.read(path_abs)

@@ -61,7 +61,7 @@ def _items(names: list[str], incomplete: str) -> list[CompletionItem]:
 
 
 def _configuration() -> Config | None:
-    """Return the configuration here, also one with problems; None where nothing can be read.
+    """Return the configuration here, also one with problems; None if nothing can be read.
 
     A shell that completes has no place for a message, so that none is given.
     """

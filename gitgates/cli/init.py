@@ -107,7 +107,7 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
 
 
 def _has_repository(cwd_abs: str) -> bool:
-    """Tell whether there is a repository that hooks can be installed in; say it where not."""
+    """Return whether there is a repository that hooks can be installed in; say it where not."""
     try:
         find_repo(cwd_abs, environ.read())
     except errors.GitError as error:
@@ -200,7 +200,7 @@ def _why(gate: Gate) -> str:
 
 
 def _missing_program(gate: Gate, root_abs: str) -> str:
-    """Return the program of a gate that is not run, where it is not here; empty: it is."""
+    """Return the program of a gate that is not run, if it is not here; empty: it is."""
     line = gate.command if isinstance(gate.command, str) else gate.runner
     program = line.split()[0]
     is_here = shutil.which(program) or os.path.exists(os.path.join(root_abs, program))

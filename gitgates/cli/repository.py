@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def current_repo() -> Repo:
     """Return the repository of the current folder.
 
-    Raises: GitError where there is none.
+    Raises: GitError if there is none.
     """
     return find_repo(current_folder(), environ.read())
 
@@ -69,7 +69,7 @@ def config_root(cwd_abs: str) -> str:
 def configuration(repo: Repo) -> Config:
     """Return the configuration of a repository.
 
-    Raises: ConfigError where it has problems, or where there is none.
+    Raises: ConfigError where it has problems, or if there is none.
     """
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
     if config is None:

@@ -72,7 +72,7 @@ def requests_text(requests: tuple[str, ...]) -> str:
 
 
 def left_out_text(whys: tuple[tuple[str, str], ...]) -> str:
-    """Return which files are left out of a diff, and why, on one line; empty where none is."""
+    """Return which files are left out of a diff, and why, on one line; empty if none is."""
     if not whys:
         return ""
     by_why: dict[str, list[str]] = {}

@@ -89,7 +89,7 @@ class Opinion(Record):
 
     @property
     def answered(self) -> bool:
-        """Tell whether this is an opinion."""
+        """Return whether this is an opinion."""
         return self.status == ANSWERED
 
 
@@ -282,7 +282,7 @@ def _opinion(name: str, command: str, result: GateResult) -> Opinion:
 
 
 def _why_none(status: str, result: GateResult) -> str:
-    """Say why there is no opinion; nothing where there is one."""
+    """Say why there is no opinion; nothing if there is one."""
     match status:
         case "passed":
             return ""

@@ -159,6 +159,6 @@ def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession
 
 
 def _is_asking(repo: Repo, env: Mapping[str, str]) -> bool:
-    """Tell whether opinions are being asked for further up, in any worktree: we are one of them."""
+    """Return whether an ancestor process asks for opinions, in any worktree."""
     folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
     return any(is_running_here(env, git_dir_abs, ASKING) for git_dir_abs in folders)

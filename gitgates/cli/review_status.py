@@ -117,7 +117,7 @@ def _standing(found: Survey, marker: Marker) -> Standing:
 
 
 def _last_holds(found: Survey, evidence: Evidence) -> bool:
-    """Tell whether the reviewer's last decision is of what is there now."""
+    """Return whether the reviewer's last decision is of what is there now."""
     counted = [one for one in evidence.decisions if one.counts]
     if not counted:
         return False
@@ -128,7 +128,7 @@ def _last_holds(found: Survey, evidence: Evidence) -> bool:
 
 
 def _not_asked(config: Config, *, strict: bool) -> str:
-    """Return why nobody asks for a review; empty where the gate does."""
+    """Return why nobody asks for a review; empty if the gate does."""
     if not any(GATE in hook.gates for hook in config.hooks if hook.name in ENDING_HOOKS):
         return "no hook lists the gate `review`"
     skips = environ.skipped_gates(environ.read())

@@ -136,7 +136,7 @@ def _list(fmt: str, limit: int) -> int:
 
 
 def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
-    """Return id and result of each run, oldest first; None where there is none to be understood."""
+    """Return id and result of each run, oldest first; None if there is none to be understood."""
     found: list[tuple[str, dict[str, Any] | None]] = []
     for run_id in runs.run_ids(repo.state_abs):
         try:
@@ -150,7 +150,7 @@ def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
 def _find(repo: Repo, said: str) -> str:
     """Return the run that a person means.
 
-    Raises: UsageError where there is none, or more than one.
+    Raises: UsageError if there is none, or more than one.
     """
     known = runs.run_ids(repo.state_abs)
     if not known:

@@ -55,7 +55,7 @@ class Edit(Record):
 
     @property
     def adds(self) -> bool:
-        """Tell whether it changes anything."""
+        """Return whether it changes anything."""
         return bool(self.gates or self.hooks or self.extended)
 
 
@@ -199,7 +199,7 @@ def save(root_abs: str, edit: Edit) -> None:
 
 
 def _read_to_replace(path_abs: str) -> bytes | None:
-    """Return the content of a file that may be written; None where there is none.
+    """Return the content of a file that may be written; None if there is none.
 
     A read-only file is meant so, and replacing it would need only the folder's permission.
     """
@@ -211,7 +211,7 @@ def _read_to_replace(path_abs: str) -> bytes | None:
 
 
 def difference(edit: Edit) -> bytes:
-    """Return an edit as a unified diff that `git apply` takes; empty where nothing changes."""
+    """Return an edit as a unified diff that `git apply` takes; empty if nothing changes."""
     found = difflib.diff_bytes(
         difflib.unified_diff,
         _lines(edit.before or b""),

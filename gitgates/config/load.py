@@ -42,7 +42,7 @@ _KEY = (
 
 
 def load(root_abs: str, cache_abs: str = "") -> Config | None:
-    """Return the configuration of a root; None where it has none.
+    """Return the configuration of a root; None if it has none.
 
     `cache_abs` is a file that may be read and rewritten; empty: no cache.
 
@@ -60,7 +60,7 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
 
 
 def checked(raw: tuple[bytes | None, ...]) -> Config | None:
-    """Return the configuration in the bytes of `FILES`; None where they have none.
+    """Return the configuration in the bytes of `FILES`; None if they have none.
 
     Raises: ConfigError with every problem that is not deferred.
     """

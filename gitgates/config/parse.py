@@ -265,7 +265,7 @@ def _without_circles(leads_to: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 def _way_back(start: str, leads_to: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """Return the shortest chain from `start` to itself, both ends named; empty where none."""
+    """Return the shortest chain from `start` to itself, both ends named; empty if none."""
     came_from: dict[str, str] = {}
     waiting = [start]
     for name in waiting:  # which grows while it is walked

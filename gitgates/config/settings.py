@@ -152,7 +152,7 @@ def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[st
 
 
 def _wrong_gate_name(name: str) -> tuple[str, str]:
-    """Return what is wrong with the name of a gate, and what to do; empty where it is right."""
+    """Return what is wrong with the name of a gate, and what to do; empty if it is right."""
     if name.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}:
         message = f"`{name}` is the name of an action or of a built-in policy"
         return message, "Choose another name for the gate."

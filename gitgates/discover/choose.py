@@ -248,7 +248,7 @@ def _merge_same(proposals: list[Proposal]) -> list[Proposal]:
 
 
 def _is_same(one: Proposal, other: Proposal) -> bool:
-    """Tell whether two gates run the same."""
+    """Return whether two gates run the same."""
     if not other.task.command or one.task.keys.get("pass_files"):
         return False
     is_about_all = not one.task.keys.get("files") and bool(one.task.hooks)

@@ -146,7 +146,7 @@ def _items(value: object) -> Iterator[dict[str, object]]:
 
 
 def _job(job: dict[str, object], where: str, hook: str) -> Task | None:
-    """Return a job as a task; None where it says what a gate cannot."""
+    """Return a job as a task; None if it says what a gate cannot."""
     run = job.get("run")
     known = {"name", "run", "glob", "exclude", "root", "env", "stage_fixed", "tags", "fail_text"}
     known |= {"priority", "glob_matcher", "parallel"}
@@ -201,7 +201,7 @@ def _node(project: Project, notes: list[str]) -> list[Task]:
 
 
 def _is_lint_staged(command: str, project: Project) -> bool:
-    """Tell whether a command is lint-staged, or a script of package.json that is."""
+    """Return whether a command is lint-staged, or a script of package.json that is."""
     script = table(load_or_empty(project, "package.json"), "scripts").get(
         command.rsplit(maxsplit=1)[-1]
     )

@@ -52,7 +52,7 @@ class Project(Record):
     names: frozenset[str]  # all that lies in the root, and in the folders that were listed
 
     def load(self, name: str) -> dict[str, Any]:
-        """Parse one of its files by the format that its name tells; {} where it is not there.
+        """Parse one of its files by the format that its name tells; {} if it is not there.
 
         Raises: BadFile.
         """
@@ -112,7 +112,7 @@ def _mapping(found: object, kind: str) -> dict[str, Any]:
 
 
 def table(value: object, *path: str) -> dict[str, Any]:
-    """Return the table at `path`; an empty one where there is none."""
+    """Return the table at `path`; an empty one if there is none."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
@@ -169,7 +169,7 @@ def list_root(root_abs: str) -> set[str]:
 
 
 def is_inside(name: str) -> bool:
-    """Tell whether a path that a file names lies in the project."""
+    """Return whether a path that a file names lies in the project."""
     return not os.path.isabs(name) and ".." not in name.split("/")
 
 

@@ -105,7 +105,7 @@ def inspect_project(root_abs: str) -> Inspection:
 
 
 def wants_agent(root_abs: str) -> bool:
-    """Tell whether an agent is in use and nothing is set up.
+    """Return whether an agent is in use and nothing is set up.
 
     Raises: ConfigError where the configuration has problems.
     """

@@ -200,7 +200,7 @@ def load_or_empty(project: Project, file: str) -> dict[str, object]:
 
 
 def _source(project: Project, sign: str) -> str:
-    """Return where a sign was found, for a person; empty where it was not."""
+    """Return where a sign was found, for a person; empty if it was not."""
     file, has_more, rest = sign.partition(" [")
     section, _, keys = rest.partition("]")
     if file.endswith("*"):

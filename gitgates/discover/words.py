@@ -153,12 +153,12 @@ def find_word(name: str) -> Word | None:
 
 
 def kind_of(program: str) -> str:
-    """Return what kind of gate a program is for; empty where that is not known."""
+    """Return what kind of gate a program is for; empty if that is not known."""
     return next((kind for kind, programs in KINDS.items() if program in programs), "")
 
 
 def language_of(program: str) -> str:
-    """Return the language that a program is about; empty where that is not known."""
+    """Return the language that a program is about; empty if that is not known."""
     return _LANGUAGE_OF.get(program.partition(" ")[0], "")
 
 
@@ -186,14 +186,14 @@ def program_of(line: str) -> str:
 
 
 def is_endless(line: str) -> bool:
-    """Tell whether a command watches, serves, or asks a person."""
+    """Return whether a command watches, serves, or asks a person."""
     while found := _PREFIX.match(line):
         line = line[found.end() :]
     return bool(_ENDLESS & set(line.split()[:2]) or _ENDLESS_OPTION.search(line))
 
 
 def is_fixing(line: str) -> bool:
-    """Tell whether a command rewrites files, as far as its words show."""
+    """Return whether a command rewrites files, as far as its words show."""
     if _FIXES.search(line):
         return True
     program = program_of(line)
@@ -201,10 +201,10 @@ def is_fixing(line: str) -> bool:
 
 
 def names_tests(text: str) -> bool:
-    """Tell whether a text has the name of a program in it that runs tests."""
+    """Return whether a text has the name of a program in it that runs tests."""
     return bool(_TESTS.search(text))
 
 
 def is_check_mode(text: str) -> bool:
-    """Tell whether words say that something only looks."""
+    """Return whether words say that something only looks."""
     return "check" in spell(text) or bool(_CHECK_MODE.search(text))

@@ -85,7 +85,7 @@ def environment(found: list[Source]) -> dict[str, str]:
 
 
 def loudest(found: list[Source], key: str) -> Source | None:
-    """Return the settings whose word on a key counts; None where none has one."""
+    """Return the settings whose word on a key counts; None if none has one."""
     return next((one for one in reversed(_by_weight(found)) if key in one.settings), None)
 
 

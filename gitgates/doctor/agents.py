@@ -52,7 +52,7 @@ _HARMFUL = (
 
 
 def check_agents(subject: Subject) -> list[Finding]:
-    """Return what there is to say of Claude Code; nothing where neither side knows of the other."""
+    """Return what there is to say of Claude Code; nothing if neither side knows of the other."""
     config, repo = subject.config, subject.repo
     found = sources(repo, repo.env)
     wanted = entries(config) if config else ()

@@ -147,7 +147,7 @@ def _missing_program(
 
 
 def program_of(gate: Gate) -> str:
-    """Return the program that a gate starts first; empty where only a shell could tell."""
+    """Return the program that a gate starts first; empty if only a shell could tell."""
     if isinstance(gate.command, tuple):
         return gate.command[0]
     words = (gate.command or "").split()
@@ -185,7 +185,7 @@ def check_gone(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_running(repo: Repo) -> bool:
-    """Tell whether a run of ours holds the worktree now: then nothing is left over."""
+    """Return whether a run of ours holds the worktree now: then nothing is left over."""
     lock = Lock(repo.state_abs)
     try:
         return not lock.acquire(alone=True)

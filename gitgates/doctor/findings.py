@@ -50,7 +50,7 @@ class Worktree(Record):
 
     @property
     def is_linked(self) -> bool:
-        """Tell whether it is not the one that the others were made from."""
+        """Return whether it is not the one that the others were made from."""
         return os.path.realpath(self.repo.git_dir_abs) != os.path.realpath(self.repo.common_dir_abs)
 
     def command(self, command: str) -> str:
@@ -118,7 +118,7 @@ def _worktree(repo: Repo, here_abs: str) -> Worktree:
 
 
 def _repo(folder_abs: str, env: Mapping[str, str]) -> Repo | None:
-    """Return the worktree in a folder; None where it is gone, or the folder has another use."""
+    """Return the worktree in a folder; None if it is gone, or the folder has another use."""
     try:
         found = find_repo(folder_abs, env)
     except GitError:

@@ -66,7 +66,7 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
 
 
 def may_start(file: HookFile, repo: Repo) -> bool:
-    """Tell whether a shim may be started: one that may have been cloned only as we write it."""
+    """Return whether a shim may be started: one that may have been cloned only as we write it."""
     folder_abs = os.path.realpath(os.path.dirname(file.path_abs)) + os.sep
     is_in_tree, is_in_git = (
         folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
@@ -76,7 +76,7 @@ def may_start(file: HookFile, repo: Repo) -> bool:
 
 
 def _starts_us(file: HookFile) -> bool:
-    """Tell whether a shim starts what is running now, so that nobody has to try."""
+    """Return whether a shim starts what is running now, so that nobody has to try."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
     return (file.python, file.home) == (sys.executable, ours)
 
@@ -265,14 +265,14 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
 
 
 def _runs_gates(file: HookFile, worktree: Worktree, manager: Manager) -> bool:
-    """Tell whether a manager runs the gates that our shim runs, too."""
+    """Return whether a manager runs the gates that our shim runs, too."""
     if manager.name in FRAMEWORK:
         return file.hook in worktree.framework.our_stages
     return file.hook in worktree.joined or _names_us(file, worktree, manager.settings)
 
 
 def _names_us(file: HookFile, worktree: Worktree, settings: tuple[str, ...]) -> bool:
-    """Tell whether another manager's settings speak of us."""
+    """Return whether another manager's settings speak of us."""
     for name in settings:
         path_abs = os.path.join(worktree.repo.root_abs, name.format(hook=file.hook))
         try:

@@ -261,7 +261,7 @@ def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
 
 
 def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
-    """Return what git says where it refuses to commit, or to push; nothing where it does not."""
+    """Return what git says where it refuses to commit, or to push; nothing if it does not."""
     repo.change(passes=passes)
     done = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
     if done.exit_status == 0:

@@ -50,7 +50,7 @@ class ChangeDetector:
         self._altered: set[str] = set()  # what changed while gates ran that may not change it
         # What somebody else changed before any gate ran: they would check something else.
         self._strays: tuple[str, ...] = ()
-        self.index: CommittedIndex | None = None  # where it is not simply the worktree's own
+        self.index: CommittedIndex | None = None  # if it is not simply the worktree's own
         if not checkout:  # which has an index of its own
             self._strays = self._files.written_since(began_ns, isolation.shown)
             self.index = self._committed_index(repo)

@@ -116,7 +116,7 @@ def _base(gate: Gate, event: Event) -> tuple[str, ...]:
 
 
 def _uses_arguments(text: str) -> bool:
-    """Tell whether a shell text places its arguments itself.
+    """Return whether a shell text places its arguments itself.
 
     `$1` counts only in double quotes: elsewhere it is more often awk's than the shell's.
     """
@@ -201,7 +201,7 @@ def with_hook(env: Mapping[str, str], hook: str, git_dir_abs: str) -> dict[str, 
 
 
 def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
-    """Tell whether a run further up, which still lives, runs this hook (empty: any) here."""
+    """Return whether a run further up, which still lives, runs this hook (empty: any) here."""
     pids = _active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
     return any(map(is_alive, pids))
 

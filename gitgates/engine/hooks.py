@@ -23,13 +23,13 @@ _TO_END_S = 2.8  # a gate that is told to end, and the answer
 
 
 def matches_hook(hook: Hook, payload: Payload) -> bool:
-    """Tell whether a hook is about this tool and this agent."""
+    """Return whether a hook is about this tool and this agent."""
     tool = matches_tool(hook.enabled_tools, payload.tool, payload.tool_was)
     return tool and matches_agent(hook.enabled_agents, payload.agent_type)
 
 
 def matches_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bool:
-    """Tell whether one of the patterns (names, `A|B`, globs such as `mcp__*`) means a tool.
+    """Return whether one of the patterns (names, `A|B`, globs such as `mcp__*`) means a tool.
 
     `was` is another name of it, which counts where a pattern is just that.
     """
@@ -40,7 +40,7 @@ def matches_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> 
 
 
 def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
-    """Tell whether a pattern means an agent. A bare name means a plugin's agent of it, too.
+    """Return whether a pattern means an agent. A bare name means a plugin's agent of it, too.
 
     The main thread has no name, so that no pattern means it.
     """
@@ -53,7 +53,7 @@ def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
 
 
 def matches_glob(pattern: str, name: str) -> bool:
-    """Tell whether a name is what a pattern says, in which `*` is any text and `?` one sign."""
+    """Return whether a name is what a pattern says, in which `*` is any text and `?` one sign."""
     place, rest, star, back = 0, 0, -1, 0
     while place < len(name):
         if rest < len(pattern) and pattern[rest] == "*":

@@ -54,7 +54,7 @@ def parse(line: str) -> Pattern:
 
 
 def matches(path: str, patterns: list[Pattern], folders: dict[str, bool] | None = None) -> bool:
-    """Tell whether the last pattern that speaks of `path`, or of a folder above it, selects it.
+    """Return whether the last pattern that speaks of `path`, or of a folder above it, selects it.
 
     As in gitignore(5), nothing below a selected folder can be taken out again. `folders` keeps
     what was found out about folders, for the next path of the same patterns.
@@ -105,7 +105,7 @@ def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
 
 
 def match_name(pattern: str, name: str) -> bool:
-    """Tell whether one path segment matches `*`, `?`, `[…]` and backslash escapes."""
+    """Return whether one path segment matches `*`, `?`, `[…]` and backslash escapes."""
     if not any(char in pattern for char in "*?[\\"):
         return pattern == name
     if pattern[0] == "*" and not any(char in pattern[1:] for char in "*?[\\"):

@@ -156,7 +156,7 @@ class _Pipeline:
 
 
 def committed_config(git: Git) -> Config | None:
-    """Return the configuration that is being committed, where it is not the working tree's.
+    """Return the configuration that is being committed, if it is not the working tree's.
 
     Raises: ConfigError where that has problems.
     """

@@ -33,7 +33,7 @@ def find_hook(config: Config, name: str) -> Hook | None:
 
 
 def takes_paths(gate: Gate) -> bool:
-    """Tell whether a gate is about paths at all; one that is not runs whatever has changed."""
+    """Return whether a gate is about paths at all; one that is not runs whatever has changed."""
     return (
         gate.files is not None
         or bool(gate.exclude)
@@ -43,12 +43,12 @@ def takes_paths(gate: Gate) -> bool:
 
 
 def matches_deleted(gate: Gate) -> bool:
-    """Tell whether deleted paths match a gate: one that has patterns, and is given no paths."""
+    """Return whether deleted paths match a gate: one that has patterns, and is given no paths."""
     return takes_paths(gate) and not gate.pass_files and gate.pre_commit is None
 
 
 def wants_paths(config: Config, hook: Hook) -> bool:
-    """Tell whether any gate that the hook can reach is about paths."""
+    """Return whether any gate that the hook can reach is about paths."""
     gates = {gate.name: gate for gate in config.gates}
     return any(takes_paths(gates[name]) for name in reachable(hook.gates, gates) if name in gates)
 

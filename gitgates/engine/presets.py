@@ -111,7 +111,7 @@ def _tsc(text: str) -> Iterator[Found]:
 
 
 def _eslint(text: str) -> Iterator[Found]:
-    """Return errors; only where there are none (--max-warnings), warnings."""
+    """Return errors; only if there are none (--max-warnings), warnings."""
     said = [_groups(match) for match in _ESLINT.finditer(text)] or list(_stylish(text))
     errors = [one for one in said if one["level"].lower() == "error"]
     yield from map(_broken, errors or said)

@@ -76,7 +76,7 @@ class Deadline(Record):
     limit_s: float  # what it was in the beginning, for people
 
     def left_s(self) -> float:
-        """Return how much of it is left; 0 where it is over."""
+        """Return how much of it is left; 0 if it is over."""
         return max(self.at - time.monotonic(), 0.0)
 
 
@@ -282,7 +282,7 @@ class _Run:
         )
 
     def _next_command(self, job: _Job, group: Group) -> None:
-        """Start the next command of a gate; where there is none, the gate has ended."""
+        """Start the next command of a gate; if there is none, the gate has ended."""
         while job.commands:
             left_s = max(job.started + job.gate.timeout_s - time.monotonic(), 0.0)
             if self.options.deadline:

@@ -87,7 +87,7 @@ class _Walker:
         return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
 
     def visit(self, listed: str) -> Level | None:
-        """Return what a gate and its chain mean; None where one of them has not run yet.
+        """Return what a gate and its chain mean; None if one of them has not run yet.
 
         A loop, not a recursion: a chain may be longer than the interpreter's stack.
         """
@@ -170,7 +170,7 @@ def _allowed(result: GateResult, called_by: str = "") -> Visit:
 
 
 def _holds_back(due: list[Due], before: int) -> bool:
-    """Tell whether nothing after the newest due gate may be looked at yet.
+    """Return whether nothing after the newest due gate may be looked at yet.
 
     A gate that writes runs alone: after those before it, and before all that come after it.
     """
@@ -238,7 +238,7 @@ def _target(action: str) -> str:
 
 
 def _decides(visit: Visit) -> bool:
-    """Tell whether a visit has its verdict from itself, not from the gate that it led to."""
+    """Return whether a visit has its verdict from itself, not from the gate that it led to."""
     if visit.verdict in (BLOCK, STOP):
         return visit.action in ("BLOCK", "STOP")
     return visit.result.status != "passed" or bool(visit.result.changed_paths)

@@ -45,11 +45,11 @@ class Span(Record):
     # are its own. Of any other worktree that was there at the start they are somebody else's.
     also: tuple[str, ...] = ()
     # When the session had nothing to do, from and until. What others did then is in `start`, file
-    # by file; so is what they committed then, where it is not the session's own work.
+    # by file; so is what they committed then, if it is not the session's own work.
     idle: tuple[tuple[float, float], ...] = ()
 
     def is_idle(self, stamp: int) -> bool:
-        """Tell whether the session had nothing to do then; not at the very ends."""
+        """Return whether the session had nothing to do then; not at the very ends."""
         return any(int(began) < stamp < int(ended) for began, ended in self.idle)
 
 

@@ -68,7 +68,7 @@ def changes(span: Span) -> tuple[Changed, ...]:
 
 
 def patch_id(span: Span) -> str:
-    """Return `git patch-id --stable` of the change; empty where there is none, or it is huge.
+    """Return `git patch-id --stable` of the change; empty if there is none, or it is huge.
 
     White space is in none: a change that was only reformatted keeps its id.
 
@@ -142,7 +142,7 @@ def _differences(git: Git, before: str, after: str) -> Iterator[Changed]:
 
 
 def _lines(numbers: Numbers, path: bytes) -> tuple[int, int]:
-    """Return how many lines were added and removed; none where only white space differs."""
+    """Return how many lines were added and removed; none if only white space differs."""
     added, removed = numbers.get(path, (b"0", b"0"))
     return (0, 0) if added == b"-" else (int(added), int(removed))
 
@@ -234,7 +234,7 @@ def _edited_in_notebooks(git: Git, notebooks: dict[bytes, bytes]) -> dict[bytes,
 
 
 def _sources(content: bytes | None) -> list[str] | None:
-    """Return the lines of a notebook's cells, without white space; None where it is none."""
+    """Return the lines of a notebook's cells, without white space; None if it is none."""
     import json  # seldom needed
 
     if content is None:
@@ -347,7 +347,7 @@ def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
 
 
 def _are_in(git: Git, tree: str, files: list[str]) -> bool:
-    """Tell whether all these files are in a tree; one that git ignores is in none."""
+    """Return whether all these files are in a tree; one that git ignores is in none."""
     there: set[str] = set()
     for chunk in _chunks((name, "") for name in files):
         there.update(git.names("ls-tree", "-z", "--name-only", tree, "--", *chunk))
@@ -355,7 +355,7 @@ def _are_in(git: Git, tree: str, files: list[str]) -> bool:
 
 
 def _is_older(path_abs: str, stamp: float) -> bool:
-    """Tell whether a file was not touched since; one that is not there was not."""
+    """Return whether a file was not touched since; one that is not there was not."""
     try:
         return os.stat(path_abs).st_ctime < stamp
     except OSError:

@@ -136,7 +136,7 @@ def _index_tree(repo: Repo, index_abs: str) -> str:
 
 
 def _resolve(git: Git, treeish: str, kind: str) -> str:
-    """Return the id of the commit or tree that is meant; empty where it is none."""
+    """Return the id of the commit or tree that is meant; empty if it is none."""
     name = f"{treeish}^{{{kind}}}"
     done = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
     return "" if done.exit_status else done.stdout.decode().split()[-1]
@@ -166,7 +166,7 @@ def _fill(slot: Slot, git: Git, tree: str, settings: bytes) -> tuple[str, ...]:
 
 
 def _can_update(slot: Slot, git: Git, tree: str, settings: bytes) -> bool:
-    """Tell whether writing what differs gives the same as writing everything."""
+    """Return whether writing what differs gives the same as writing everything."""
     match slot.state():
         case (1, str(known), bytes(said), tuple(submodules)) if said == settings:
             if any(_holds_something(os.path.join(slot.folder_abs, path)) for path in submodules):
@@ -184,7 +184,7 @@ def _can_update(slot: Slot, git: Git, tree: str, settings: bytes) -> bool:
 
 
 def _update(slot: Slot, git: Git, tree: str) -> bool:
-    """Remove what gates left, and write what differs; False where git could not."""
+    """Remove what gates left, and write what differs; False if git could not."""
     slot.begin()
     try:
         git.out("clean", "-ffdxq")
@@ -260,7 +260,7 @@ def _ignored(git: Git, names: list[str]) -> set[str]:
 
 
 def _link(source_abs: str, root_abs: str, name: str) -> bool:
-    """Make one link; False where the tree has something there, or no folder to put it in."""
+    """Make one link; False if the tree has something there, or no folder to put it in."""
     folder_abs = root_abs
     for part in name.split("/")[:-1]:
         folder_abs = os.path.join(folder_abs, part)

@@ -156,7 +156,7 @@ class EventFiles:
         return tuple(sorted(found))
 
     def _is_laid_out(self, path: str) -> bool:
-        """Tell whether a file is as git writes it, though it would add it in another form.
+        """Return whether a file is as git writes it, though it would add it in another form.
 
         That is so where a blob has line endings that its attributes do not allow.
         """

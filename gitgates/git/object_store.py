@@ -61,7 +61,7 @@ def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
 
 
 def has(repo: Repo, object_id: str) -> bool:
-    """Tell whether an object is in our folder."""
+    """Return whether an object is in our folder."""
     return os.path.exists(_file(repo, object_id))
 
 

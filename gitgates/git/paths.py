@@ -76,7 +76,7 @@ def pushed_id(git: Git) -> str:
 
 
 def is_as_committed(git: Git, tip: str) -> bool:
-    """Tell whether the working tree holds exactly the commit `tip`: nothing more, nothing less.
+    """Return whether the working tree holds exactly the commit `tip`: nothing more, nothing less.
 
     A tag of something that is no commit has no content of its own to check: True.
     """

@@ -54,7 +54,7 @@ exec "$kept" "$@"
 
 
 def is_kept(shim: str) -> bool:
-    """Tell whether git would run the hook that was there before a shim."""
+    """Return whether git would run the hook that was there before a shim."""
     return os.path.isfile(shim + SUFFIX) and os.access(shim + SUFFIX, os.X_OK)
 
 

@@ -40,7 +40,7 @@ class ReflogEntry(Record):
 
 
 def read(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
-    """Return the entries of a worktree, the oldest first; none where git keeps no log."""
+    """Return the entries of a worktree, the oldest first; none if git keeps no log."""
     try:
         with open(f"{git_dir_abs}/logs/HEAD", "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
@@ -91,7 +91,7 @@ def made_in(entries: Iterable[ReflogEntry], objects_abs: str, start: Point) -> f
 
 
 def makes_commit(message: str) -> bool:
-    """Tell whether an entry made a commit, and did not go to one that was there.
+    """Return whether an entry made a commit, and did not go to one that was there.
 
     What is not known makes one: to ask for one review too many is better than to hide something.
     """
@@ -104,12 +104,12 @@ def makes_commit(message: str) -> bool:
 
 
 def are_known(entries: tuple[ReflogEntry, ...]) -> bool:
-    """Tell whether git itself wrote all of these entries, one for each commit."""
+    """Return whether git itself wrote all of these entries, one for each commit."""
     return all(entry.message.startswith(_ACTIONS) for entry in entries)
 
 
 def last_switch(entries: tuple[ReflogEntry, ...]) -> str:
-    """Return the commit that another branch was last checked out at; empty where none was."""
+    """Return the commit that another branch was last checked out at; empty if none was."""
     found = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
     return found[-1] if found else ""
 
@@ -131,7 +131,7 @@ def _entry(line: str) -> ReflogEntry | None:
 
 
 def _is_older(entry: ReflogEntry, objects_abs: str, start_s: float) -> bool:
-    """Tell whether a commit of about the second of the start was made before it.
+    """Return whether a commit of about the second of the start was made before it.
 
     The log counts in whole seconds; the file that git writes a new commit to has a finer time. It
     is not asked further off, where the clock of another machine might have written it.

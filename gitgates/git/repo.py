@@ -186,7 +186,7 @@ def current_folder() -> str:
 def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     """Return the repository that a git command in `cwd_abs` would mean.
 
-    Raises: GitError where there is none, or it is bare and has no working tree; OwnershipError
+    Raises: GitError if there is none, or it is bare and has no working tree; OwnershipError
     where git does not trust it.
     """
     if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
@@ -213,7 +213,7 @@ def _read_upwards(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _is_own(repo: Repo) -> bool:
-    """Tell whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
+    """Return whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
 
     Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
     """
@@ -267,7 +267,7 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _says_otherwise(config_abs: str) -> bool:
-    """Tell whether a repository's config may move the working tree: then git is asked."""
+    """Return whether a repository's config may move the working tree: then git is asked."""
     try:
         with open(config_abs, "rb", buffering=0) as file:
             config = file.read().lower()

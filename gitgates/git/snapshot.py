@@ -50,7 +50,7 @@ class Snapshot(Record):
 
     @property
     def provable(self) -> bool:
-        """Tell whether the same tree means the same content."""
+        """Return whether the same tree means the same content."""
         return not self.why_unprovable
 
     @property

@@ -45,7 +45,7 @@ def flagged_paths(repo: Repo) -> list[str]:
 
 
 def _read_facts(repo: Repo) -> tuple[Any, ...]:
-    """Return what the last snapshot has noted; empty where that is not known."""
+    """Return what the last snapshot has noted; empty if that is not known."""
     try:
         with open(f"{repo.state_abs}/{_FACTS}", "rb", opener=open_state) as file:
             version, *facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
@@ -81,7 +81,7 @@ class SnapshotIndex:
         self.git = git._replace(env={**git.env, **ours, "GIT_WORK_TREE": repo.root_abs})
 
     def is_usable(self) -> bool:
-        """Tell whether it is whole, and the user's index lists what it did."""
+        """Return whether it is whole, and the user's index lists what it did."""
         facts = _read_facts(self._repo)
         if len(facts) != _FACTS_COUNT or not is_regular(self._index_abs):
             return False
@@ -231,7 +231,7 @@ class SnapshotIndex:
 
 
 def _is_file(root_abs: str, path: str) -> bool:
-    """Tell whether a path is a file or link, and not one that a link in its folders leads to."""
+    """Return whether a path is a file or link, and not one that a link in its folders leads to."""
     whole = os.path.join(root_abs, path)
     folder = os.path.dirname(whole)
     if not os.path.lexists(whole) or (os.path.isdir(whole) and not os.path.islink(whole)):

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
         OF_A_SESSION: tuple[str, ...]  # variables that another agent must not be started with
 
         def session_of(self, env: Mapping[str, str]) -> str:
-            """Return the session of the agent that runs a command; empty where none does."""
+            """Return the session of the agent that runs a command; empty if none does."""
 
         def is_caller(self, env: Mapping[str, str]) -> bool:
-            """Tell whether such an agent runs a command, and not a person."""
+            """Return whether such an agent runs a command, and not a person."""
 
         def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
             """Return what a payload says.
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
         FOLDER: str  # of a project, that settings, agents and skills are in
 
         def home(self, env: Mapping[str, str]) -> str:
-            """Return the folder of a person's own; empty where there is none."""
+            """Return the folder of a person's own; empty if there is none."""
 
         def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
             """Return the folders that agents and skills are defined in."""
 
         def plugin_of(self, env: Mapping[str, str]) -> str:
-            """Return the folder of the plugin that has started us; empty where none has."""
+            """Return the folder of the plugin that has started us; empty if none has."""
 
         def settings_files(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
             """Return the settings that a person, or a project, may have."""
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
             """Return the calls of tools, and their results, in one line of a transcript."""
 
         def began_in(self, head: bytes) -> float:
-            """Return when the conversation of a transcript began; 0 where that is not told."""
+            """Return when the conversation of a transcript began; 0 if that is not told."""
 
 
 DEFAULT_AGENT = "claude"  # whose transcripts and sessions those of no known host are
@@ -76,7 +76,7 @@ class BadPayload(Exception):
 def agent_host(name: str) -> AgentHost:
     """Return the module of a coding agent.
 
-    Raises: KeyError where there is none.
+    Raises: KeyError if there is none.
     """
     module = AGENTS[name]
     __import__(module)
@@ -85,13 +85,13 @@ def agent_host(name: str) -> AgentHost:
 
 
 def calling_session(env: Mapping[str, str]) -> str:
-    """Return the session of the agent that runs a command; empty where none does."""
+    """Return the session of the agent that runs a command; empty if none does."""
     found = (agent_host(name).session_of(env) for name in AGENTS)
     return next((session for session in found if session), "")
 
 
 def is_called_by_agent(env: Mapping[str, str]) -> bool:
-    """Tell whether an agent runs a command, and not a person."""
+    """Return whether an agent runs a command, and not a person."""
     return any(agent_host(name).is_caller(env) for name in AGENTS)
 
 

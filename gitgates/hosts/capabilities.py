@@ -21,7 +21,7 @@ def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
 
 
 def reaches_agent(can: Channels, verdict: Level) -> bool:
-    """Tell whether what is said with a verdict reaches the agent, and not only the person."""
+    """Return whether what is said with a verdict reaches the agent, and not only the person."""
     match verdict:
         case 0 | 1:
             return can.context

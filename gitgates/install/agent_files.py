@@ -77,7 +77,7 @@ def agent_path(name: str) -> str:
 
 
 def may_define(reviewer: str) -> bool:
-    """Tell whether a file of ours can be that agent: not where it is a plugin's, or a pattern."""
+    """Return whether a file of ours can be that agent: not if it is a plugin's, or a pattern."""
     return bool(_PLAIN.fullmatch(reviewer)) and reviewer.lower() not in _CLIENTS_OWN
 
 
@@ -213,7 +213,7 @@ def put_rules(text: str | None, rules: str) -> str:
 
 
 def without_rules(text: str) -> str | None:
-    """Return the text without our block; None where the file was made for it.
+    """Return the text without our block; None if the file was made for it.
 
     Raises: ConfigError as `put_rules`.
     """
@@ -230,7 +230,7 @@ def without_rules(text: str) -> str | None:
 
 
 def _find_rules(text: str) -> tuple[int, int]:
-    """Return where our block begins and ends; -1 where there is none.
+    """Return where our block begins and ends; -1 if there is none.
 
     Raises: ConfigError where only half of it is there, or it is there twice.
     """

@@ -86,13 +86,13 @@ def program_of(command: str) -> str | None:
 
 
 def is_known(program: str, env: Mapping[str, str]) -> bool:
-    """Tell whether a program is this gitgates, or the one that a person's own PATH finds."""
+    """Return whether a program is this gitgates, or the one that a person's own PATH finds."""
     known = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
     return os.path.realpath(program) in {os.path.realpath(one) for one in known if one}
 
 
 def is_in_path(env: Mapping[str, str]) -> bool:
-    """Tell whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
+    """Return whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
     return bool(_find(env, in_venvs=True))
 
 
@@ -121,7 +121,7 @@ def put(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) ->
 
 
 def without(text: str, file: str) -> str | None:
-    """Return the text without our hooks; None where the file was made for them.
+    """Return the text without our hooks; None if the file was made for them.
 
     Raises: ConfigError as `put`.
     """
@@ -139,7 +139,7 @@ def ours_in(root: Node | None) -> list[tuple[str, dict[str, Any], dict[str, Any]
 
 
 def parse_settings(text: str, file: str) -> Node | None:
-    """Return the settings; None where the file is empty.
+    """Return the settings; None if the file is empty.
 
     Raises: ConfigError where they are no JSON, or their `hooks` is nothing that holds hooks.
     """
@@ -203,7 +203,7 @@ def _is_our(handler: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def _is_plain_group(group: Node) -> bool:
-    """Tell whether nobody has written more into a group than we do."""
+    """Return whether nobody has written more into a group than we do."""
     return {member.key for member in group.members} <= {"matcher", "hooks"}
 
 
@@ -248,7 +248,7 @@ def _find(env: Mapping[str, str], *, in_venvs: bool) -> str:
 
 
 def _is_text(path: str) -> bool:
-    """Tell whether JSON can hold a path: one that is no UTF-8, it cannot."""
+    """Return whether JSON can hold a path: one that is no UTF-8, it cannot."""
     return path.encode("utf-8", "replace").decode() == path
 
 

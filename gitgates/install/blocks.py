@@ -37,7 +37,7 @@ def made(command: str) -> str:
 
 
 def is_in(text: str) -> bool:
-    """Tell whether there is a block of ours in a text."""
+    """Return whether there is a block of ours in a text."""
     return _BEGIN in text
 
 
@@ -52,7 +52,7 @@ def insert(text: str, offset: int, block_: str, column: int = 0) -> str:
 
 
 def without(text: str, file: str) -> str | None:
-    """Return a text without our blocks; None where nothing else was in a file that we made.
+    """Return a text without our blocks; None if nothing else was in a file that we made.
 
     Raises: ConfigError where the end of a block is missing.
     """
@@ -134,7 +134,7 @@ def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
 
 
 def compose_yaml(text: str, file: str) -> yaml.Node | None:
-    """Return the only document of a text, with its places; None where there is nothing in it.
+    """Return the only document of a text, with its places; None if there is nothing in it.
 
     Raises: ConfigError where it is no YAML.
     """
@@ -146,7 +146,7 @@ def compose_yaml(text: str, file: str) -> yaml.Node | None:
 
 
 def get(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """Return the value of a key; None where there is none, or this is no mapping."""
+    """Return the value of a key; None if there is none, or this is no mapping."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)
 

@@ -219,7 +219,7 @@ def without_json(text: str, file: str) -> str:
 
 
 def is_in_package(text: str) -> bool:
-    """Tell whether a package.json configures simple-git-hooks."""
+    """Return whether a package.json configures simple-git-hooks."""
     try:
         return SIMPLE in json.loads(text)
     except (ValueError, TypeError):

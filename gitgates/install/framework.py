@@ -97,7 +97,7 @@ def add_toml(text: str | None, stages: tuple[str, ...], file: str, command: str)
 
 
 def without(text: str, file: str = FILE) -> str | None:
-    """Return the YAML text without our block; None where nothing else was in it.
+    """Return the YAML text without our block; None if nothing else was in it.
 
     Raises: ConfigError where the block's end is missing.
     """

@@ -62,17 +62,17 @@ class HookFile(Record):
 
     @property
     def has_kept(self) -> bool:
-        """Tell whether there is one."""
+        """Return whether there is one."""
         return os.path.lexists(self.kept_abs)
 
     @property
     def is_copied(self) -> bool:
-        """Tell whether what is kept is what is there: its manager has written it over ours."""
+        """Return whether what is kept is what is there: its manager has written it over ours."""
         return self.has_kept and content(self.path_abs) == content(self.kept_abs)
 
     @property
     def is_another(self) -> bool:
-        """Tell whether somebody else's hook is there."""
+        """Return whether somebody else's hook is there."""
         return self.kind not in ("none", "shim")
 
 
@@ -94,7 +94,7 @@ def render(hook: str) -> bytes:
 
 
 def is_ours(path_abs: str) -> bool:
-    """Tell whether a file is a shim of ours. A link never is: it is somebody's own."""
+    """Return whether a file is a shim of ours. A link never is: it is somebody's own."""
     if os.path.islink(path_abs) or not os.path.isfile(path_abs):
         return False
     try:
@@ -239,7 +239,7 @@ def _set_aside(file: HookFile) -> str:
 
 
 def _needs_its_name(path_abs: str) -> bool:
-    """Tell whether a hook does what its name says, and cannot be run under it from another file.
+    """Return whether a hook does what its name says, and cannot be run under it from another file.
 
     Scripts of sh and bash can be (`git/previous_hook.py`), unless they open their own file as well.
     """

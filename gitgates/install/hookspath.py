@@ -30,7 +30,7 @@ class HooksFolder(Record):
 
     @property
     def is_shared(self) -> bool:
-        """Tell whether other repositories take their hooks from it, too."""
+        """Return whether other repositories take their hooks from it, too."""
         return bool(self.scope) and self.scope not in _OWN_SCOPES
 
 

@@ -54,7 +54,7 @@ class Node(Record):
         return self.start if self.key_start < 0 else self.key_start
 
     def get(self, key: str) -> Node | None:
-        """Return the value of a key; None where there is none, or this is no object."""
+        """Return the value of a key; None if there is none, or this is no object."""
         return next((part for part in self.members if part.key == key), None)
 
     @property
@@ -139,7 +139,7 @@ def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
 
 
 def is_made_by_us(text: str, holder: Node) -> bool:
-    """Tell whether a list or an object that holds something was not there before we came."""
+    """Return whether a list or an object that holds something was not there before we came."""
     return text[holder.start + 1] in SPACE
 
 

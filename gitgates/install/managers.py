@@ -134,7 +134,7 @@ class FileChange(Record):
 
 
 def recognise(content: bytes) -> Manager | None:
-    """Return the manager that wrote a hook; None where it is nobody's that we know."""
+    """Return the manager that wrote a hook; None if it is nobody's that we know."""
     return next((m for m in MANAGERS if any(mark in content for mark in m.marks)), None)
 
 
@@ -158,7 +158,7 @@ def add(text: str | None, manager: str, file: str, hooks: tuple[str, ...]) -> st
 def remove(text: str, file: str) -> str | None:
     """Return the text of a manager's file without our entries; None: without them, there is none.
 
-    Raises: ConfigError where it is not understood.
+    Raises: ConfigError if it is not understood.
     """
     if file == framework.FILE:
         return framework.without(text)
@@ -260,7 +260,7 @@ def hooks_in(text: str) -> tuple[str, ...]:
 
 
 def _is_configured(file: str, root_abs: str) -> bool:
-    """Tell whether a manager is configured by a file: not by any package.json."""
+    """Return whether a manager is configured by a file: not by any package.json."""
     path_abs = os.path.join(root_abs, file)
     if file != "package.json":
         return os.path.isfile(path_abs)

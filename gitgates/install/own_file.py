@@ -11,7 +11,7 @@ from gitgates.store.files import link_out, read_regular, replace_file, sync_fold
 
 
 def read(path_abs: str) -> str | None:
-    """Return the text of a file, each byte of it; None where there is none.
+    """Return the text of a file, each byte of it; None if there is none.
 
     Raises: ConfigError where it cannot be read, or is no UTF-8.
     """
@@ -31,7 +31,7 @@ def read(path_abs: str) -> str | None:
 
 
 def content(path_abs: str) -> bytes:
-    """Return the bytes of a file; none where it cannot be read."""
+    """Return the bytes of a file; none if it cannot be read."""
     try:
         return read_regular(path_abs)
     except OSError:

@@ -81,7 +81,7 @@ def _is_gits(name: str) -> bool:
 
 
 def _why_not(name: str) -> str:
-    """Say why a hook cannot be installed; nothing where it can."""
+    """Say why a hook cannot be installed; nothing if it can."""
     point = HOOK_POINTS[name]
     if point.host == "git" and point.client:
         return ""

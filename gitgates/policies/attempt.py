@@ -110,7 +110,7 @@ class StopAttempt:
         return last if self._is_as_it_was(last) else None
 
     def _has_passed(self) -> bool:
-        """Tell whether the gates passed the last time that they ran, and it was on this content.
+        """Return whether the gates passed the last time that they ran, and it was on this content.
 
         A question after the work is done need not run everything again, whatever tools it took.
         """
@@ -123,16 +123,16 @@ class StopAttempt:
         return bool(rounds) and rounds[-1].outcome == PASSED and self._is_same_content(rounds[-1])
 
     def _is_as_it_was(self, one: Round) -> bool:
-        """Tell whether everything is as it was when this round ran, as far as can be known."""
+        """Return whether everything is as it was when this round ran, as far as can be known."""
         return self._is_same_content(one) and not self._tools_were_used(one.transcript)
 
     def _is_same_content(self, one: Round) -> bool:
-        """Tell whether a round ran with the same definitions on content that is provably equal."""
+        """Return whether a round ran with the same definitions on provably equal content."""
         is_same = one.tree == self._tree != ""
         return is_same and one.config == definition(self._call, self._run)
 
     def _tools_were_used(self, since: int) -> bool:
-        """Tell whether the transcript shows a tool call since; where there is none, it does not.
+        """Return whether the transcript shows a tool call since; if there is none, it does not.
 
         We hear of a tool call ourselves only where the configuration asks for it.
         """
@@ -215,7 +215,7 @@ class StopAttempt:
         return f"These files were changed by somebody else meanwhile: {some}{more}."
 
     def _is_left_by_gates(self, path: str) -> bool:
-        """Tell whether a file that git does not know was last written while gates ran."""
+        """Return whether a file that git does not know was last written while gates ran."""
         try:
             written_s = os.lstat(f"{self._call.repo.root_abs}/{path}").st_mtime
         except OSError:

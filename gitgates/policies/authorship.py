@@ -74,7 +74,7 @@ def resting(call: Call) -> tuple[Fact, ...]:
 def own_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
     """Return the files that the session's tools have written since its last snapshot.
 
-    None where they may have written any file. `knows_tools` tells whether events tell of each tool
+    None if they may have written any file. `knows_tools` tells whether events tell of each tool
     that writes; None: the configuration does.
     """
     payload = call.payload
@@ -91,7 +91,7 @@ def own_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
 
 
 def _is_shell_running(call: Call) -> bool:
-    """Tell whether something runs in the background that may write any file."""
+    """Return whether something runs in the background that may write any file."""
     tasks = call.payload.background
     return any(one.status == "running" and one.kind != "subagent" for one in tasks)
 
@@ -118,7 +118,7 @@ def own_since(
 ) -> list[str] | None:
     """Return the files that the session's tools have written since its last snapshot.
 
-    None where they may have written any file, or where that is not known. `journals` are those of
+    None if they may have written any file, or if that is not known. `journals` are those of
     the session, that of this worktree first; `hears_all` tells whether events tell of all tools.
     """
     point, since = _since_last(journals[0])

@@ -81,6 +81,6 @@ def keep_base(call: Call) -> None:
 
 
 def stamp_of(fact: Fact) -> float:
-    """Return when an entry of a journal was written, since the epoch; 0 where that is not told."""
+    """Return when an entry of a journal was written, since the epoch; 0 if that is not told."""
     stamp = fact.get("t")
     return float(stamp) if isinstance(stamp, int | float) else 0.0

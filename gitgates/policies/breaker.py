@@ -26,7 +26,7 @@ def needs(_config: Config) -> tuple[Need, ...]:
 
 
 def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
-    """Return why the agent is to be let go, in words; empty where it may be kept.
+    """Return why the agent is to be let go, in words; empty if it may be kept.
 
     Both in one prompt, and in the session.
     """

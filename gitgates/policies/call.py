@@ -179,7 +179,7 @@ class Call:
 
     @lazy
     def edited_paths(self) -> tuple[str, ...] | None:
-        """Return the files that a tool works on, from the root; None where it names none.
+        """Return the files that a tool works on, from the root; None if it names none.
 
         Links are followed: what is written through one is another file. What lies outside of the
         repository is left out, and so is what is no file, unless the tool may be about to write it.
@@ -268,12 +268,12 @@ class Call:
 
     @property
     def point(self) -> Point:
-        """What is there now; its tree is empty where no snapshot can be taken."""
+        """What is there now; its tree is empty if no snapshot can be taken."""
         return Point(tree=self.snapshot.tree, head=self.snapshot.head)
 
     @property
     def tree(self) -> str:
-        """The tree that is there now; empty where that is not known for certain."""
+        """The tree that is there now; empty if that is not known for certain."""
         return self.snapshot.tree if self.snapshot.provable else ""
 
     @property

@@ -78,7 +78,7 @@ def assess(scene: ChangeRange, evidence: Evidence, *, strict: bool) -> Assessmen
 
 
 def still_holds(scene: ChangeRange, point: Point, patch: str, *, strict: bool) -> tuple[bool, str]:
-    """Tell whether a review of `point` holds for what is there now, and why.
+    """Return whether a review of `point` holds for what is there now, and why.
 
     Raises: GitError where git cannot compare.
     """
@@ -102,7 +102,7 @@ class _Comparison:
         self._known: dict[tuple[str, str], tuple[bool, str]] = {}
 
     def holds(self, point: Point, patch: str) -> tuple[bool, str]:
-        """Tell whether a review of this still holds, and why."""
+        """Return whether a review of this still holds, and why."""
         key = (point.tree, patch)
         if key not in self._known:
             try:
@@ -179,5 +179,5 @@ def evidence_of(call: Call) -> Evidence:
 
 
 def is_strict_here(call: Call) -> bool:
-    """Tell whether the strict form is in force."""
+    """Return whether the strict form is in force."""
     return is_strict(call.config.review, (call.state(EVIDENCE), fold(call.entries_elsewhere)))

@@ -79,7 +79,7 @@ def _decide_ending(call: Call, message: str) -> Verdict:
 
 
 def _is_somebody_elses(call: Call) -> bool:
-    """Tell whether the session has not touched the configuration, as far as that is known.
+    """Return whether the session has not touched the configuration, as far as that is known.
 
     Either it used no tool that may write any file, or the files are as they were when it began.
     """

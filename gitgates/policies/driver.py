@@ -120,7 +120,7 @@ def _trace(error: BaseException) -> str:
 
 
 def _is_of_a_gate(call: Call) -> bool:
-    """Tell whether a gate that is running here started this agent."""
+    """Return whether a gate that is running here started this agent."""
     if "GITGATES_ACTIVE" not in call.env:
         return False
     from gitgates.engine.command import is_running_here  # seldom needed
@@ -250,7 +250,7 @@ def _claim(call: Call, lock: EventLock) -> None:
 
 
 def _given(call: Call, asked: Asked) -> Verdict | None:
-    """Return the answer that this event has got already; None where it has none."""
+    """Return the answer that this event has got already; None if it has none."""
     rounds = [one for one in call.session.rounds if one.key == call.key]
     if not rounds or not _is_same(call, rounds[-1]):
         return None
@@ -265,7 +265,7 @@ def _given(call: Call, asked: Asked) -> Verdict | None:
 
 
 def _is_same(call: Call, one: Round) -> bool:
-    """Tell whether a round was of this very event.
+    """Return whether a round was of this very event.
 
     What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
     is the same one where the first delivery was answered while this one was waiting already, or

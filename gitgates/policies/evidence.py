@@ -129,7 +129,7 @@ class Evidence(Record):
 
 
 def is_strict(review: Review, worktrees: Iterable[Evidence]) -> bool:
-    """Tell whether only the reviewer's COMPLETE counts: by configuration, or as prompts asked last.
+    """Return whether the strict form applies: by configuration, or as the last prompt asked.
 
     A prompt asks in each worktree that the session comes to, whichever heard of it.
     """
@@ -228,7 +228,7 @@ def _token(state: Fact, fact: Fact) -> None:
 
 
 def _is_new(state: Fact, fact: Fact) -> bool:
-    """Tell whether this is not the same event once more."""
+    """Return whether this is not the same event once more."""
     key = str(fact.get("key", ""))
     is_new = not key or (fact["what"], key) not in state["keys"]
     state["keys"].add((fact["what"], key))
@@ -347,7 +347,7 @@ fold = EVIDENCE.fold
 def last_seen(journals: Iterable[Iterable[Fact]], agent: str) -> Point | None:
     """Return what was there when a reviewer was started, or sent back to look again, last.
 
-    None where that is not known, and where no snapshot could be taken then.
+    None if that is not known, and where no snapshot could be taken then.
     """
     points = [
         Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))

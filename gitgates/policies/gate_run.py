@@ -66,7 +66,7 @@ class GateRun(Record):
 
 
 def plan_run(call: Call, changes: Changes) -> GateRun | None:
-    """Return what an event asks to be run; None where every gate is skipped."""
+    """Return what an event asks to be run; None if every gate is skipped."""
     payload, hook = call.payload, call.hook
     event = Event(
         host=payload.host,
@@ -137,7 +137,7 @@ def _say(call: Call, run: GateRun, decision: Decision) -> Verdict:
 
 
 def _was_said(call: Call, asked: tuple[tuple[str, str], ...]) -> bool:
-    """Tell whether only gates that cannot run block, and that was said in this prompt already."""
+    """Return whether only gates that cannot run block, and that was said in this prompt already."""
     prompt = call.prompt
     told = {
         gate
@@ -222,7 +222,7 @@ def whole_output(result: GateResult) -> bytes:
 
 
 def read_log(path_abs: str) -> bytes:
-    """Return the beginning of a log; nothing where it is gone."""
+    """Return the beginning of a log; nothing if it is gone."""
     try:
         with open(path_abs, "rb", opener=open_state) as file:
             return file.read(_MOST_READ)

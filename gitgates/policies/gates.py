@@ -44,7 +44,7 @@ def _tools(hook: Hook) -> tuple[str, ...] | None:
 
 
 def _can_stop(hook: Hook, config: Config) -> bool:
-    """Tell whether a gate of the hook may stop the agent."""
+    """Return whether a gate of the hook may stop the agent."""
     gates = {gate.name: gate for gate in config.gates}
     waiting, seen = [name for name in hook.gates if name not in policy_gates()], set[str]()
     while waiting:
@@ -74,7 +74,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def has_gates(call: Call) -> bool:
-    """Tell whether gates are listed for the event, and are about this tool and this agent."""
+    """Return whether gates are listed for the event, and are about this tool and this agent."""
     hook = call.hook
     listed = any(name not in policy_gates() for name in hook.gates)
     return listed and matches_hook(hook, call.payload) and not call.payload.automatic

@@ -75,7 +75,7 @@ def rule(session: Session, one: Try, limits: Limits) -> Ruling:
 
 
 def _was_told_to_end(one: Try, before: tuple[Round, ...]) -> bool:
-    """Tell whether a sub-agent has been told to end already.
+    """Return whether a sub-agent has been told to end already.
 
     Nothing stops it but a block, and it may do as it likes: to say so each time would never end.
     """
@@ -87,7 +87,7 @@ def _was_told_to_end(one: Try, before: tuple[Round, ...]) -> bool:
 def _let_go(
     session: Session, one: Try, limits: Limits, blocked: tuple[Round, ...]
 ) -> tuple[str, str] | None:
-    """Return why the agent is let go, though gates block; None where it is not."""
+    """Return why the agent is let go, though gates block; None if it is not."""
     given_up = session.reasons_not_to_fix(one.prompt)
     if one.deciding and all(gate in given_up for gate, _status in one.deciding):
         return CANNOT_FIX, "because it says that it cannot fix this"
@@ -106,7 +106,7 @@ def _let_go(
 
 
 def _only_said_already(one: Try, blocked: tuple[Round, ...]) -> bool:
-    """Tell whether nothing but gates that cannot run block, and the agent knows of each."""
+    """Return whether nothing but gates that cannot run block, and the agent knows of each."""
     told = {gate for round_ in blocked for gate, status in round_.statuses if status in NO_RESULT}
     return bool(one.deciding) and all(
         status in NO_RESULT and gate in told for gate, status in one.deciding

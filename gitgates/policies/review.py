@@ -68,7 +68,7 @@ def _name_caller(call: Call) -> Verdict:
 
 
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
-    """Return how an event tells of a review, and its name; None where it tells of none."""
+    """Return how an event tells of a review, and its name; None if it tells of none."""
     payload, review = call.payload, call.config.review
     match payload.kind:
         case "prompt-expansion" if matches_agent(review.skills, payload.skill):
@@ -103,7 +103,7 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _has_committed(call: Call) -> bool:
-    """Tell whether anything was committed, or checked out, since the session began.
+    """Return whether anything was committed, or checked out, since the session began.
 
     What was committed to a branch that has been left again is a change all the same.
     """

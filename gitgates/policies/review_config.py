@@ -23,19 +23,19 @@ _MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
 
 
 def is_review_on(config: Config) -> bool:
-    """Tell whether the gate `review` may ever ask for anything."""
+    """Return whether the gate `review` may ever ask for anything."""
     ends = [hook for hook in agent_hooks(config) if kind_of(hook.name) in ENDINGS]
     listed = any(GATE in hook.gates for hook in ends)
     return listed and (config.review.mode != "off" or is_strict_possible(config))
 
 
 def is_strict_possible(config: Config) -> bool:
-    """Tell whether a reviewer's decision may be wanted, by the mode or by a prompt."""
+    """Return whether a reviewer's decision may be wanted, by the mode or by a prompt."""
     return config.review.mode == "require" or bool(config.review.prefix)
 
 
 def hears_all(config: Config) -> bool:
-    """Tell whether we hear of each tool that may write, before it does."""
+    """Return whether we hear of each tool that may write, before it does."""
     return is_review_on(config) and is_strict_possible(config)
 
 
@@ -63,15 +63,15 @@ def review_needs(config: Config) -> tuple[Need, ...]:
 
 
 def is_reviewer(review: Review, agent_type: str) -> bool:
-    """Tell whether an agent is the one whose decision counts in the strict form."""
+    """Return whether an agent is the one whose decision counts in the strict form."""
     return matches_agent((review.reviewer,), agent_type)
 
 
 def reviews(review: Review, payload: Payload) -> bool:
-    """Tell whether an event is of a sub-agent that reviews."""
+    """Return whether an event is of a sub-agent that reviews."""
     return matches_agent((*review.agents, review.reviewer), payload.agent_type)
 
 
 def asks_for_review(call: Call) -> bool:
-    """Tell whether this end asks for a review; that of an agent which reviews does not."""
+    """Return whether this end asks for a review; that of an agent which reviews does not."""
     return GATE in call.hook.gates and not reviews(call.config.review, call.payload)

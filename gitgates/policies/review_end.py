@@ -65,7 +65,7 @@ class Facts(Record):
 
     @property
     def was_asked(self) -> bool:
-        """Tell whether this very content was asked about in an earlier prompt, and is over.
+        """Return whether this very content was asked about in an earlier prompt, and is over.
 
         A question afterwards, of whatever kind, is no reason to ask again. In the strict form only
         an agent that was let go is past it.
@@ -127,7 +127,7 @@ def _missing(facts: Facts) -> str:
 
 
 def _let_go(facts: Facts) -> str:
-    """Return why the agent is let go, though a review is missing; empty where it is not."""
+    """Return why the agent is let go, though a review is missing; empty if it is not."""
     if how := reached(facts.blocks, facts.limits):
         return how
     # In each prompt it is said once at least.
@@ -241,7 +241,7 @@ def _told_of(call: Call, facts: Facts) -> tuple[str, str]:
 
 
 def message_of(call: Call, message_id: str) -> str:
-    """Return what was said with a decision, or with a marker; empty where that is gone."""
+    """Return what was said with a decision, or with a marker; empty if that is gone."""
     try:
         message = find(call.repo.shared_state_abs, message_id) if message_id else None
     except StateError as error:

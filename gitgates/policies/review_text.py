@@ -101,7 +101,7 @@ def reminder(asked: Asked) -> str:
 
 
 def _count(asked: Asked) -> list[str]:
-    """Return how often this is asked, where it is not the first time."""
+    """Return how often this is asked, if it is not the first time."""
     if asked.number < 2:  # noqa: PLR2004 - the second time
         return []
     end = " After it, you are let go, and the person is told why."
@@ -315,7 +315,7 @@ def installed(
 
 
 def installed_reviewer(review: Review, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return what the client calls the reviewer; empty where none can be seen."""
+    """Return what the client calls the reviewer; empty if none can be seen."""
     agents, _skills = installed(review, root_abs, env)
     return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
 

@@ -115,7 +115,7 @@ def _begin(call: Call) -> Verdict:
 
 
 def _is_held(call: Call) -> bool:
-    """Tell whether a sub-agent's decision is wanted: it is the reviewer, in the strict form."""
+    """Return whether a sub-agent's decision is wanted: it is the reviewer, in the strict form."""
     from gitgates.policies.change import is_strict_here
 
     return is_reviewer(call.config.review, call.payload.agent_type) and is_strict_here(call)
@@ -134,7 +134,7 @@ def _hold(call: Call) -> Verdict | None:
 
 
 def _end(call: Call) -> Verdict | None:
-    """Send a reviewer back that leaves without a decision; None where the strict form is off."""
+    """Send a reviewer back that leaves without a decision; None if the strict form is off."""
     agent = call.payload.agent_id
     if not agent or not _is_held(call):
         return None
@@ -165,7 +165,7 @@ def _end(call: Call) -> Verdict | None:
 
 
 def _holds(call: Call, decision: ReviewDecision) -> bool:
-    """Tell whether a decision is of the change as it is now."""
+    """Return whether a decision is of the change as it is now."""
     from gitgates.policies.change import still_holds, survey
 
     return still_holds(survey(call).scene, decision.point, decision.patch, strict=True)[0]

@@ -60,7 +60,7 @@ def asked_for(prompt: str, prefix: str) -> str:
 
 
 def is_near(prompt: str, prefix: str) -> bool:
-    """Tell whether a prompt looks as if it asked, and does not: `#review, …`, `#review: …`."""
+    """Return whether a prompt looks as if it asked, and does not: `#review, …`, `#review: …`."""
     words = prompt.split(maxsplit=1)
     if not (words and prefix) or asked_for(prompt, prefix):
         return False
@@ -69,7 +69,7 @@ def is_near(prompt: str, prefix: str) -> bool:
 
 
 def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
-    """Return why the reviewer may not use a tool; empty where it may."""
+    """Return why the reviewer may not use a tool; empty if it may."""
     if kind == "reads":
         return ""
     if kind != "shell":
@@ -84,7 +84,7 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
 
 
 def only_shows(command: str) -> bool:
-    """Tell whether a line for the shell changes no file."""
+    """Return whether a line for the shell changes no file."""
     first = command.split(maxsplit=1)[:1]
     # Most commands are told by their first word; a comment may stand before it, or a quote.
     if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
@@ -125,13 +125,13 @@ def _is_one_of(word: str, options: tuple[str, ...]) -> bool:
 
 
 def _exports(words: list[str]) -> bool:
-    """Tell whether the message log is to be written to a file."""
+    """Return whether the message log is to be written to a file."""
     is_export = words[:3] == ["gitgates", "journal", "export"]
     return is_export and any(word.startswith("-o") for word in words[3:])
 
 
 def split_commands(text: str) -> list[list[str]] | None:
-    """Return the words of each command in a line for the shell; None where it is not plain.
+    """Return the words of each command in a line for the shell; None if it is not plain.
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """

@@ -40,7 +40,7 @@ _WARNS = " One marked (warns) only warns."
 
 
 def rules_text(config: Config) -> str:
-    """Return the rules, in at most 1,500 characters; empty where no gate runs."""
+    """Return the rules, in at most 1,500 characters; empty if no gate runs."""
     hooks = sorted((hook for hook in config.hooks if _listed(hook, config)), key=_rank)
     if not hooks:
         return ""

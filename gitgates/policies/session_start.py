@@ -72,7 +72,7 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
 
 
 def is_scheduled(call: Call) -> bool:
-    """Tell whether the agent has scheduled the very text of a prompt.
+    """Return whether the agent has scheduled the very text of a prompt.
 
     The client submits such a prompt by itself, and need not say so. A person who types the same
     text is taken for it.

@@ -49,7 +49,7 @@ class Weighed(Record):
 
     @property
     def counts(self) -> bool:
-        """Tell whether there is anything to review in it."""
+        """Return whether there is anything to review in it."""
         return bool(self.kind) or self.critical
 
 
@@ -65,13 +65,13 @@ class Significance(Record):
 
     @property
     def significant(self) -> bool:
-        """Tell whether it asks for a review."""
+        """Return whether it asks for a review."""
         reached = self.lines >= self.min_lines or self.file_count >= self.min_files
         return any(one.critical for one in self.files) or (self.counts and reached)
 
     @property
     def counts(self) -> bool:
-        """Tell whether there is anything to review in it."""
+        """Return whether there is anything to review in it."""
         return any(one.counts for one in self.files)
 
 
@@ -160,7 +160,7 @@ def _left_out(change: Changed, known: Kind, weight: float) -> str:
 
 
 def _has_no_lines(change: Changed) -> bool:
-    """Tell whether it is a change, though no lines of it are counted."""
+    """Return whether it is a change, though no lines of it are counted."""
     return change.binary or change.submodule or change.status == "T"
 
 
@@ -224,7 +224,7 @@ class _Layer:
             self._runs[0][1].append(pattern._replace(negated=False))
 
     def says(self, path: str) -> bool | None:
-        """Return whether it is selected; None where no pattern speaks of it."""
+        """Return whether it is selected; None if no pattern speaks of it."""
         for selects, those, folders in self._runs:
             if match.matches(path, those, folders):
                 return selects
@@ -279,7 +279,7 @@ class _Teller:
 
 
 def _generated(path: str, name: str, folders: frozenset[str]) -> str:
-    """Return why nobody writes a file by hand; empty where somebody does."""
+    """Return why nobody writes a file by hand; empty if somebody does."""
     if name in patterns.LOCK_NAMES:
         return "lock file"
     if not patterns.VENDORED_FOLDERS.isdisjoint(folders):

@@ -51,12 +51,12 @@ def begin(call: Call) -> None:
 
 
 def knows_review(facts: Iterable[Mapping[str, Any]]) -> bool:
-    """Tell whether the gate `review` was on as the session began. `facts`: of its journal."""
+    """Return whether the gate `review` was on as the session began. `facts`: of its journal."""
     return any(_REVIEW in _found(fact) for fact in facts)
 
 
 def _found(fact: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a fact of the journal keeps of what is watched; nothing where it is another."""
+    """Return what a fact of the journal keeps of what is watched; nothing if it is another."""
     found = fact.get("found") if fact.get("what") == _WATCHED else None
     if not isinstance(found, dict):
         return {}
@@ -125,7 +125,7 @@ def reviewers(review: Review, root_abs: str, env: Mapping[str, str]) -> dict[str
 
 
 def is_another_reviewer(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
-    """Tell whether the reviewer's files have changed in a session. `facts`: those of its journal.
+    """Return whether the reviewer's files have changed in a session. `facts`: those of its journal.
 
     `now`: as `reviewers` returns them.
     """

@@ -31,7 +31,7 @@ _COMMAND = re.compile(
 
 
 def with_caller(command: str, nonce: str) -> str | None:
-    """Return a shell command that says whose it is; None where it does not begin with ours."""
+    """Return a shell command that says whose it is; None if it does not begin with ours."""
     found = _COMMAND.match(command)
     return f"{found['verb']} {OPTION}={nonce}{command[found.end() :]}" if found else None
 

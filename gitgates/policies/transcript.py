@@ -23,7 +23,7 @@ class Unread(Exception):
 
 
 def may_have_acted(path_abs: str) -> bool:
-    """Tell whether the agent may have changed anything: unless only reading tools were used."""
+    """Return whether the agent may have changed anything: unless only reading tools were used."""
     if length_of(path_abs) < 0:
         return True
     try:
@@ -33,14 +33,14 @@ def may_have_acted(path_abs: str) -> bool:
 
 
 def began_at(path_abs: str) -> float:
-    """Return when the conversation began, since the epoch; 0 where the transcript does not tell."""
+    """Return when the conversation began, since the epoch; 0 if the transcript does not tell."""
     return agent_host(DEFAULT_AGENT).began_in(read_tail(path_abs, 0, _HEAD) or b"")
 
 
 def calls_since(path_abs: str, start: int) -> Iterator[ToolCall]:
     """Yield each call of a tool after `start` bytes, in order.
 
-    Raises: Unread where it is not all of them.
+    Raises: Unread if it is not all of them.
     """
     host = agent_host(DEFAULT_AGENT)
     until = time.monotonic() + _LONGEST_S

@@ -78,7 +78,7 @@ def _repo(folder: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _is_trusted(repo: Repo, home: Repo | None, project_abs: str, payload: Payload) -> bool:
-    """Tell whether the person has trusted a repository by starting the session where it was."""
+    """Return whether the person has trusted a repository by starting the session where it was."""
     if home:
         return os.path.realpath(repo.common_dir_abs) == os.path.realpath(home.common_dir_abs)
     if project_abs:  # a folder of repositories
@@ -92,7 +92,7 @@ def _is_below(repo: Repo, folder_abs: str) -> bool:
 
 
 def _was_there(repo: Repo, payload: Payload) -> bool:
-    """Tell whether a repository was there when the session began; where that is not known, not.
+    """Return whether a repository was there when the session began; if that is not known, not.
 
     What a clone, a copy or an unpacked archive brings is younger than the conversation, whatever
     times it claims: nobody but the kernel sets when a file's status has changed.

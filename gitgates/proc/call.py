@@ -156,7 +156,7 @@ def _wait(poll: select.poll, deadline: float) -> list[tuple[int, int]]:
 
 
 def _write(fd: int, data: bytes) -> bytes:
-    """Write what fits; return the rest, or nothing where nobody reads any more."""
+    """Write what fits; return the rest, or nothing if nobody reads any more."""
     if not data:
         return b""
     try:
@@ -193,7 +193,7 @@ def spawn(command: Command, output_fd: int) -> int:
 def spawn_apart(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Actions
 ) -> int:
-    """Start a program in a session of its own, and where there is none, in a group of its own.
+    """Start a program in a session of its own, and if there is none, in a group of its own.
 
     Raises: OSError where it cannot be started.
     """

@@ -169,7 +169,7 @@ class Group:
                 child.deadline = min(child.deadline, time.monotonic())
 
     def _read(self, child: Child) -> bool:
-        """Take what there is; tell whether there was something."""
+        """Take what there is; return whether there was something."""
         try:
             data = os.read(child.fd, 65536)
         except BlockingIOError:
@@ -222,7 +222,7 @@ class Group:
 
 
 def group_lives(pid: int) -> bool:
-    """Tell whether the group of a process that is gone has a member that still runs."""
+    """Return whether the group of a process that is gone has a member that still runs."""
     try:
         os.killpg(pid, 0)
     except OSError:  # nobody, or nobody that we may signal
@@ -231,7 +231,7 @@ def group_lives(pid: int) -> bool:
 
 
 def _only_zombies(group: int) -> bool:
-    """Tell whether nobody collects the members of a group, as where PID 1 is no real init.
+    """Return whether nobody collects the members of a group, as where PID 1 is no real init.
 
     Source: proc(5), /proc/PID/stat: pid (comm) state ppid pgrp. Elsewhere than on Linux: False.
     """

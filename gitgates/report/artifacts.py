@@ -99,17 +99,17 @@ def save_handled(handled: Handled, began_s: float) -> bytes:
 
 
 def read_result(run_abs: str) -> bytes | None:
-    """Return the bytes of `result.json`; None where there is none. Raises: OSError."""
+    """Return the bytes of `result.json`; None if there is none. Raises: OSError."""
     return read_state(f"{run_abs}/{RESULT}")
 
 
 def read_summary(run_abs: str) -> bytes | None:
-    """Return the bytes of `summary.md`; None where there is none. Raises: OSError."""
+    """Return the bytes of `summary.md`; None if there is none. Raises: OSError."""
     return read_state(f"{run_abs}/{SUMMARY}")
 
 
 def parse_result(raw: bytes | None) -> dict[str, Any] | None:
-    """Return the document of a `result.json`; None where it cannot be understood."""
+    """Return the document of a `result.json`; None if it cannot be understood."""
     try:
         document: dict[str, Any] = json.loads(raw or b"")
     except (ValueError, RecursionError):

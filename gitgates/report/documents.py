@@ -164,7 +164,7 @@ def junit_xml(decision: Decision, plan: Plan) -> bytes:
 
 
 def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
-    """Return the element that says how a gate ended, and its attributes; none where it passed."""
+    """Return the element that says how a gate ended, and its attributes; none if it passed."""
     result = visit.result
     said = {"message": _xml(describe(result)), "type": result.status}
     if result.status == "skipped":

@@ -66,7 +66,7 @@ class GateReport(Record):
 
     @property
     def was_reported(self) -> bool:
-        """Tell whether the agent has received this output, or its failures, before."""
+        """Return whether the agent has received this output, or its failures, before."""
         if self.cannot_fix:
             return True
         change = self.change

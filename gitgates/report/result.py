@@ -242,7 +242,7 @@ def _utf8(value: Any) -> Any:  # noqa: ANN401 - plain data of any depth
 
 
 def is_sound(document: object) -> bool:
-    """Tell whether something that was read back has the shape that we write."""
+    """Return whether something that was read back has the shape that we write."""
     if not _has(document, RUN) or not isinstance(document, dict):
         return False
     cycle = document["quality_gates"]

@@ -59,7 +59,7 @@ class _Tally:
 def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
     """Return what sound documents say of each gate, the one that took longest first.
 
-    Fields are those of COLUMNS and the name; None where there was nothing to count.
+    Fields are those of COLUMNS and the name; None if there was nothing to count.
 
     `skipped`: a gate's name for each time that a person left it out.
     """

@@ -53,7 +53,7 @@ def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
 
 
 def is_regular(path_abs: str) -> bool:
-    """Tell whether a file of our state folders may be handed to git, which would follow a link."""
+    """Return whether a state file is a regular file: git would follow a link."""
     try:
         return stat.S_ISREG(os.lstat(path_abs).st_mode)
     except OSError:
@@ -97,7 +97,7 @@ def link_out(path_abs: str, root_abs: str) -> str:
 
 
 def read_state(path_abs: str) -> bytes | None:
-    """Return the bytes of a file of our state folders; None where there is none.
+    """Return the bytes of a file of our state folders; None if there is none.
 
     Raises: OSError where it cannot be read.
     """
@@ -109,7 +109,7 @@ def read_state(path_abs: str) -> bytes | None:
 
 
 def length_of(path_abs: str) -> int:
-    """Return how many bytes a regular file has; -1 where there is none."""
+    """Return how many bytes a regular file has; -1 if there is none."""
     try:
         found = os.stat(path_abs)
     except (OSError, ValueError):
@@ -118,7 +118,7 @@ def length_of(path_abs: str) -> int:
 
 
 def read_tail(path_abs: str, since: int, most: int = _LONGEST_TAIL) -> bytes | None:
-    """Return what follows the first `since` bytes of a regular file; None where there is none."""
+    """Return what follows the first `since` bytes of a regular file; None if there is none."""
     try:
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             file.seek(max(since, 0))
@@ -219,7 +219,7 @@ def lock_file(
 ) -> int:
     """Return the descriptor of a locked file, which closing frees; -1: somebody else holds it.
 
-    Also -1 where it is not there and `flags` do not create it. `FOLDER`: it is a folder.
+    Also -1 if it is not there and `flags` do not create it. `FOLDER`: it is a folder.
 
     Raises: OSError where there can be no such file or lock.
     """

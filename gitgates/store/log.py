@@ -122,7 +122,7 @@ class Journal:
         return self.read_on()
 
     def is_there(self) -> bool:
-        """Tell whether all that was read is still there: a gate may have taken it away."""
+        """Return whether all that was read is still there: a gate may have taken it away."""
         try:
             return os.stat(self.path_abs).st_size >= self._read_to > 0
         except OSError:
@@ -150,7 +150,7 @@ class EventLock:
         self._fd = -1
 
     def acquire(self, wait_s: float) -> bool:
-        """Wait for it; tell whether it came.
+        """Wait for it; return whether it came.
 
         Raises: OSError where there can be no such file.
         """

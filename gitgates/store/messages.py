@@ -97,7 +97,7 @@ def post(shared_state_abs: str, draft: Message) -> Message:
 
 
 def find(shared_state_abs: str, message_id: str) -> Message | None:
-    """Return a message by its id; None where there is none.
+    """Return a message by its id; None if there is none.
 
     Letters that are easily mistyped are read as the digits that they look like.
 
@@ -138,12 +138,12 @@ def parse_log(raw: bytes) -> MessageLog:
 
 
 def message_at(line: bytes) -> Message | None:
-    """Return the message of one line; None where it is none that we understand."""
+    """Return the message of one line; None if it is none that we understand."""
     return _message(parse_lines([line])[0])
 
 
 def is_in(topic: str, wanted: str) -> bool:
-    """Tell whether a topic is the one that is meant, or below it where that ends in `/`."""
+    """Return whether a topic is the one that is meant, or below it where that ends in `/`."""
     is_above = wanted.endswith("/") or not wanted
     return topic.startswith(wanted) if is_above else topic == wanted
 
@@ -172,7 +172,7 @@ def id_of(number: int) -> str:
 
 
 def number_of(message_id: str) -> int:
-    """Return the number that an id was made from; 0 where it is none of ours."""
+    """Return the number that an id was made from; 0 if it is none of ours."""
     if not message_id or not set(message_id) <= set(_DIGITS):
         return 0
     return int(message_id.translate(_READ), len(_DIGITS))

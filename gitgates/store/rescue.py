@@ -61,7 +61,7 @@ class Rescue(Record):
         return "/".join((self.folder_abs, *parts))
 
     def is_in_use(self) -> bool:
-        """Tell whether something is hidden, or was and is not put back."""
+        """Return whether something is hidden, or was and is not put back."""
         return os.path.lexists(self.at("journal")) or bool(self.texts())
 
     def texts(self) -> list[str]:
@@ -184,7 +184,7 @@ def _check_sum(text: bytes, found: bytes) -> None:
 
 
 def identity(pid: int) -> bytes:
-    """Return what tells a process from a later one of its number; empty where nothing does.
+    """Return what tells a process from a later one of its number; empty if nothing does.
 
     Source: proc(5): the start time since boot, field 22 of /proc/PID/stat, and the boot's own id.
     """
@@ -206,7 +206,7 @@ def fingerprint(path_abs: str) -> int:
 
 
 def digest(path_abs: str) -> str:
-    """Return size and checksum of a file or link; empty where it cannot be read, or is neither."""
+    """Return size and checksum of a file or link; empty if it cannot be read, or is neither."""
     import zlib  # only a run that hides something pays for it
 
     try:
@@ -229,7 +229,7 @@ def mark_of(path_abs: str) -> tuple[int, int, int, int]:
 
 
 def mode_of(path_abs: str) -> int | None:
-    """Return the type and mode of a file, link or folder; None where there is none."""
+    """Return the type and mode of a file, link or folder; None if there is none."""
     try:
         return os.lstat(path_abs).st_mode
     except OSError:

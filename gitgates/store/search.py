@@ -145,7 +145,7 @@ def _has_all(message: Message, asked: tuple[Term, ...]) -> bool:
 def _search_index(
     shared_state_abs: str, asked: tuple[Term, ...], topic: str, limit: int
 ) -> SearchResult | None:
-    """Return what the index says; None where there can be none."""
+    """Return what the index says; None if there can be none."""
     try:
         from sqlite3 import Error, connect  # a Python may have been built without it
     except ImportError:

@@ -36,7 +36,7 @@ class Slot:
         self._fd = lock_fd
 
     def state(self) -> tuple[object, ...] | None:
-        """Return what was said to be in it; None where that is not known."""
+        """Return what was said to be in it; None if that is not known."""
         if not is_regular(self.index_abs):
             return None
         try:
@@ -93,7 +93,7 @@ class Slot:
         self.release()
 
     def is_old(self) -> bool:
-        """Tell whether nobody has used it for two weeks."""
+        """Return whether nobody has used it for two weeks."""
         return time.time() - os.fstat(self._fd).st_mtime > KEPT_S
 
 

@@ -76,7 +76,7 @@ def _compare(keys: tuple[Key, ...], old_side: Side, new_side: Side, place: str) 
 
 
 def _is_weaker(way: str | tuple[str, ...], old: Any, new: Any) -> bool:  # noqa: ANN401 - a value of any setting
-    """Tell whether a change of a value weakens, by the column `weaker` of the table of keys."""
+    """Return whether a change of a value weakens, by the column `weaker` of the table of keys."""
     if isinstance(way, str):
         return _WEAKER[way](old, new)
     return new in way and (old not in way or way.index(new) < way.index(old))
@@ -144,7 +144,7 @@ def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weak
 
 
 def read_off(content: bytes) -> bool:
-    """Tell whether settings switch all hooks off."""
+    """Return whether settings switch all hooks off."""
     return bool(_read(content).get(NO_HOOKS))
 
 

@@ -193,7 +193,7 @@ def _manual(before: object, after: object) -> Iterable[str]:
 
 
 def _stages(table: object) -> dict[str, tuple[str, ...]]:
-    """Return the stages of each hook, by its id; empty where it runs at all of them."""
+    """Return the stages of each hook, by its id; empty if it runs at all of them."""
     found: dict[str, tuple[str, ...]] = {}
     default = _stages_of(table, "default_stages")
     for repo in _tables_in(table, "repos"):
@@ -254,7 +254,7 @@ def _section(key: str) -> str:
 
 
 def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> str:
-    """Return what has become weaker; empty where nothing has. `is_new`: the tool's section is."""
+    """Return what has become weaker; empty if nothing has. `is_new`: the tool's section is."""
     way = _way(key)
     if isinstance(old, tuple) or isinstance(new, tuple):
         return _judge_list(way, _listed(old), _listed(new), is_new=is_new)

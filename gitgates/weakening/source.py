@@ -75,7 +75,7 @@ class SourceFile(Record):
 
 
 def read_pair(pair: Pair) -> SourceFile | None:
-    """Return both sides of a source file; None where its language is not known."""
+    """Return both sides of a source file; None if its language is not known."""
     old, new = _language_of(pair.old_path), _language_of(pair.path)
     if pair.read_by_nobody or not (old or new):
         return None
@@ -90,7 +90,7 @@ def read_pair(pair: Pair) -> SourceFile | None:
 
 
 def is_test_name(path: str) -> bool:
-    """Tell whether a runner finds tests in a file by its name."""
+    """Return whether a runner finds tests in a file by its name."""
     by_name, by_folder = pattern("test_files", "name"), pattern("test_files", "folder")
     return bool(by_name.match(posixpath.basename(path)) or by_folder.search(path))
 

@@ -68,7 +68,7 @@ def find_in_tests(sources: tuple[SourceFile, ...]) -> Iterable[Weakening]:
 
 
 def has_tests(side: Side) -> bool:
-    """Tell whether a runner may find tests in a file."""
+    """Return whether a runner may find tests in a file."""
     if side.is_test or not patterns()["languages"][side.language].get("marks_tests"):
         return side.is_test
     return bool(_heads(side))
@@ -194,7 +194,7 @@ def _words(text: str) -> set[str]:
 
 
 def _is_said(text: str, others: Iterable[set[str]]) -> bool:
-    """Tell whether the values of an assertion stand together again; without any, its words."""
+    """Return whether the values of an assertion stand together again; without any, its words."""
     words = _words(text)
     values = {word for word in words if word[0] in "0123456789\"'`"}
     return any((values or words) <= other for other in others)

@@ -84,7 +84,7 @@ def _prune_journals(sessions_abs: str, now: float) -> int:
 
 
 def _remove_unlocked(paths_abs: list[str], before_s: float) -> bool:
-    """Remove files while holding all of their locks; none where somebody holds one."""
+    """Remove files while holding all of their locks; none if somebody holds one."""
     held: list[int] = []
     try:
         for path_abs in paths_abs:

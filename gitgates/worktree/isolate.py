@@ -178,7 +178,7 @@ def recover(
 ) -> tuple[str, ...] | None:
     """Put back what a run that was killed has left hidden, and return what there is to say of it.
 
-    None where there is nothing. `at_once`: that run has died this moment, and its gates may still
+    None if there is nothing. `at_once`: that run has died this moment, and its gates may still
     run.
 
     Raises: LockError where that run is alive, still after `wait_s`; StateError where something was

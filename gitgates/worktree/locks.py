@@ -40,7 +40,7 @@ class Lock:
         say: Callable[[str], None] = lambda _text: None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Take the lock; tell whether that was possible within `wait_s`.
+        """Take the lock; return whether that was possible within `wait_s`.
 
         `alone`: nobody else may hold it; otherwise others may, too. One that is held already is
         taken the other way. `say` hears once who is in the way; `on_wait` is called until then.
@@ -137,7 +137,7 @@ def held_by_git(repo: Repo) -> GitLocks:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process is there."""
+    """Return whether a process is there."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -156,7 +156,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _changed_ns(path_abs: str) -> int:
-    """Return when a file changed last; 0 where it is not there.
+    """Return when a file changed last; 0 if it is not there.
 
     Not its inode number: the lock of the next commit may get the number of one that is gone.
     """

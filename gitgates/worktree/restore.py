@@ -184,7 +184,7 @@ class Restorer:
         return out_abs
 
     def _drop_ours(self, entry: StashedPath, out_abs: str) -> bool:
-        """Remove what was taken out, if it is what we showed; tell whether it was."""
+        """Remove what was taken out, if it is what we showed; return whether it was."""
         if not entry.blob or not self._is_ours(entry, out_abs):
             return False
         self._carry_mode(entry, out_abs)
@@ -238,7 +238,7 @@ class Restorer:
         raise StateError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
 
     def _merge(self, entry: StashedPath, theirs_abs: str, saved_abs: str) -> bool:
-        """Put both changes in place; False where that is not possible without a conflict."""
+        """Put both changes in place; False if that is not possible without a conflict."""
         if not all(_is_file(path_abs) for path_abs in (theirs_abs, saved_abs)):
             return False
         base = _shown_content(self.git, entry)
@@ -265,7 +265,7 @@ class Restorer:
     def _merge_texts(self, ours_abs: str, base: bytes, theirs_abs: str) -> str:
         """Merge the person's file and the changed one into a new file, with its mode.
 
-        Return where that is; empty where they would conflict or are no texts.
+        Return where that is; empty if they would conflict or are no texts.
         """
         merged_abs = self.rescue.at("merged")
         base_abs = f"{merged_abs}.base"
@@ -293,19 +293,19 @@ def _say_recovered(paths: list[str]) -> str:
 
 
 def _laid_out(git: Git, blob: str, path: str) -> bytes | None:
-    """Return a blob as a checkout would write it; None where git does not have it (any more)."""
+    """Return a blob as a checkout would write it; None if git does not have it (any more)."""
     done = git.ask("cat-file", "--filters", f"--path={path}", blob)
     return None if done.exit_status else done.stdout
 
 
 def _shown_content(git: Git, entry: StashedPath) -> bytes | None:
-    """Return what was shown; None where it was no file or git does not have it any more."""
+    """Return what was shown; None if it was no file or git does not have it any more."""
     is_file = entry.blob and stat.S_ISREG(entry.mark[3])
     return _laid_out(git, entry.blob, entry.path) if is_file else None
 
 
 def _holds_blob(git: Git, path_abs: str, entry: StashedPath) -> bool:
-    """Tell whether a file or link holds what was shown."""
+    """Return whether a file or link holds what was shown."""
     mode = os.lstat(path_abs).st_mode
     if stat.S_IFMT(mode) != stat.S_IFMT(entry.mark[3]):
         return False
@@ -316,7 +316,7 @@ def _holds_blob(git: Git, path_abs: str, entry: StashedPath) -> bool:
 
 
 def _are_equal(one_abs: str, other_abs: str) -> bool:
-    """Tell whether two are files of the same bytes and mode."""
+    """Return whether two are files of the same bytes and mode."""
     one, other = os.lstat(one_abs), os.lstat(other_abs)
     if one.st_mode != other.st_mode or not stat.S_ISREG(one.st_mode):
         return False

@@ -169,7 +169,7 @@ def table(times: dict[str, list[float]]) -> str:
 
 
 def judge(times: dict[str, list[float]], cases: list[Case]) -> bool:
-    """Say whether the promise holds for all that needs no git; tell whether it does."""
+    """Say whether the promise holds for all that needs no git; return whether it does."""
     bare = statistics.median(times[BARE])
     above = max(statistics.median(times[case.name]) for case in cases if not case.asks_git) - bare
     holds = above <= MOST_ABOVE_BARE_S

@@ -19,7 +19,7 @@ _NOWHERE = "http://127.0.0.1:9"
 
 
 def leave_the_network() -> bool:
-    """Move this process to a network namespace that has loopback only; tell whether that worked.
+    """Move this process to a network namespace that has loopback only; return whether that worked.
 
     To be called before a thread is started: a namespace is a thread's.
     """

@@ -127,14 +127,14 @@ class Bed:
         raise RuntimeError(f"{self.manager.name}: not found above its gate")
 
     def is_back(self) -> bool:
-        """Tell whether both files have the bytes that they had before the commit."""
+        """Return whether both files have the bytes that they had before the commit."""
         return all(
             (self.repo / name).is_file() and (self.repo / name).read_bytes() == content
             for name, content in self.before.items()
         )
 
     def has_ours(self, tree: Path | None = None) -> bool:
-        """Tell whether both unstaged changes are in their files, whatever else is there."""
+        """Return whether both unstaged changes are in their files, whatever else is there."""
         paths = [(tree or self.repo) / name for name in ("a.txt", "b.txt")]
         return all(path.is_file() and OURS in path.read_text() for path in paths)
 
@@ -183,7 +183,7 @@ class Started:
         self.pid = self.process.pid
 
     def has_ended(self, limit_s: float) -> bool:
-        """Wait a while; tell whether it has ended."""
+        """Wait a while; return whether it has ended."""
         return wait(lambda: self.process.poll() is not None, limit_s)
 
     def end(self) -> tuple[int, str]:
@@ -193,7 +193,7 @@ class Started:
 
 
 def wait(check: Callable[[], bool], limit_s: float) -> bool:
-    """Wait until something is so; tell whether it came."""
+    """Wait until something is so; return whether it came."""
     end = time.monotonic() + limit_s
     while not check():
         if time.monotonic() > end:
@@ -203,7 +203,7 @@ def wait(check: Callable[[], bool], limit_s: float) -> bool:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process is there and no zombie."""
+    """Return whether a process is there and no zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

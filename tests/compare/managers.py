@@ -42,7 +42,7 @@ class Manager(NamedTuple):
     mark: str  # what the name of its program, or else its command line, has
 
     def is_it(self, pid: int) -> bool:
-        """Tell whether a process is the manager itself, not a shell that started it."""
+        """Return whether a process is the manager itself, not a shell that started it."""
         try:
             program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")

@@ -103,7 +103,7 @@ class Beside:
         return ran
 
     def refuses(self) -> bool:
-        """Tell whether a commit whose gate fails is refused."""
+        """Return whether a commit whose gate fails is refused."""
         done = self.repo.commit("bad")
         self.repo.git("rm", "-qf", "bad")
         return done.returncode == 1

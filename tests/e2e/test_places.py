@@ -10,7 +10,7 @@ from scene import CHECK, COMMAND, STOP, Scene
 
 
 def silent(run: Run) -> bool:
-    """Tell whether no hook answered anything."""
+    """Return whether no hook answered anything."""
     return not any(run.answers(e) for e in ("SessionStart", "UserPromptSubmit", "Stop"))
 
 

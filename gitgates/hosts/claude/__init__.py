@@ -112,23 +112,23 @@ _SCHEDULERS = ("ScheduleWakeup", "CronCreate")
 
 
 def home(env: Mapping[str, str]) -> str:
-    """Return the folder of a person's own settings and agents; empty where there is none."""
+    """Return the folder of a person's own settings and agents; empty if there is none."""
     own = env.get("HOME")
     return env.get(_CONFIG) or (f"{own}/{FOLDER}" if own else "")
 
 
 def project_of(env: Mapping[str, str]) -> str:
-    """Return where the agent's session was started; empty where that is not told."""
+    """Return where the agent's session was started; empty if that is not told."""
     return env.get(PROJECT, "")
 
 
 def session_of(env: Mapping[str, str]) -> str:
-    """Return the session of the agent that runs a command; empty where none does."""
+    """Return the session of the agent that runs a command; empty if none does."""
     return env.get(_SESSION, "")
 
 
 def is_caller(env: Mapping[str, str]) -> bool:
-    """Tell whether an agent runs a command, and not a person."""
+    """Return whether an agent runs a command, and not a person."""
     return bool(env.get(_SESSION) or env.get(_CALLER))
 
 
@@ -156,7 +156,7 @@ def folders_of(root_abs: str, env: Mapping[str, str]) -> list[str]:
 
 
 def plugin_of(env: Mapping[str, str]) -> str:
-    """Return the folder of the plugin that has started us; empty where none has."""
+    """Return the folder of the plugin that has started us; empty if none has."""
     return env.get(_PLUGIN, "")
 
 
@@ -364,7 +364,7 @@ def _results(record: dict[str, Any]) -> list[ToolCall]:
 
 
 def _stamp(text: object) -> float:
-    """Return a time since the epoch; 0 where it is not told."""
+    """Return a time since the epoch; 0 if it is not told."""
     from datetime import datetime  # only where a transcript is read at all
 
     try:

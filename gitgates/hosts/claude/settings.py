@@ -127,7 +127,7 @@ def settings_file(scope: str, root_abs: str, env: Mapping[str, str]) -> str:
 
 
 def is_ours(command: object) -> bool:
-    """Tell whether the command of a hook is ours."""
+    """Return whether the command of a hook is ours."""
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:  # a quotation that does not end
@@ -199,7 +199,7 @@ def sample(event: str, root_abs: str, session: str, file: str = "") -> bytes:
 
 
 def is_block(exit_status: int | None, stdout: bytes) -> bool:
-    """Tell whether the client would block for this answer, whoever it is from."""
+    """Return whether the client would block for this answer, whoever it is from."""
     if exit_status == _EXIT_BLOCK:
         return True
     try:
@@ -265,7 +265,7 @@ def _loose(group: dict[str, Any], handler: dict[str, Any]) -> str:
 
 
 def is_heard(patterns: tuple[str, ...] | None) -> bool:
-    """Tell whether any name fits: no patterns mean all, and an empty list none."""
+    """Return whether any name fits: no patterns mean all, and an empty list none."""
     return patterns is None or bool(_parts(patterns))
 
 
@@ -302,7 +302,7 @@ def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
 
 
 def lets_through(matcher: str | None, name: str) -> bool:
-    """Tell whether the client calls a hook with this matcher for a name."""
+    """Return whether the client calls a hook with this matcher for a name."""
     if matcher in _ALL:
         return True
     text = matcher or ""
