@@ -25,6 +25,15 @@ class Need(Record):
     more_s: float = 0.0  # what the policy's own work may take, beside the gates
 
 
+class WantedAgent(Record):
+    """A sub-agent that a policy works with: `install-hooks` writes it, `doctor` looks for it."""
+
+    name: str
+    model: str
+    is_needed: bool  # without it, nobody can give what the policy may ask for
+    is_required: bool  # it will ask for that
+
+
 class Policy(Record):
     """One row: where a policy is, and when its module has to be imported at all."""
 

@@ -15,7 +15,7 @@ from gitgates.hosts.claude import settings
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import agent_files, agents, own_file
 from gitgates.install.own_file import shown
-from gitgates.policies.review_config import is_review_on
+from gitgates.policies.needs import gates_on
 from gitgates.policies.rules import rules_text
 from gitgates.types import Config
 
@@ -74,10 +74,10 @@ def install(
         path_abs = os.path.join(repo.root_abs, RULES_FILE)
         _replace(path_abs, RULES_FILE, *rules, same=same, changed=changed)
     _say_more(scope, missing)
-    if is_review_on(config):
+    for name in gates_on(config):
         click.echo(
             "gitgates: where Claude Code asks before it runs a command, allow these in its "
-            "permissions: Bash(gitgates review:*)"
+            f"permissions: Bash(gitgates {name}:*)"
         )
 
 

@@ -15,7 +15,7 @@ from gitgates.hosts.claude import settings as client
 from gitgates.hosts.claude.settings import as_heard, heard_in, others_in
 from gitgates.install import agent_files, own_file
 from gitgates.install.agents import parse_settings
-from gitgates.policies.review_config import is_review_on, is_strict_possible
+from gitgates.policies.needs import agents_wanted
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
     from gitgates.hosts.claude.settings import Heard
+    from gitgates.policy import WantedAgent
     from gitgates.types import Config
 
 _OURS = "gitgates"
@@ -148,7 +149,8 @@ def _plugin(found: list[Source]) -> list[Source]:
 def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
     """Find what is missing for a review, where our hooks are installed."""
     heard = [source for source in found if source.heard]
-    if not heard or not is_review_on(config):
+    wanted = agents_wanted(config)
+    if not heard or not wanted:
         return
     folders = {"project": os.path.join(repo.root_abs, FOLDER)}
     with suppress(GitgatesError):  # without a home, nobody has any agents there
@@ -159,8 +161,9 @@ def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[
         here = next((one for one in heard if one.scope in scopes), None)
         if here:
             yield from _check_files(config, folder_abs, here)
-    if is_strict_possible(config) and not _is_there(config.review.reviewer, folders, found):
-        yield _no_reviewer(config, heard[0])
+    for agent in wanted:
+        if agent.is_needed and not _is_there(agent.name, folders, found):
+            yield _missing(agent, heard[0])
 
 
 def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Finding]:
@@ -188,12 +191,12 @@ def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) ->
     return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
 
 
-def _no_reviewer(config: Config, source: Source) -> Finding:
-    name = config.review.reviewer
+def _missing(agent: WantedAgent, source: Source) -> Finding:
+    name = agent.name
     what = f"Claude Code has no agent `{name}`: where its decision is wanted, nobody can give it"
     mend = source.install
     if source.scope in ("plugin", "managed") or not agent_files.may_define(name):
         folder = os.path.join(FOLDER, agent_files.AGENTS)
         mend = f"define it in {folder}, or name another in [tool.gitgates.review] reviewer"
-    tell = source.problem if config.review.mode == "require" else source.note
+    tell = source.problem if agent.is_required else source.note
     return tell(what, mend)

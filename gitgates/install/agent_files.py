@@ -22,14 +22,15 @@ from gitgates.errors import ConfigError, StateError
 from gitgates.hosts.claude import FOLDER
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.install import own_file
-from gitgates.policies.review_config import is_review_on
+from gitgates.policies.needs import agents_wanted
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.types import Config, Review
+    from gitgates.policy import WantedAgent
+    from gitgates.types import Config
 
 AGENTS = "agents"
 COMMAND = os.path.join("commands", "gitgates", "review.md")
@@ -63,12 +64,13 @@ class AgentFile(Record):
 
 def wanted(config: Config) -> dict[str, str]:
     """Return the files that a configuration wants to be there, with their texts."""
-    if not is_review_on(config):
-        return {}
-    reviewer = config.review.reviewer
-    command = _read("skills/review/SKILL.md").replace(f"`{_PLUGINS_OWN}`", f"`{reviewer}`")
-    own = {agent_path(reviewer): _agent(config.review)} if may_define(reviewer) else {}
-    return {path: _mark(text) for path, text in {**own, COMMAND: command}.items()}
+    texts = {}
+    for agent in agents_wanted(config):
+        if may_define(agent.name):
+            texts[agent_path(agent.name)] = _agent(agent)
+        skill = _read("skills/review/SKILL.md")
+        texts[COMMAND] = skill.replace(f"`{_PLUGINS_OWN}`", f"`{agent.name}`")
+    return {path: _mark(text) for path, text in texts.items()}
 
 
 def agent_path(name: str) -> str:
@@ -166,10 +168,9 @@ def _state(path_abs: str, text: str | None, wanted_text: str | None) -> str:
     return CURRENT if is_same else OLD
 
 
-def _agent(review: Review) -> str:
-    model = review.reviewer_model
-    shown = model if _PLAIN.fullmatch(model) else json.dumps(model)
-    text = _read("agents/reviewer.md").replace("\nname: reviewer\n", f"\nname: {review.reviewer}\n")
+def _agent(agent: WantedAgent) -> str:
+    shown = agent.model if _PLAIN.fullmatch(agent.model) else json.dumps(agent.model)
+    text = _read("agents/reviewer.md").replace("\nname: reviewer\n", f"\nname: {agent.name}\n")
     return text.replace("\nmodel: opus\n", f"\nmodel: {shown}\n")
 
 

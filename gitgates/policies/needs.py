@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gitgates.lifecycle import EventKind
-    from gitgates.policy import Policy
+    from gitgates.policy import Policy, WantedAgent
     from gitgates.types import Config, Hook, Verdict
 
     class PolicyModule(Protocol):
@@ -61,6 +61,21 @@ def module_of(row: Policy) -> PolicyModule:
     __import__(row.module)
     found: PolicyModule = sys.modules[row.module]
     return found
+
+
+def gates_on(config: Config) -> tuple[str, ...]:
+    """Return the gates of policies that ask for anything.
+
+    The settings of such a gate, and its verb, have its name.
+    """
+    rows = [row for row in wanted(config) if row.gate and module_of(row).needs(config)]
+    return tuple(dict.fromkeys(row.gate for row in rows))
+
+
+def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
+    """Return the sub-agents that policies work with (`agents` of their modules)."""
+    offers = [getattr(module_of(row), "agents", None) for row in wanted(config)]
+    return tuple(agent for offer in offers if offer for agent in offer(config))
 
 
 def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:

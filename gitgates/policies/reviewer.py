@@ -6,7 +6,14 @@ It comes before gates, which need not run where the reviewer is refused a tool, 
 from __future__ import annotations
 
 from gitgates.lifecycle import kind_of
-from gitgates.policies.review_config import GATE, is_reviewer, review_needs, reviews
+from gitgates.policies.review_config import (
+    GATE,
+    is_review_on,
+    is_reviewer,
+    is_strict_possible,
+    review_needs,
+    reviews,
+)
 from gitgates.types import BLOCK, WARN, Verdict
 
 TYPE_CHECKING = False
@@ -14,7 +21,7 @@ if TYPE_CHECKING:
     from gitgates.policies.call import Call
     from gitgates.policies.evidence import ReviewDecision
     from gitgates.policies.session import Fact
-    from gitgates.policy import Need
+    from gitgates.policy import Need, WantedAgent
     from gitgates.types import Config, Review
 
 _FAR = 200  # characters: further in, a prefix is not at the start
@@ -28,6 +35,22 @@ _SCHEDULED = (
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events of prompts, of the reviewer, and of its tools."""
     return review_needs(config)
+
+
+def agents(config: Config) -> tuple[WantedAgent, ...]:
+    """Return the reviewer."""
+    if not is_review_on(config):
+        return ()
+    from gitgates.policy import WantedAgent  # for those that install it, or look for it
+
+    review = config.review
+    reviewer = WantedAgent(
+        name=review.reviewer,
+        model=review.reviewer_model,
+        is_needed=is_strict_possible(config),
+        is_required=review.mode == "require",
+    )
+    return (reviewer,)
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

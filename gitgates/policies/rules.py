@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitgates.clean import plain_line
 from gitgates.engine.plan import reachable
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
-from gitgates.policies.needs import module_of, wanted
+from gitgates.policies.needs import gates_on, module_of, wanted
 from gitgates.policy import policy_gates
 from gitgates.types import Gate
 
@@ -65,8 +65,8 @@ def _rank(hook: Hook) -> int:
 
 def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
     """Return what a hook lists, without policies that never ask for anything."""
-    on = {row.gate for row in wanted(config) if module_of(row).needs(config)}
-    return tuple(name for name in hook.gates if name in on or name not in policy_gates())
+    off = set(policy_gates()).difference(gates_on(config))
+    return tuple(name for name in hook.gates if name not in off)
 
 
 def _line(hook: Hook, config: Config, lengths: tuple[int, int]) -> str:

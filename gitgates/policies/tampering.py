@@ -15,7 +15,7 @@ from gitgates.git.snapshot_index import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.call import Call
-from gitgates.policies.review_config import is_review_on
+from gitgates.policies.needs import gates_on
 from gitgates.policies.trust import find_repos
 from gitgates.store.files import read_tail
 from gitgates.store.log import session_journal
@@ -145,8 +145,8 @@ def _digests(call: Call) -> dict[str, str]:
     common_abs = repo.common_dir_abs
     found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
     found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
-    if is_review_on(config):
-        found[_REVIEW] = _digest(repr(config.review).encode())
+    for name in gates_on(config):  # of policies, whose settings have its name
+        found[f"gate `{name}`"] = _digest(repr(getattr(config, name)).encode())
     found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
@@ -212,7 +212,7 @@ def _definitions(what: str, names: list[str]) -> list[str]:
 
 def _required(config: Config) -> str:
     names = [f"`{gate.name}`" for gate in config.gates if gate.required]
-    names += ["`review`"] if config.review.required and is_review_on(config) else []
+    names += [f"`{name}`" for name in gates_on(config) if getattr(config, name).required]
     noun = "gates" if len(names) > 1 else "gate"
     return f"the required {noun} {', '.join(names)}" if names else ""
 
