@@ -75,7 +75,7 @@ def find_caller(
     Raises: UsageError where nobody, or more than one, could be meant, and where an agent names
     another; StateError where a journal cannot be read.
     """
-    told = find_told(repo, env, session=session, agent=agent, nonce=nonce)
+    told = identify(repo, env, session=session, agent=agent, nonce=nonce)
     if told:
         return told
     here = [name_of(path_abs) for path_abs in sessions(repo.state_abs)]
@@ -85,7 +85,7 @@ def find_caller(
     return _caller(repo, here[0])._replace(agent=agent, by_agent=_is_of_agent(env))
 
 
-def find_told(
+def identify(
     repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
 ) -> Caller | None:
     """Return whom a command speaks for; None if nothing tells.

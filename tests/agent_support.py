@@ -129,7 +129,7 @@ class Agent:
 def begin(repo: Repo, config: str, session: str = "s1") -> Agent:
     """Return a session that has just begun in a repository with this configuration."""
     # In one process, each event begins when it comes.
-    vars(call)["process_began"] = time.time
+    vars(call)["process_start_time"] = time.time
     repo.config(config)
     repo.write("seed.py", "seed = 1\n")
     repo.git("add", ".")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.caller import Caller, find_caller, find_told
+from gitgates.caller import Caller, find_caller, identify
 from gitgates.errors import StateError, UsageError
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
@@ -206,7 +206,7 @@ def test_the_only_session(repo: Repo) -> None:
     here.journal("s1").append({"what": "prompt", "text": "x"})
     assert whose(here.call()) == ("s1", "", False)
     assert whose(here.call(OF_AGENT)) == ("s1", "", True)
-    assert find_told(here.where, {}) is None
+    assert identify(here.where, {}) is None
 
 
 @pytest.mark.parametrize("how", ["nonce", "environment"])

@@ -12,7 +12,7 @@ from conftest import Repo
 from worktree_state import where, whole
 
 from gitgates.errors import GitError
-from gitgates.git.checkout import Checkout, lay_out, lay_out_index
+from gitgates.git.checkout import Checkout, check_out, check_out_index
 from gitgates.git.repo import find_repo
 from gitgates.store.slots import KEPT_FREE, prune_slots
 
@@ -55,7 +55,7 @@ def untouched(filled: Repo) -> Iterator[Repo]:
 
 
 def out(repo: Repo, treeish: str = "HEAD", link: tuple[str, ...] = ()) -> Checkout:
-    return lay_out(where(repo), treeish, link)
+    return check_out(where(repo), treeish, link)
 
 
 def inside(place: Checkout) -> Repo:
@@ -101,7 +101,7 @@ def test_a_commit_with_modes_and_links(untouched: Repo) -> None:
 
 def test_the_index_is_laid_out_as_it_would_be_committed(untouched: Repo) -> None:
     roots = where(untouched)
-    with lay_out_index(roots, f"{roots.git_dir_abs}/index") as place:
+    with check_out_index(roots, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {**FIRST, "a": "a staged"}
         assert inside(place).git("status", "--porcelain") == "M  a"
         assert inside(place).git("branch", "--show-current") == "main"
@@ -349,7 +349,7 @@ def test_before_the_first_commit(repo: Repo) -> None:
     repo.write("a", "staged")
     repo.git("add", "a")
     roots = where(repo)
-    with lay_out_index(roots, f"{roots.git_dir_abs}/index") as place:
+    with check_out_index(roots, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {"a": "staged"}
         assert inside(place).git("status", "--porcelain") == "A  a"
     with pytest.raises(GitError, match="`HEAD` is no commit and no tree here"):
@@ -373,7 +373,7 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
         "GIT_PREFIX": "dir/",
     }
     roots = where(untouched)._replace(env=env)
-    with lay_out(roots, "HEAD") as place:
+    with check_out(roots, "HEAD") as place:
         assert held(place) == FIRST
 
 

@@ -12,8 +12,8 @@ from gitgates.proc import alarm
 
 SAY = """
 import time
-from gitgates.proc.alarm import process_began
-print(process_began(), time.time())
+from gitgates.proc.alarm import process_start_time
+print(process_start_time(), time.time())
 """
 
 
@@ -27,7 +27,7 @@ def test_a_process_knows_when_it_began() -> None:
 
 
 def test_it_stays_the_same() -> None:
-    assert abs(alarm.process_began() - alarm.process_began()) < 0.02
+    assert abs(alarm.process_start_time() - alarm.process_start_time()) < 0.02
 
 
 @pytest.mark.parametrize("trouble", [OSError, ValueError, AttributeError])
@@ -39,4 +39,4 @@ def test_where_the_kernel_does_not_say(
 
     monkeypatch.setattr("os.sysconf", fail)
     now = time.time()
-    assert now - 1 < alarm.process_began() < now
+    assert now - 1 < alarm.process_start_time() < now

@@ -17,8 +17,8 @@ from gitgates.hosts.claude.settings import (
     BARE,
     Entry,
     agent_matcher,
-    is_heard,
     lets_through,
+    matches_any,
     samples,
     tool_matcher,
 )
@@ -187,8 +187,8 @@ def test_what_is_left_out_slips_by_and_nothing_else() -> None:
 
 
 def test_an_empty_list_hears_nothing() -> None:
-    assert [is_heard(names) for names in (None, (), ("",), ("a",))] == [True, False, False, True]
-    assert is_heard(("!Read",))
+    assert [matches_any(names) for names in (None, (), ("",), ("a",))] == [True, False, False, True]
+    assert matches_any(("!Read",))
 
 
 def test_the_matcher_of_agents_lets_those_of_plugins_through() -> None:

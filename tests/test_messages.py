@@ -24,7 +24,7 @@ from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.repo import find_repo
 from gitgates.store import log, messages
 from gitgates.store.log import utc
-from gitgates.store.messages import Message, as_meant, id_of, number_of
+from gitgates.store.messages import Message, id_of, normalise_id, number_of
 
 HEAD = """
 import os, sys
@@ -422,7 +422,7 @@ def test_a_time_is_written_in_utc(stamp: float) -> None:
 def test_an_id_is_read_as_it_was_written(number: int) -> None:
     made = id_of(number)
     assert number_of(made) == number
-    assert as_meant(made.upper().replace("0", "O").replace("1", "l")) == made
+    assert normalise_id(made.upper().replace("0", "O").replace("1", "l")) == made
 
 
 def test_a_stop_that_looks_for_a_message_loads_nothing_heavy(repo: Repo) -> None:

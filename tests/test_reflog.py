@@ -10,9 +10,9 @@ import pytest
 from gitgates.agent_types import Point
 from gitgates.git.reflog import (
     ReflogEntry,
-    are_known,
+    commits_made_by,
+    is_complete,
     last_switch,
-    made_in,
     makes_commit,
     read,
     since,
@@ -81,7 +81,7 @@ def test_of_about_the_second_of_the_start_the_object_tells(tmp_path: Path) -> No
     for name, written_s in (("old", 100.1), ("new", 100.6), ("later", 100.1)):
         (tmp_path / "aa" / name).touch()
         os.utime(tmp_path / "aa" / name, (written_s, written_s))
-    found = made_in(log, str(tmp_path), Point("tree", "start", 100.5))
+    found = commits_made_by(log, str(tmp_path), Point("tree", "start", 100.5))
     assert found == {"aanew", "aapacked", "aalater"}
 
 
@@ -90,7 +90,7 @@ def test_a_file_system_that_counts_in_seconds_tells_nothing(tmp_path: Path) -> N
     (tmp_path / "aa/x").touch()
     os.utime(tmp_path / "aa/x", (100, 100))
     point = Point("tree", "start", 100.9)
-    assert made_in(entries(("aax", 100)), str(tmp_path), point) == {"aax"}
+    assert commits_made_by(entries(("aax", 100)), str(tmp_path), point) == {"aax"}
 
 
 def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
@@ -105,6 +105,6 @@ def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
     found = read(str(tmp_path))
     assert [(one.new, one.stamp) for one in found] == [("1", 100), ("2", 101), ("3", 102)]
     assert last_switch(found) == "3"
-    assert not are_known(found)
-    assert are_known(found[:1])
+    assert not is_complete(found)
+    assert is_complete(found[:1])
     assert read(str(tmp_path / "none")) == ()

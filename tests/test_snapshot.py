@@ -13,7 +13,7 @@ from worktree_state import where, whole
 
 from gitgates.git import object_store as own_objects
 from gitgates.git import snapshot
-from gitgates.git.checkout import lay_out
+from gitgates.git.checkout import check_out
 from gitgates.git.index import find_unstaged
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
@@ -213,7 +213,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
 
 def test_a_snapshot_can_be_laid_out(untouched: Repo) -> None:
     roots = where(untouched)
-    with lay_out(roots, take(roots).tree) as place:
+    with check_out(roots, take(roots).tree) as place:
         inside = Repo(Path(place.root_abs))
         assert {name: (inside.path / name).read_text() for name in NOW} == NOW
         assert inside.git("status", "--porcelain") == "M  a\nD  b\nA  new"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gitgates import environ
-from gitgates.caller import Caller, find_told, name_of
+from gitgates.caller import Caller, identify, name_of
 from gitgates.cli.completion import complete_gates
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.config.values import did_you_mean
@@ -42,7 +42,7 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
     _check_gate(gate, configuration(repo))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
-    told = find_told(repo, environ.read(), session=session or "", nonce=caller)
+    told = identify(repo, environ.read(), session=session or "", nonce=caller)
     journals = _find_journals(repo, gate, told)
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}

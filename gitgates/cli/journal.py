@@ -15,7 +15,7 @@ from gitgates.cli.repository import current_repo, post_message
 from gitgates.config.values import did_you_mean
 from gitgates.hosts import calling_session
 from gitgates.store import messages
-from gitgates.store.messages import MOST_TEXT, Message, MessageLog, as_meant
+from gitgates.store.messages import MOST_TEXT, Message, MessageLog, normalise_id
 
 _VERSION = 1
 _SHOWN = 20
@@ -229,7 +229,7 @@ def _log() -> MessageLog:
 
 def _after(log: MessageLog, since: str) -> tuple[Message, ...]:
     ids = [one.id for one in log.messages]
-    for wanted in (since, as_meant(since)):
+    for wanted in (since, normalise_id(since)):
         if wanted in ids:
             return log.messages[ids.index(wanted) + 1 :]
     raise _unknown(since)

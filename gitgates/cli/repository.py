@@ -11,7 +11,7 @@ from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
 from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.store.messages import post
-from gitgates.worktree.isolate import catch_up
+from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def restore_interrupted(verb: str) -> None:
     except GitError:
         return  # a verb that needs a repository says so itself
     try:
-        catch_up(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
+        recover_and_report(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     except GitgatesError as error:
         if verb != "doctor":
             raise

@@ -16,7 +16,7 @@ from gitgates import environ
 from gitgates.clean import plain, visible_line
 from gitgates.cli.output import print_json
 from gitgates.cli.review_session import ASKING
-from gitgates.engine.run import RunOptions, Silent, run_plan
+from gitgates.engine.run import NullListener, RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.git.changes import diff_text
@@ -214,7 +214,7 @@ def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
     return f"{head}{middle}".encode("utf-8", "replace") + shown
 
 
-class _OpinionListener(Silent):
+class _OpinionListener(NullListener):
     """Passes on the result of each gate that has ended by itself, as an opinion."""
 
     def __init__(self, commands: Mapping[str, str], on_opinion: Callable[[Opinion], None]) -> None:

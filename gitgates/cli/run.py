@@ -14,9 +14,9 @@ from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
 from gitgates.engine.command import is_running_here
-from gitgates.engine.pipeline import Handled, handle, record_skips
+from gitgates.engine.pipeline import PipelineResult, handle, record_skips
 from gitgates.engine.plan import find_hook, make_plan
-from gitgates.engine.run import InterruptedRun, Silent, run_plan
+from gitgates.engine.run import InterruptedRun, NullListener, run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
@@ -97,7 +97,9 @@ def command(
         raise
 
 
-def _report(run: Callable[[], Handled], listener: Listener, terminal: Terminal, junit: str) -> int:
+def _report(
+    run: Callable[[], PipelineResult], listener: Listener, terminal: Terminal, junit: str
+) -> int:
     """Run, save what came of it, and say it; return the exit status."""
     began_s = time.time()
     try:
@@ -119,7 +121,7 @@ def _report(run: Callable[[], Handled], listener: Listener, terminal: Terminal, 
 
 def _run(
     hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
-) -> Handled:
+) -> PipelineResult:
     """Run the gates on paths of the working tree as it is."""
     repo = current_repo()
     config = configuration(repo)
@@ -128,17 +130,17 @@ def _run(
     event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
     event = event._replace(with_untracked=selection == PathSelection())
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
-        return Handled(note=f"{event.name} is running here already; not run again")
+        return PipelineResult(note=f"{event.name} is running here already; not run again")
     if not hook.gates:
         raise _no_gates(hook.name, config)
     plan = make_plan(config, hook, event, environ.skipped_gates(repo.env))
     record_skips(plan, repo)
-    return Handled(plan, run_plan(plan, config, repo, listener), config=config)
+    return PipelineResult(plan, run_plan(plan, config, repo, listener), config=config)
 
 
 def _run_staged(
     hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
-) -> Handled:
+) -> PipelineResult:
     """Do what git's own hook does before a commit."""
     repo = current_repo()
     config = configuration(repo)
@@ -172,7 +174,7 @@ def _listener(fmt: str, style: Style, terminal: Terminal) -> Listener:
         case "jsonl":
             return JsonLines(terminal)
         case _:
-            return Silent()
+            return NullListener()
 
 
 def _tell(decision: Decision, plan: Plan, listener: Listener, terminal: Terminal) -> None:

@@ -12,7 +12,7 @@ from gitgates.engine.hooks import matches_agent
 from gitgates.errors import GitgatesError
 from gitgates.hosts.claude import FOLDER
 from gitgates.hosts.claude import settings as client
-from gitgates.hosts.claude.settings import as_heard, heard_in, others_in
+from gitgates.hosts.claude.settings import installed_hooks, parse_hook, unrecognised_hooks
 from gitgates.install import agent_files, own_file
 from gitgates.install.agents import parse_settings
 from gitgates.policies.needs import agents_wanted
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.git.repo import Repo
-    from gitgates.hosts.claude.settings import Heard
+    from gitgates.hosts.claude.settings import InstalledHook
     from gitgates.policy import WantedAgent
     from gitgates.types import Config
 
@@ -37,7 +37,7 @@ class Source(Record):
     scope: str  # project, local, user, managed, plugin
     where: str
     broken: str = ""  # why it cannot be read
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[InstalledHook, ...] = ()
     custom: tuple[tuple[str, str], ...] = ()  # event and command of others that speak of us
     settings: Mapping[str, Any] = {}
 
@@ -99,7 +99,9 @@ def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
         return source._replace(broken=error.message.removeprefix(f"{source.where}:"))
     settings = root.value if root else {}
     hooks = settings.get("hooks", {})
-    return source._replace(heard=heard_in(hooks), custom=others_in(hooks), settings=settings)
+    return source._replace(
+        heard=installed_hooks(hooks), custom=unrecognised_hooks(hooks), settings=settings
+    )
 
 
 def _files(repo: Repo, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -137,7 +139,7 @@ def _plugin(found: list[Source]) -> list[Source]:
         hooks = json.loads(file.read())["hooks"]
     # Its command hides that we are missing; the check is about the one inside of it.
     heard = [
-        as_heard(event, group, {**one, "command": client.BARE})
+        parse_hook(event, group, {**one, "command": client.BARE})
         for event, group, one in client.handlers(hooks)
     ]
     return [Source("plugin", f"plugin {name}", heard=tuple(heard))]

@@ -124,7 +124,7 @@ class Throwaway:
             for name, value in env.items()
             if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
         }
-        self._env = clean | client.started_in(self.root_abs)
+        self._env = clean | client.hook_environment(self.root_abs)
 
     def __enter__(self) -> Self:
         os.mkdir(self.root_abs)

@@ -94,7 +94,7 @@ class ChangeDetector:
         self._running.remove(changes)
         staged = self._staged_by(changes.gate)
         if changes.before:
-            result = self._see_files(changes, result, changes.before)
+            result = self._detect_file_changes(changes, result, changes.before)
             self._files.accept()
         result = _judge_staging(changes.gate, self._judge(changes, result), staged)
         if result.status in ("passed", "failed"):  # it ended by itself
@@ -138,7 +138,9 @@ class ChangeDetector:
         """Return a gate's files with what an agent wrote: git need not know of it yet."""
         return (*paths, *(self._files.paths if self._plan.event.payload else ()))
 
-    def _see_files(self, changes: GateChanges, result: GateResult, before: Contents) -> GateResult:
+    def _detect_file_changes(
+        self, changes: GateChanges, result: GateResult, before: Contents
+    ) -> GateResult:
         """See what a fixer changed, and put it into the commit where that is wished and right."""
         after = Contents(self._there.git, self._watched(changes.paths))
         found = after.changed_since(before)
@@ -157,7 +159,7 @@ class ChangeDetector:
             return ()
         staged = self.index.changed_paths()
         if staged and gate.writes:
-            self.index.carry_back()
+            self.index.copy_back()
         elif staged:
             self.index.take()
         return staged

@@ -10,8 +10,8 @@ from hashlib import sha256
 from itertools import pairwise
 
 from gitgates.clean import plain, plain_line
-from gitgates.engine.normalise import normalise, steady
-from gitgates.engine.presets import PRESETS, Found
+from gitgates.engine.normalise import normalise, without_volatile
+from gitgates.engine.presets import PRESETS, ParsedFailure
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ def _below(text: str, root_abs: str) -> str:
     return text.replace(f"{root}/", "") if root else text
 
 
-def _find(text: str, pattern: str) -> Iterator[Found]:
+def _find(text: str, pattern: str) -> Iterator[ParsedFailure]:
     if pattern in PRESETS:
         yield from PRESETS[pattern](text)
         return
@@ -103,10 +103,10 @@ def _find(text: str, pattern: str) -> Iterator[Found]:
         own = None  # the configuration has been checked; a damaged one must not end the run
     for match in own.finditer(text) if own else ():
         if match[0].strip():
-            yield Found(title=match[0], message=match[0])
+            yield ParsedFailure(title=match[0], message=match[0])
 
 
-def _number(found: list[Found], gate: str) -> Iterator[Failure]:
+def _number(found: list[ParsedFailure], gate: str) -> Iterator[Failure]:
     """Tell failures apart that differ by their place alone, and drop what was said twice.
 
     Without its line, a rule that is broken twice in a file would be one failure, and breaking it
@@ -115,7 +115,7 @@ def _number(found: list[Found], gate: str) -> Iterator[Failure]:
     places: dict[tuple[str, str], list[str]] = {}
     for item in found:
         key = (item.identity, normalise(item.message))
-        place = f"{item.place}\n{steady(item.message)}"
+        place = f"{item.place}\n{without_volatile(item.message)}"
         seen = places.setdefault(key, [])
         if place in seen:
             continue

@@ -53,10 +53,10 @@ def normalise(text: str) -> str:
 
     Numbers that no rule names stay: `expected 3, got 4` is another failure than `got 5`.
     """
-    return _tidy(_sub(_PLACE, steady(text)))
+    return _tidy(_sub(_PLACE, without_volatile(text)))
 
 
-def steady(text: str) -> str:
+def without_volatile(text: str) -> str:
     """Return a text without times, addresses and temporary names; places in files stay."""
     return _tidy(
         _sub(_VOLATILE, _TEMPORARY.sub(_temporary, plain(text.encode("utf-8", "replace"))))

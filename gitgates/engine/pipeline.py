@@ -24,7 +24,7 @@ from gitgates.git.index import named_index
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan
-from gitgates.worktree.isolate import catch_up
+from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git, Repo
 
 
-class Handled(Record):
+class PipelineResult(Record):
     """What became of an event. Without a plan nothing had to run, and `note` may say why."""
 
     plan: Plan | None = None
@@ -49,7 +49,9 @@ class Handled(Record):
         return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
 
 
-def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] = ()) -> Handled:
+def handle(
+    event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] = ()
+) -> PipelineResult:
     """Handle an event as the configuration of its repository says.
 
     `only`: these gates run, in place of those of the hook.
@@ -58,8 +60,10 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
     """
     options = RunOptions(began_ns=time.time_ns())
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
-        return Handled(note=f"{event.name} is running here already; not run again inside itself")
-    catch_up(repo, listener.said)
+        return PipelineResult(
+            note=f"{event.name} is running here already; not run again inside itself"
+        )
+    recover_and_report(repo, listener.said)
     config = load(event.root_abs, _cache(repo))
     hook = _hook_of(config, event, only)
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not (hook and hook.gates):
@@ -67,11 +71,13 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
         config = committed_config(repo.git) or config
         hook = _hook_of(config, event, only)
     if config is None:
-        return Handled(note="no [tool.gitgates] here; nothing was checked (gitgates init adds it)")
+        return PipelineResult(
+            note="no [tool.gitgates] here; nothing was checked (gitgates init adds it)"
+        )
     if hook is None or not hook.gates:
-        return Handled()
+        return PipelineResult()
     if event.name == "pre-push" and not event.refs:
-        return Handled()  # nothing is pushed
+        return PipelineResult()  # nothing is pushed
     ran: list[tuple[Plan, Config]] = []
 
     def as_committed() -> tuple[Plan, Config]:
@@ -108,18 +114,18 @@ class _Pipeline:
         self.config, self.hook = config, hook
         self.repo, self.listener = repo, listener
 
-    def run_here(self, event: Event, options: RunOptions) -> Handled:
+    def run_here(self, event: Event, options: RunOptions) -> PipelineResult:
         """Check the working tree."""
         plan = plan_event(self.config, self.hook, event, self.repo)
         record_skips(plan, self.repo)
         decision = run_plan(plan, self.config, self.repo, self.listener, options=options)
-        return Handled(plan=plan, decision=decision, config=self.config)
+        return PipelineResult(plan=plan, decision=decision, config=self.config)
 
-    def run_push(self, event: Event, options: RunOptions) -> Handled:
+    def run_push(self, event: Event, options: RunOptions) -> PipelineResult:
         """Check each pushed commit: where the working tree is just that, there; else apart."""
         from gitgates.git.paths import is_as_committed  # not needed before a commit
 
-        handled: list[Handled] = []
+        handled: list[PipelineResult] = []
         for tip, part in split_push(event):
             if not tip or is_as_committed(self.repo.git, tip):
                 handled.append(self.run_here(part, options))
@@ -133,18 +139,18 @@ class _Pipeline:
         decisions = tuple(one.decision for one in handled if one.decision)
         return handled[-1]._replace(decision=join(decisions))
 
-    def run_in_checkout(self, event: Event, options: RunOptions, tip: str = "") -> Handled:
+    def run_in_checkout(self, event: Event, options: RunOptions, tip: str = "") -> PipelineResult:
         """Check a commit, or without one the index being committed, in a private checkout."""
         # Cold: only where the working tree is not what is to be checked.
-        from gitgates.git.checkout import lay_out, lay_out_index
+        from gitgates.git.checkout import check_out, check_out_index
 
         repo, link = self.repo, self.config.link
         plan = plan_event(self.config, self.hook, event, repo)
         record_skips(plan, repo)
         laid_out = (
-            lay_out(repo, tip, link=link)
+            check_out(repo, tip, link=link)
             if tip
-            else lay_out_index(repo, named_index(repo)[0], link=link)
+            else check_out_index(repo, named_index(repo)[0], link=link)
         )
         with laid_out as checkout:
             for note in checkout.notes:
@@ -152,7 +158,7 @@ class _Pipeline:
             there = checkout.repo._replace(env=without_git(repo.env))
             options = options._replace(checkout=there)
             decision = run_plan(plan, self.config, repo, self.listener, options=options)
-            return Handled(plan=plan, decision=decision, config=self.config)
+            return PipelineResult(plan=plan, decision=decision, config=self.config)
 
 
 def committed_config(git: Git) -> Config | None:

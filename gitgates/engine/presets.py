@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gitgates.engine.normalise import steady
+from gitgates.engine.normalise import without_volatile
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-class Found(Record):
+class ParsedFailure(Record):
     """One failure in an output. Only the message is normalised; what names it is taken as it is."""
 
     title: str
@@ -66,7 +66,7 @@ _STYLISH = re.compile(
 )
 
 
-def _ruff(text: str) -> Iterator[Found]:
+def _ruff(text: str) -> Iterator[ParsedFailure]:
     one_line = tuple(_RUFF.finditer(text))
     for match in one_line:
         yield _broken(_groups(match))
@@ -74,7 +74,7 @@ def _ruff(text: str) -> Iterator[Found]:
         yield from _ruff_grouped(text)
 
 
-def _ruff_grouped(text: str) -> Iterator[Found]:
+def _ruff_grouped(text: str) -> Iterator[ParsedFailure]:
     path = ""
     for line in text.split("\n"):
         match = _RUFF_GROUP.fullmatch(line)
@@ -84,14 +84,16 @@ def _ruff_grouped(text: str) -> Iterator[Found]:
             yield _broken({**match.groupdict(""), "path": path})
 
 
-def _broken(said: dict[str, str]) -> Found:
+def _broken(said: dict[str, str]) -> ParsedFailure:
     """Return a broken rule as a failure."""
     message = " ".join(_FIXABLE.sub("", said.get("message", "")).split())
     path, rule = said.get("path", ""), said.get("rule", "")
     place = said.get("place", "").removeprefix("line ").replace(", col ", ":").replace(",", ":")
     where = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
     what = " ".join(part for part in (rule, message) if part)
-    return Found(title=where + what, message=message, identity=f"{path}\n{rule}", place=place)
+    return ParsedFailure(
+        title=where + what, message=message, identity=f"{path}\n{rule}", place=place
+    )
 
 
 def _groups(match: re.Match[str]) -> dict[str, str]:
@@ -99,18 +101,18 @@ def _groups(match: re.Match[str]) -> dict[str, str]:
     return {name.rstrip("234"): said for name, said in match.groupdict().items() if said}
 
 
-def _mypy(text: str) -> Iterator[Found]:
+def _mypy(text: str) -> Iterator[ParsedFailure]:
     for match in _MYPY.finditer(text):
         said = _groups(match)
         yield _broken({**said, "place": said.get("place", "").rstrip(":")})
 
 
-def _tsc(text: str) -> Iterator[Found]:
+def _tsc(text: str) -> Iterator[ParsedFailure]:
     for match in _TSC.finditer(text):
         yield _broken(_groups(match))
 
 
-def _eslint(text: str) -> Iterator[Found]:
+def _eslint(text: str) -> Iterator[ParsedFailure]:
     """Return errors; only if there are none (--max-warnings), warnings."""
     said = [_groups(match) for match in _ESLINT.finditer(text)] or list(_stylish(text))
     errors = [one for one in said if one["level"].lower() == "error"]
@@ -138,25 +140,25 @@ _PYTEST_CUT = "..."
 _PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>")  # see normalise.py
 
 
-def _pytest(text: str) -> Iterator[Found]:
+def _pytest(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that failed, from the short summary where there is one."""
     *_, summary = _PYTEST_SUMMARY.split(text)
     lines = [match[0] for match in _PYTEST_LINE.finditer(summary)]
     if lines:
         yield from map(_pytest_summed_up, lines)
     elif headings := [match[1] for match in _PYTEST_HEADING.finditer(text)]:
-        yield from (Found(title=title, identity=title) for title in headings)
+        yield from (ParsedFailure(title=title, identity=title) for title in headings)
     else:
         for match in _PYTEST_VERBOSE.finditer(text):
             name = f"{match[2]} {match[1].strip()}"
-            yield Found(title=name, identity=name)
+            yield ParsedFailure(title=name, identity=name)
 
 
-def _pytest_summed_up(line: str) -> Found:
+def _pytest_summed_up(line: str) -> ParsedFailure:
     name, message = _pytest_parts(line)
     if message.endswith(_PYTEST_CUT):
-        message = _pytest_surely(message)
-    return Found(title=line, identity=name, message=message)
+        message = _pytest_stable_part(message)
+    return ParsedFailure(title=line, identity=name, message=message)
 
 
 def _pytest_parts(line: str) -> tuple[str, str]:
@@ -169,12 +171,12 @@ def _pytest_parts(line: str) -> tuple[str, str]:
     return line, ""
 
 
-def _pytest_surely(message: str) -> str:
+def _pytest_stable_part(message: str) -> str:
     """Return the part of a message cut to the terminal's width that is the same in each run.
 
     Behind something of varying length (a temporary path), the cut is at another place each time.
     """
-    sure = _PYTEST_VARYING.split(steady(message.removesuffix(_PYTEST_CUT)))[0]
+    sure = _PYTEST_VARYING.split(without_volatile(message.removesuffix(_PYTEST_CUT)))[0]
     return sure.rpartition(" ")[0] if sure else ""
 
 
@@ -201,33 +203,33 @@ _CARGO_SUMS_UP = re.compile(
 )
 
 
-def _cargo(text: str) -> Iterator[Found]:
+def _cargo(text: str) -> Iterator[ParsedFailure]:
     """Yield errors of the compiler, tests that failed, and files that are not formatted."""
     found = [*_cargo_compile_errors(text), *_cargo_tests(text)]
     found += [_cargo_unformatted(match) for match in _CARGO_FORMAT.finditer(text)]
     yield from found or _cargo_other_errors(text)
 
 
-def _cargo_compile_errors(text: str) -> Iterator[Found]:
+def _cargo_compile_errors(text: str) -> Iterator[ParsedFailure]:
     for match in _CARGO_COMPILE.finditer(text):
         said = {name.rstrip("2"): value for name, value in match.groupdict().items() if value}
         code, path, message = said.get("code", ""), said["path"], said["message"]
         title = f"{path}:{said['place']}: error{code}: {message}"
-        yield Found(title=title, message=message, identity=path + code, place=said["place"])
+        yield ParsedFailure(title=title, message=message, identity=path + code, place=said["place"])
 
 
-def _cargo_unformatted(match: re.Match[str]) -> Found:
+def _cargo_unformatted(match: re.Match[str]) -> ParsedFailure:
     title = f"not formatted: {match['path']}"
-    return Found(title=title, identity=title)
+    return ParsedFailure(title=title, identity=title)
 
 
-def _cargo_other_errors(text: str) -> Iterator[Found]:
+def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
     for match in _CARGO_OTHER.finditer(text):
         if not _CARGO_SUMS_UP.match(match["message"]):
-            yield Found(title=match[0], message=match["message"])
+            yield ParsedFailure(title=match[0], message=match["message"])
 
 
-def _cargo_tests(text: str) -> Iterator[Found]:
+def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that each target lists as failed; why is said above the list."""
     begin = 0
     for listed in _CARGO_LIST.finditer(text):
@@ -240,7 +242,7 @@ def _cargo_tests(text: str) -> Iterator[Found]:
             name = line.strip()
             said = why.get(name, "")
             title = f"{name}: {' '.join(said.split())}" if said else name
-            yield Found(title=title, message=said, identity=f"{target}\n{name}")
+            yield ParsedFailure(title=title, message=said, identity=f"{target}\n{name}")
 
 
 def _cargo_reasons(text: str) -> dict[str, str]:
@@ -277,24 +279,24 @@ class _GoPackage:
         self.failed.append(name)
         self.about = name
 
-    def hear(self, message: str) -> None:
+    def feed(self, message: str) -> None:
         if message and self.about:
             self.said.setdefault(self.about, message)
 
-    def failures(self, package: str, why: str) -> Iterator[Found]:
+    def failures(self, package: str, why: str) -> Iterator[ParsedFailure]:
         """Yield them; a test that failed only through its subtests is none by itself."""
         parents = {name.rpartition("/")[0] for name in self.failed if "/" in name}
         tests = [name for name in dict.fromkeys(self.failed) if name not in parents]
         for name in tests:
             said = self.said.get(name, "")
             title = f"{package} {name}: {said}" if said else f"{package} {name}"
-            yield Found(title=title, message=said, identity=f"{package}\n{name}")
+            yield ParsedFailure(title=title, message=said, identity=f"{package}\n{name}")
         if not tests:
             said = self.panic or why or "failed"
-            yield Found(title=f"{package}: {said}", message=said, identity=package)
+            yield ParsedFailure(title=f"{package}: {said}", message=said, identity=package)
 
 
-def _go_test(text: str) -> Iterator[Found]:
+def _go_test(text: str) -> Iterator[ParsedFailure]:
     """Yield tests that failed, errors of the compiler, and packages that failed as a whole."""
     package, building, broken = _GoPackage(), False, False
     for line in text.split("\n"):
@@ -314,9 +316,9 @@ def _go_test(text: str) -> Iterator[Found]:
         yield from package.failures("", "")
 
 
-def _go_error(match: re.Match[str]) -> Found:
+def _go_error(match: re.Match[str]) -> ParsedFailure:
     path, place, said = match["path"], match["place"], match["message"]
-    return Found(title=f"{path}:{place}: {said}", message=said, identity=path, place=place)
+    return ParsedFailure(title=f"{path}:{place}: {said}", message=said, identity=path, place=place)
 
 
 def _go_read(line: str, package: _GoPackage) -> None:
@@ -326,12 +328,12 @@ def _go_read(line: str, package: _GoPackage) -> None:
         package.about = match["name"] or ""
     elif match := _GO_PANIC.match(line):
         package.panic = package.panic or match["message"]
-        package.hear(match["message"])
+        package.feed(match["message"])
     elif match := _GO_LOG.fullmatch(line):
-        package.hear((match["message"] or match["testify"] or "").strip())
+        package.feed((match["message"] or match["testify"] or "").strip())
 
 
-PRESETS: dict[str, Callable[[str], Iterable[Found]]] = {
+PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "pytest": _pytest,
     "ruff": _ruff,
     "mypy": _mypy,

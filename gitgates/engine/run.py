@@ -48,7 +48,7 @@ if TYPE_CHECKING:
             """Hear something that a person should know at once."""
 
 
-class Silent:
+class NullListener:
     """The listener that ignores it all."""
 
     live = False
@@ -180,7 +180,7 @@ class _Run:
         self.listener, self.isolation = listener, isolation
         self.run_abs = runs.run_of(options.logs_abs) or runs.new_run(repo.state_abs)
         self.logs_abs = options.logs_abs or f"{self.run_abs}/logs"
-        self.folder: runs.Folder | None = None  # once something is written to it
+        self.folder: runs.RunFolder | None = None  # once something is written to it
         self.results = {
             at: result
             for at, result in options.earlier.items()

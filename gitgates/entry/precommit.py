@@ -35,7 +35,7 @@ def run(args: list[str]) -> int:
     told = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
     began_s = time.time()
-    handled = handle(event, repo._replace(env=_persons_env(env)), console)
+    handled = handle(event, repo._replace(env=_original_env(env)), console)
     if handled.note:
         terminal.write(as_bytes(f"gitgates {stage}: {shown(handled.note)}\n"))
     if handled.plan is None or handled.decision is None:
@@ -51,7 +51,7 @@ def run(args: list[str]) -> int:
     return host.encode(handled.decision)
 
 
-def _persons_env(env: Mapping[str, str]) -> dict[str, str]:
+def _original_env(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that the person called the framework in, as far as it can be told."""
     venv_abs = env.get("VIRTUAL_ENV", "")
     if not any(os.path.isfile(f"{venv_abs}/{mark}") for mark in host.ENVIRONMENT_MARKS):

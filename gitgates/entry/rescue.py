@@ -18,7 +18,7 @@ _FIXED = 3
 
 def run(args: list[str]) -> int:
     """Put back what the killed run had hidden, and leave a word for the next command."""
-    if not _makes_sense(args):
+    if not _is_valid_call(args):
         raise UsageError(
             "`rescue` is what gitgates itself starts when a run was killed",
             "You may want: gitgates recover",
@@ -41,17 +41,17 @@ def run(args: list[str]) -> int:
     )
     lines = (*lines, *GitLocks(held, int(git_pid)).remove_stale())
     if lines:
-        _leave_word(f"{repo.state_abs}/recovered", lines)
+        _write_notice(f"{repo.state_abs}/recovered", lines)
     return 0
 
 
-def _makes_sense(args: list[str]) -> bool:
+def _is_valid_call(args: list[str]) -> bool:
     root_abs, git_dir_abs, *rest = args if len(args) >= _FIXED else ("", "")
     folders = os.path.isabs(root_abs) and os.path.isdir(root_abs) and os.path.isdir(git_dir_abs)
     numbers = rest[:1] + rest[2::2]  # the process, and the time of each lock
     return folders and len(rest) % 2 == 1 and all(map(str.isdecimal, numbers))
 
 
-def _leave_word(path_abs: str, lines: tuple[str, ...]) -> None:
+def _write_notice(path_abs: str, lines: tuple[str, ...]) -> None:
     with open(path_abs, "ab", opener=open_state) as file:
         file.write(os.fsencode("".join(f"{line}\n" for line in lines)))

@@ -63,12 +63,12 @@ def trees(span: Span) -> tuple[str, str]:
     if not span.start.head or not span.now.head:
         return seen
     try:
-        return _tell_apart(span)
+        return _exclude_others(span)
     except (GitError, OSError):
         return seen
 
 
-def _tell_apart(span: Span) -> tuple[str, str]:
+def _exclude_others(span: Span) -> tuple[str, str]:
     repo, start, now = span.repo, span.start, span.now
     git = reading_git(repo)
     logs = [reflog.read(folder) for folder in (repo.git_dir_abs, *span.also)]
@@ -77,28 +77,30 @@ def _tell_apart(span: Span) -> tuple[str, str]:
     recent = [reflog.since(log, start) for log in logs]
     objects_abs = f"{repo.common_dir_abs}/objects"
     entries = [entry for log in recent for entry in log]
-    made = reflog.made_in(entries, objects_abs, start)
+    made = reflog.commits_made_by(entries, objects_abs, start)
     tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
     if tips == (start.head,) and not made:
         return start.tree, now.tree
     history = git.lines("rev-list", *tips, f"^{start.head}") if set(tips) != {start.head} else []
     unknown = set(history) - made
-    is_told = bool(logs[0]) and all(map(reflog.are_known, recent))
-    elsewhere = _made_elsewhere(span, unknown, recent[0], is_told=is_told)
-    touched = _touched(git, made | elsewhere) | _brought(git, span, recent[0])
+    is_told = bool(logs[0]) and all(map(reflog.is_complete, recent))
+    elsewhere = _commits_without_reflog(span, unknown, recent[0], is_told=is_told)
+    touched = _files_changed_in(git, made | elsewhere) | _files_changed_by_head(
+        git, span, recent[0]
+    )
     differs = {path: file for path, _was, file in _changes(git, start.tree, now.tree)}
     others: set[tuple[bytes, File]] = set()
     if not touched.issuperset(differs):
         switched = reflog.last_switch(recent[0]) not in ("", start.head)
-        others = _of_others(git, span, tips, has_switched=switched)
+        others = _files_of_others(git, span, tips, has_switched=switched)
     kept = {p: file for p, file in differs.items() if (p, file) in others and p not in touched}
     busy = [entry for entry in entries if not span.is_idle(entry.stamp)]
-    left = reflog.made_in(busy, objects_abs, start).difference(history)
+    left = reflog.commits_made_by(busy, objects_abs, start).difference(history)
     before = _with_files(repo, start.tree, kept) if kept else start.tree
     return before, _with_left_branches(git, span, left)
 
 
-def _of_others(
+def _files_of_others(
     git: Git, span: Span, tips: Collection[str], *, has_switched: bool
 ) -> set[tuple[bytes, File]]:
     """Return the files that commits have brought, as they are there.
@@ -115,7 +117,7 @@ def _of_others(
     return found
 
 
-def _made_elsewhere(
+def _commits_without_reflog(
     span: Span, unknown: Collection[str], entries: Iterable[ReflogEntry], *, is_told: bool
 ) -> set[str]:
     """Return which commits that no log of ours has are the session's all the same.
@@ -139,15 +141,15 @@ def _made_elsewhere(
         for one, stamp, who in told
         if int(stamp) >= int(start.stamp) - 1 and (is_told or who == us)
     ]
-    made = set(reflog.made_in(commits, f"{span.repo.common_dir_abs}/objects", start))
+    made = set(reflog.commits_made_by(commits, f"{span.repo.common_dir_abs}/objects", start))
     if made and is_told:
         onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(entries))
         local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
-        made = made.intersection(local.decode().split()) - _made_beside(span)
+        made = made.intersection(local.decode().split()) - _commits_in_other_worktrees(span)
     return made
 
 
-def _made_beside(span: Span) -> set[str]:
+def _commits_in_other_worktrees(span: Span) -> set[str]:
     """Return the commits made in other worktrees that were there when the session began."""
     folders = {os.path.dirname(state_abs) for state_abs in span.repo.states_abs[1:]}
     logs = [reflog.read(folder) for folder in folders.difference(span.also)]
@@ -155,7 +157,7 @@ def _made_beside(span: Span) -> set[str]:
     return {entry.new for log in older for entry in reflog.since(log, span.start)}
 
 
-def _brought(git: Git, span: Span, entries: Iterable[ReflogEntry]) -> set[bytes]:
+def _files_changed_by_head(git: Git, span: Span, entries: Iterable[ReflogEntry]) -> set[bytes]:
     """Return the files that HEAD has brought, by whatever entry, while the session was idle.
 
     Where they are not the session's work, they are in the tree of the start. Each row of entries
@@ -171,7 +173,7 @@ def _brought(git: Git, span: Span, entries: Iterable[ReflogEntry]) -> set[bytes]
     return found
 
 
-def _touched(git: Git, commits: Collection[str]) -> set[bytes]:
+def _files_changed_in(git: Git, commits: Collection[str]) -> set[bytes]:
     """Return the files that commits have changed; of a merge, those that are as in no parent."""
     if not commits:
         return set()
@@ -194,7 +196,7 @@ def _with_left_branches(git: Git, span: Span, left: Collection[str]) -> str:
     on_branches = [line.split() for line in parents.decode().splitlines()]
     kept = {one: above for one, *above in on_branches if one in left}
     inner = {parent for above in kept.values() for parent in above}
-    touched = _touched(git, kept)
+    touched = _files_changed_in(git, kept)
     spans = []
     for tip in [one for one in kept if one not in inner][-_MOST_BRANCHES:]:
         joined = git.ask("merge-base", head, tip)

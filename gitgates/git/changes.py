@@ -182,12 +182,15 @@ def _files_of(patch: bytes) -> Iterator[tuple[bytes, list[list[bytes]]]]:
 def _edited_in_hunk(lines: list[bytes]) -> tuple[int, int]:
     """Return how many lines of each side lie between the first and the last difference."""
     old, new = (
-        _squeezed([line[1:] for line in lines if line[:1] == sign]) for sign in (b"-", b"+")
+        _without_whitespace([line[1:] for line in lines if line[:1] == sign])
+        for sign in (b"-", b"+")
     )
     one, other = b"".join(old), b"".join(new)
     start = _common(one, other)
     end = _common(one[start:][::-1], other[start:][::-1])
-    return _between(old, start, len(one) - end), _between(new, start, len(other) - end)
+    return _count_lines_between(old, start, len(one) - end), _count_lines_between(
+        new, start, len(other) - end
+    )
 
 
 def _common(one: bytes, other: bytes) -> int:
@@ -196,7 +199,7 @@ def _common(one: bytes, other: bytes) -> int:
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
-def _squeezed(lines: list[bytes]) -> list[bytes]:
+def _without_whitespace(lines: list[bytes]) -> list[bytes]:
     """Return the lines without white space, and without commas that end a list which is wrapped."""
     bare = [b"".join(line.split()) for line in lines]
     return [
@@ -205,7 +208,7 @@ def _squeezed(lines: list[bytes]) -> list[bytes]:
     ]
 
 
-def _between(lines: list[bytes], start: int, end: int) -> int:
+def _count_lines_between(lines: list[bytes], start: int, end: int) -> int:
     """Return how many of the lines have a part between two offsets in all of them joined."""
     count = at = 0
     for line in lines:
@@ -329,7 +332,7 @@ def _attributes(
         if attribute != b"diff" and value.lower() in (b"set", b"true"):
             said.setdefault(path, os.fsdecode(attribute))
     is_of_before = not any(path.rpartition("/")[2] == _ATTRIBUTES for path in paths)
-    if is_of_before and _is_older(info_abs, span.start.stamp) and _are_in(git, before, files):
+    if is_of_before and _is_older(info_abs, span.start.stamp) and _all_in_tree(git, before, files):
         return said, set()
     return {path: NOT_BELIEVED + one for path, one in said.items()}, special
 
@@ -346,7 +349,7 @@ def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
     return [name for name in names if os.path.lexists(f"{root_abs}/{name}")]
 
 
-def _are_in(git: Git, tree: str, files: list[str]) -> bool:
+def _all_in_tree(git: Git, tree: str, files: list[str]) -> bool:
     """Return whether all these files are in a tree; one that git ignores is in none."""
     there: set[str] = set()
     for chunk in _chunks((name, "") for name in files):

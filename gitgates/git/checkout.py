@@ -1,4 +1,4 @@
-"""Private checkouts: a commit, a tree or an index laid out in a folder of our own.
+"""Private checkouts: a commit, a tree or an index checked out into a folder of our own.
 
 Laid out by git, so that filters, line endings, modes and links are as in any checkout; kept, so
 that the next one writes only what differs. The user's files, index, refs and stash are not touched.
@@ -75,7 +75,7 @@ class Checkout:
         prune_slots(os.path.dirname(self.root_abs))
 
 
-def lay_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
+def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     """Lay out a commit, tag or tree, and link what git ignores, such as `.venv`, into it.
 
     `link`: names relative to the root; linked where the user has them, git ignores them and the
@@ -92,7 +92,7 @@ def lay_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     slot = take_slot(f"{repo.state_abs}/checkouts")
     try:
         slot.note_use()
-        submodules = _fill(slot, _git_inside(repo, slot), tree, _layout_settings(repo))
+        submodules = _populate(slot, _git_inside(repo, slot), tree, _checkout_settings(repo))
         linked, notes = _make_links(repo, slot.folder_abs, link)
         if submodules:
             notes.append(f"submodules are left empty: {', '.join(submodules)}")
@@ -108,12 +108,12 @@ def lay_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
         raise
 
 
-def lay_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> Checkout:
+def check_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> Checkout:
     """Lay out what would be committed from an index. That index is only read.
 
-    Raises: as `lay_out`; GitError, too, where the index has conflicts.
+    Raises: as `check_out`; GitError, too, where the index has conflicts.
     """
-    return lay_out(repo, _index_tree(repo, index_abs), link)
+    return check_out(repo, _index_tree(repo, index_abs), link)
 
 
 def _index_tree(repo: Repo, index_abs: str) -> str:
@@ -154,7 +154,7 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
     return git._replace(cwd_abs=slot.folder_abs)
 
 
-def _fill(slot: Slot, git: Git, tree: str, settings: bytes) -> tuple[str, ...]:
+def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> tuple[str, ...]:
     """Make the folder hold the wanted tree and nothing else; return its submodules."""
     if not (_can_update(slot, git, tree, settings) and _update(slot, git, tree)):
         slot.empty()
@@ -169,7 +169,7 @@ def _can_update(slot: Slot, git: Git, tree: str, settings: bytes) -> bool:
     """Return whether writing what differs gives the same as writing everything."""
     match slot.state():
         case (1, str(known), bytes(said), tuple(submodules)) if said == settings:
-            if any(_holds_something(os.path.join(slot.folder_abs, path)) for path in submodules):
+            if any(_is_not_empty(os.path.join(slot.folder_abs, path)) for path in submodules):
                 return False  # git cleans no submodule
             if known == tree:
                 return True
@@ -205,7 +205,7 @@ def _submodules(git: Git) -> tuple[str, ...]:
     return tuple(os.fsdecode(entry.partition(b"\t")[2]) for entry in links)
 
 
-def _holds_something(folder_abs: str) -> bool:
+def _is_not_empty(folder_abs: str) -> bool:
     try:
         return bool(os.listdir(folder_abs))
     except FileNotFoundError:
@@ -214,7 +214,7 @@ def _holds_something(folder_abs: str) -> bool:
         return True
 
 
-def _layout_settings(repo: Repo) -> bytes:
+def _checkout_settings(repo: Repo) -> bytes:
     """Return all, besides the tree, that decides how git writes a file. To be compared only."""
     git = repo.git
     # Exit status 1: nothing is set.
@@ -309,7 +309,7 @@ def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) ->
 
 
 def _head(git: Git, commit: str) -> bytes:
-    """Return HEAD: as the user's, branch and all, unless another commit is laid out."""
+    """Return HEAD: as the user's, branch and all, unless another commit is checked out."""
     current = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
     if commit and os.fsencode(commit) != current:
         return _lines([commit])

@@ -149,13 +149,13 @@ class EventFiles:
         self._contents |= now
         if unread := set(paths) - now.keys():
             as_in_index = set(self._git.names("ls-files", "-z")) - _unstaged_names(self._git)
-            new = {path for path in unread - as_in_index if not self._is_laid_out(path)}
+            new = {path for path in unread - as_in_index if not self._is_as_checked_out(path)}
             # From now on the index does not tell what they were.
             self._contents |= {p: _content(os.path.join(self._git.cwd_abs, p)) for p in new}
             found |= new
         return tuple(sorted(found))
 
-    def _is_laid_out(self, path: str) -> bool:
+    def _is_as_checked_out(self, path: str) -> bool:
         """Return whether a file is as git writes it, though it would add it in another form.
 
         That is so where a blob has line endings that its attributes do not allow.
@@ -280,7 +280,7 @@ class CommittedIndex:
             self._known = _stat(self._watched_abs)
         return tuple(sorted(names))
 
-    def carry_back(self) -> None:
+    def copy_back(self) -> None:
         """Let git commit from what gates have made of it."""
         if self._copies:
             copy_index(self._aside_abs, self._named_abs)
@@ -302,7 +302,7 @@ class CommittedIndex:
         return set(listed.split(b"\0")) - {b""}
 
 
-def forget_aside(git_dir_abs: str, pid: int) -> None:
+def remove_stale_copies(git_dir_abs: str, pid: int) -> None:
     """Remove what a run that was killed had put aside."""
     _unlink(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
 

@@ -81,7 +81,9 @@ def since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, 
     return entries[min(by_time, by_place) :]
 
 
-def made_in(entries: Iterable[ReflogEntry], objects_abs: str, start: Point) -> frozenset[str]:
+def commits_made_by(
+    entries: Iterable[ReflogEntry], objects_abs: str, start: Point
+) -> frozenset[str]:
     """Return the commits that were made by these entries, and that were not there at the start."""
     return frozenset(
         entry.new
@@ -103,7 +105,7 @@ def makes_commit(message: str) -> bool:
     return not (is_joining and rest.lower() in _FORWARD)
 
 
-def are_known(entries: tuple[ReflogEntry, ...]) -> bool:
+def is_complete(entries: tuple[ReflogEntry, ...]) -> bool:
     """Return whether git itself wrote all of these entries, one for each commit."""
     return all(entry.message.startswith(_ACTIONS) for entry in entries)
 

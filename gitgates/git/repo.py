@@ -13,7 +13,14 @@ from __future__ import annotations
 import os
 
 from gitgates.errors import GitError, OwnershipError
-from gitgates.proc.call import Called, Talk, abandon, begin, call, finish
+from gitgates.proc.call import (
+    CompletedProcess,
+    RunningProcess,
+    call,
+    communicate,
+    kill_program,
+    start_program,
+)
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -41,14 +48,14 @@ class Git(Record):
     env: Mapping[str, str]
     apart: bool = False  # in a group of its own, which ^C on the terminal does not reach
 
-    def ask(self, *args: str, stdin: bytes = b"") -> Called:
+    def ask(self, *args: str, stdin: bytes = b"") -> CompletedProcess:
         """Run git and return whatever it answered.
 
         Raises: GitError where git is not there or does not end.
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
 
-    def ask_all(self, *asked: tuple[tuple[str, ...], bytes]) -> list[Called]:
+    def ask_all(self, *asked: tuple[tuple[str, ...], bytes]) -> list[CompletedProcess]:
         """Run several git commands at once, each with its input; return what they answered.
 
         They must not write what another one reads.
@@ -56,24 +63,24 @@ class Git(Record):
         Raises: GitError where git is not there or does not end.
         """
         env = {**self.env, "LC_ALL": "C"}
-        begun: list[Talk] = []
-        done: list[Called] = []
+        begun: list[RunningProcess] = []
+        done: list[CompletedProcess] = []
         try:
             for args, _stdin in asked:
                 argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
-                begun.append(begin(argv, env, apart=self.apart))
+                begun.append(start_program(argv, env, apart=self.apart))
             for talk, (_args, stdin) in zip(begun, asked, strict=True):
-                done.append(finish(talk, stdin))
+                done.append(communicate(talk, stdin))
         except BaseException as error:
             # The one that failed has been seen to; those after it have not.
             for talk in begun[len(done) + (len(begun) == len(asked)) :]:
-                abandon(talk)
+                kill_program(talk)
             if isinstance(error, OSError):
                 raise _not_run(error) from error
             raise
         return done
 
-    def configured(self, *args: str) -> Called:
+    def configured(self, *args: str) -> CompletedProcess:
         """Run a git command that runs no hooks, with core.hooksPath as it is configured.
 
         Only so can git say where it looks for hooks.
@@ -82,7 +89,7 @@ class Git(Record):
         """
         return self._call((*_PREFIX, *args), b"")
 
-    def _call(self, args: tuple[str, ...], stdin: bytes) -> Called:
+    def _call(self, args: tuple[str, ...], stdin: bytes) -> CompletedProcess:
         argv = ("git", "-C", self.cwd_abs, *args)
         try:
             return call(argv, {**self.env, "LC_ALL": "C"}, stdin, apart=self.apart)
@@ -190,7 +197,7 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     where git does not trust it.
     """
     if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
-        found = _read_upwards(cwd_abs, env)
+        found = _search_parents(cwd_abs, env)
         if found and (_is_own(found) or _is_safe(cwd_abs, env)):
             return found
     elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env)):
@@ -198,7 +205,7 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     return _ask_git(cwd_abs, env)
 
 
-def _read_upwards(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
+def _search_parents(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     folder = cwd_abs
     while True:
         dot_git = os.path.join(folder, ".git")
@@ -251,7 +258,7 @@ def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     git_dir_abs = os.path.join(cwd_abs, env["GIT_DIR"])
     if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
         return None
-    found = _read_upwards(cwd_abs, env)
+    found = _search_parents(cwd_abs, env)
     if found and os.path.realpath(found.git_dir_abs) == os.path.realpath(git_dir_abs):
         return found
     return None
@@ -261,12 +268,12 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
     git_dir_abs = os.path.normpath(git_dir)
     common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
     common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
-    if _says_otherwise(os.path.join(common_abs, "config")):
+    if _may_move_worktree(os.path.join(common_abs, "config")):
         return None
     return Repo(root_abs, git_dir_abs, common_abs, env)
 
 
-def _says_otherwise(config_abs: str) -> bool:
+def _may_move_worktree(config_abs: str) -> bool:
     """Return whether a repository's config may move the working tree: then git is asked."""
     try:
         with open(config_abs, "rb", buffering=0) as file:
@@ -309,7 +316,7 @@ def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     git_dir = git.lines("rev-parse", "--absolute-git-dir")[0]
     common = git.lines("rev-parse", "--git-common-dir")[0]
     root_abs = os.fsdecode(top.stdout).rstrip("\n")
-    by_folder = _read_upwards(root_abs, env)
+    by_folder = _search_parents(root_abs, env)
     return Repo(
         root_abs=root_abs,
         git_dir_abs=git_dir,

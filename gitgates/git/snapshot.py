@@ -59,7 +59,7 @@ class Snapshot(Record):
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
-class _Hidden(Record):
+class _StashedPaths(Record):
     """What another run has hidden at one moment: it counts as if it were in its place.
 
     Two that are equal: nothing was moved between them.
@@ -110,7 +110,7 @@ def _take_locked(repo: Repo) -> Snapshot:
     while time.monotonic() < deadline:
         hidden = _find_hidden(repo.state_abs)
         try:
-            snapshot = _take_from_kept(repo, hidden)
+            snapshot = _take_from_cached_index(repo, hidden)
         except (GitError, OSError):
             if _find_hidden(repo.state_abs) == hidden:
                 raise
@@ -124,7 +124,7 @@ def _take_locked(repo: Repo) -> Snapshot:
     )
 
 
-def _take_from_kept(repo: Repo, hidden: _Hidden) -> Snapshot:
+def _take_from_cached_index(repo: Repo, hidden: _StashedPaths) -> Snapshot:
     kept = SnapshotIndex(repo)
     if kept.is_usable():
         try:
@@ -141,7 +141,7 @@ def _take_from_kept(repo: Repo, hidden: _Hidden) -> Snapshot:
         ) from error
 
 
-def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
+def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _StashedPaths) -> Snapshot:
     if hidden.entries:
         kept.begin()  # what it will hold is not what is there
     kept.refresh()
@@ -160,7 +160,7 @@ def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _Hidden) -> Snapshot:
     return Snapshot(
         tree=tree,
         head=kept.head,
-        why_unprovable=tuple(_doubts(kept, hidden, dirty, left_out)),
+        why_unprovable=tuple(_why_unprovable(kept, hidden, dirty, left_out)),
         left_out=tuple(left_out.items()),
     )
 
@@ -176,7 +176,7 @@ def _add_tracked(kept: SnapshotIndex) -> list[str]:
     return kept.modules
 
 
-def _add_untracked(kept: SnapshotIndex, hidden: _Hidden) -> dict[str, str]:
+def _add_untracked(kept: SnapshotIndex, hidden: _StashedPaths) -> dict[str, str]:
     """Add what is untracked; return what is left out, and why."""
     is_old = kept.has_changed  # then what git said before does not hold any more
     kept.remove_extra(path for path in kept.ignored if path in kept.extra)
@@ -239,27 +239,27 @@ def _ids_beside_head(kept: SnapshotIndex, tree: str) -> list[str]:
     return [tree, *ids]
 
 
-def _doubts(
-    kept: SnapshotIndex, hidden: _Hidden, dirty: list[str], left_out: dict[str, str]
+def _why_unprovable(
+    kept: SnapshotIndex, hidden: _StashedPaths, dirty: list[str], left_out: dict[str, str]
 ) -> list[str]:
     doubts = []
     if kept.flagged:
-        doubts.append(f"git is told not to look at {_some(kept.flagged)}")
+        doubts.append(f"git is told not to look at {_first_few(kept.flagged)}")
     if dirty:
-        doubts.append(f"submodules have changes of their own: {_some(dirty)}")
+        doubts.append(f"submodules have changes of their own: {_first_few(dirty)}")
     if left_out:
-        doubts.append(f"left out: {_some(list(left_out))}")
+        doubts.append(f"left out: {_first_few(list(left_out))}")
     if hidden.entries:
         doubts.append(_HIDDEN)
     return doubts
 
 
-def _some(paths: list[str]) -> str:
+def _first_few(paths: list[str]) -> str:
     shown = ", ".join(f"`{path}`" for path in paths[:_FIRST_PATHS])
     return shown + (", …" if len(paths) > _FIRST_PATHS else "")
 
 
-def _find_hidden(state_abs: str) -> _Hidden:
+def _find_hidden(state_abs: str) -> _StashedPaths:
     """Return what another run has hidden; what this one has is hidden on purpose.
 
     Raises: StateError where the journal cannot be understood.
@@ -268,15 +268,15 @@ def _find_hidden(state_abs: str) -> _Hidden:
     try:
         found = os.stat(rescue.at("journal"))
     except OSError:
-        return _Hidden()
+        return _StashedPaths()
     journal = rescue.read()
     if journal.pid == os.getpid():
-        return _Hidden()
+        return _StashedPaths()
     moved = [entry for entry in journal.entries if not entry.saved or _is_saved(rescue, entry)]
-    return _Hidden(tuple(moved), (found.st_ino, found.st_mtime_ns))
+    return _StashedPaths(tuple(moved), (found.st_ino, found.st_mtime_ns))
 
 
-def _add_saved(git: Git, repo: Repo, hidden: _Hidden) -> None:
+def _add_saved(git: Git, repo: Repo, hidden: _StashedPaths) -> None:
     """Put what is saved in place of what is shown, in the index that `git` works on.
 
     Raises: GitError or OSError; the run that hides may put it back meanwhile.

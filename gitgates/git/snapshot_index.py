@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.git.repo import Repo
-    from gitgates.proc.call import Called
+    from gitgates.proc.call import CompletedProcess
 
 _VERSION = 1
 SUBMODULE = b"160000"
@@ -87,7 +87,7 @@ class SnapshotIndex:
             return False
         self._signature, self._listed, self.flagged, extra, dropped, self.stored = facts
         self.extra, self.dropped = set(extra), set(dropped)
-        if self._signature == self._sign():
+        if self._signature == self._stat_signature():
             return True
         listed = self._listed
         self._read_users()
@@ -144,7 +144,7 @@ class SnapshotIndex:
         """Ask git again what is not listed and not ignored."""
         self._read_untracked(self.git.ask(*_UNTRACKED))
 
-    def _read_differences(self, done: Called) -> None:
+    def _read_differences(self, done: CompletedProcess) -> None:
         if done.exit_status:
             said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
             raise GitError(f"git diff-files failed in {self.git.cwd_abs}: {said}")
@@ -159,7 +159,7 @@ class SnapshotIndex:
         self.modules = [path for path, meta in there.items() if SUBMODULE in meta[1:14]]
         self.changed = [path for path, meta in there.items() if SUBMODULE not in meta[1:14]]
 
-    def _read_untracked(self, done: Called) -> None:
+    def _read_untracked(self, done: CompletedProcess) -> None:
         said = os.fsdecode(done.stderr).strip()
         # An unreadable folder is only a warning to git: what is in it would be missing unseen.
         if done.exit_status or "could not open" in said:
@@ -198,7 +198,7 @@ class SnapshotIndex:
 
     def _read_users(self) -> None:
         """Read what the user's index lists, and what git is told not to look at."""
-        self._signature = self._sign()
+        self._signature = self._stat_signature()
         self.flagged, self._listed = [], b""
         if not self._signature:
             return
@@ -216,7 +216,7 @@ class SnapshotIndex:
 
         self._listed = sha256(b"\0".join(listed)).digest()
 
-    def _sign(self) -> tuple[int, ...]:
+    def _stat_signature(self) -> tuple[int, ...]:
         try:
             found = os.stat(self._users_abs)
         except OSError:

@@ -20,8 +20,8 @@ from gitgates.hosts.claude.settings import (
     Entry,
     event_matcher,
     handlers,
-    is_heard,
     is_ours,
+    matches_any,
     tool_patterns,
 )
 from gitgates.install import json_text
@@ -53,7 +53,7 @@ def entries(config: Config) -> tuple[Entry, ...]:
             matcher=event_matcher(event, tools_of(need), need.agents),
         )
         for need in needs(config)
-        if is_heard(tools_of(need)) and is_heard(need.agents)
+        if matches_any(tools_of(need)) and matches_any(need.agents)
         for event in (HOOK_OF[need.kind],)
     )
 

@@ -93,13 +93,13 @@ def _fact(key: str, found: Baseline) -> Fact:
 
 def _find_out(call: Call, run: GateRun, session: Session, step: Step) -> Baseline:
     """Run a gate on the session's first snapshot."""
-    from gitgates.git.checkout import lay_out  # cold: once a gate and session
+    from gitgates.git.checkout import check_out  # cold: once a gate and session
 
     gate = step.gate
     if session.no_base or not session.base:
         return Baseline(gate.name, why_not=session.no_base or "there is no first snapshot")
     try:
-        with lay_out(call.repo, session.base, link=call.config.link) as checkout:
+        with check_out(call.repo, session.base, link=call.config.link) as checkout:
             there = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )

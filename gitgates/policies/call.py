@@ -16,7 +16,7 @@ from gitgates.git.repo import find_repo
 from gitgates.hosts import agent_host
 from gitgates.policies.session import SESSION, fold
 from gitgates.policies.trust import absolute
-from gitgates.proc.alarm import process_began, set_alarm
+from gitgates.proc.alarm import process_start_time, set_alarm
 from gitgates.record import Record, lazy
 from gitgates.store.log import FOLDER, Journal, git_dir_of, session_journal
 from gitgates.types import Config, Hook
@@ -71,7 +71,7 @@ class Call:
         self.config = Config()
         self.config_error: ConfigError | None = None
         self.journal: Journal = session_journal(repo.state_abs, payload.session)
-        self.began = process_began()  # by the wall clock
+        self.began = process_start_time()  # by the wall clock
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one
         self.entries: list[Fact] = []  # of the journal, in order
@@ -85,7 +85,7 @@ class Call:
 
         Raises: OSError where it cannot be read.
         """
-        self.entries += self.journal.read_on()
+        self.entries += self.journal.read_new()
 
     def record(self, *entries: Fact) -> None:
         """Append to the journal at once, and take in what others have appended.

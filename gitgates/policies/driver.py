@@ -26,7 +26,7 @@ from gitgates.policies.call import Call
 from gitgates.policies.needs import agent_hooks, module_of, needs, wanted
 from gitgates.policies.trust import find_repos
 from gitgates.proc.alarm import stop_alarm
-from gitgates.proc.call import OutOfTime
+from gitgates.proc.call import DeadlineExceeded
 from gitgates.store.log import EventLock
 from gitgates.types import BLOCK, WARN, Verdict
 
@@ -188,7 +188,7 @@ def _decide_in_time(call: Call, asked: Asked) -> Verdict:
         if not call.config_error:
             _heal(call)
         return _decide_once(call, asked)
-    except OutOfTime:
+    except DeadlineExceeded:
         text = f"gitgates: {payload.event} was not checked: that took longer than the host waits"
         call.note(text)
     except OSError as error:
@@ -214,9 +214,9 @@ def _heal(call: Call) -> None:
     """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
     state_abs = call.repo.state_abs
     if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
-        from gitgates.worktree.isolate import catch_up  # most events run no gates
+        from gitgates.worktree.isolate import recover_and_report  # most events run no gates
 
-        catch_up(call.repo, call.say)
+        recover_and_report(call.repo, call.say)
 
 
 def _decide_once(call: Call, asked: Asked) -> Verdict:
@@ -308,7 +308,7 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
 
     Raises: OSError where that is not possible: a block that nobody counts has no end.
     """
-    if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_there():
+    if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_intact():
         path_abs = call.journal.path_abs
         raise FileNotFoundError(errno.ENOENT, "it was taken away while gates ran", path_abs)
     said = call.encode(verdict)

@@ -12,7 +12,7 @@ from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s, host_limit_s
 from gitgates.engine.normalise import normalise
 from gitgates.engine.pipeline import record_skips
 from gitgates.engine.plan import make_plan
-from gitgates.engine.run import Deadline, RunOptions, Silent, run_plan
+from gitgates.engine.run import Deadline, NullListener, RunOptions, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.hosts.capabilities import express
@@ -44,7 +44,7 @@ _OWN_FIRST_S = 2.0
 _MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
-class LogListener(Silent):
+class LogListener(NullListener):
     """Hears what a person should know at once; there is none, so that the host's log does."""
 
     def __init__(self, call: Call) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.proc.call import OutOfTime
+from gitgates.proc.call import DeadlineExceeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ _IMPORTS_S = 0.05  # elsewhere: what went by until somebody asked, about
 
 
 def set_alarm(after_s: float) -> None:
-    """Raise `OutOfTime` in the main thread after a time, wherever it is then."""
-    _signal.signal(_signal.SIGALRM, _ring)
+    """Raise `DeadlineExceeded` in the main thread after a time, wherever it is then."""
+    _signal.signal(_signal.SIGALRM, _on_alarm)
     _signal.setitimer(_signal.ITIMER_REAL, max(after_s, _AT_ONCE_S))
 
 
@@ -30,11 +30,11 @@ def stop_alarm() -> None:
     _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
-def _ring(_number: int, _frame: FrameType | None) -> None:
-    raise OutOfTime
+def _on_alarm(_number: int, _frame: FrameType | None) -> None:
+    raise DeadlineExceeded
 
 
-def process_began() -> float:
+def process_start_time() -> float:
     """Return the time at which this process began, in seconds since the epoch.
 
     It is never earlier than that, and about one tick (10 ms) later: an event that ended before must

@@ -30,11 +30,11 @@ _DEADLINE_S = 120.0
 _RESET = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := int(getattr(_signal, name, 0)))]
 
 
-class OutOfTime(BaseException):
+class DeadlineExceeded(BaseException):
     """The time is up. No `except Exception` on the way is to take it for something smaller."""
 
 
-class Called(Record):
+class CompletedProcess(Record):
     """What a program answered. An exit status below zero is the signal that ended it."""
 
     exit_status: int
@@ -42,7 +42,7 @@ class Called(Record):
     stderr: bytes
 
 
-class Talk(Record):
+class RunningProcess(Record):
     """A program that has been started, and how to talk to it."""
 
     pid: int
@@ -53,7 +53,7 @@ class Talk(Record):
 
 def call(
     argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"", *, apart: bool = False
-) -> Called:
+) -> CompletedProcess:
     """Run a program in the current folder and return what it answered.
 
     It stays in our process group, so that ^C reaches it as it reaches us; unless it runs `apart`,
@@ -61,10 +61,12 @@ def call(
 
     Raises: OSError where it cannot be started; TimeoutError after two minutes.
     """
-    return finish(begin(argv, env, apart=apart), stdin)
+    return communicate(start_program(argv, env, apart=apart), stdin)
 
 
-def begin(argv: tuple[str, ...], env: Mapping[str, str], *, apart: bool = False) -> Talk:
+def start_program(
+    argv: tuple[str, ...], env: Mapping[str, str], *, apart: bool = False
+) -> RunningProcess:
     """Start a program, as `call` does. Each one that was begun is to be finished or abandoned."""
     program = which(argv[0], env.get("PATH", os.defpath))
     (in_read, in_write), (out, out_write), (err, err_write) = os.pipe(), os.pipe(), os.pipe()
@@ -82,18 +84,18 @@ def begin(argv: tuple[str, ...], env: Mapping[str, str], *, apart: bool = False)
     finally:
         for fd in (in_read, out_write, err_write):
             os.close(fd)
-    return Talk(pid, in_write, out, err)
+    return RunningProcess(pid, in_write, out, err)
 
 
-def finish(talk: Talk, stdin: bytes) -> Called:
+def communicate(talk: RunningProcess, stdin: bytes) -> CompletedProcess:
     """Hand a program its input, and return what it answered when it has ended.
 
     Raises: TimeoutError after two minutes.
     """
-    return _converse(talk.pid, talk.in_fd, {talk.out_fd: [], talk.err_fd: []}, stdin)
+    return _transfer(talk.pid, talk.in_fd, {talk.out_fd: [], talk.err_fd: []}, stdin)
 
 
-def abandon(talk: Talk) -> None:
+def kill_program(talk: RunningProcess) -> None:
     """End a program whose answer nobody waits for any more."""
     os.kill(talk.pid, _signal.SIGKILL)
     for fd in (talk.in_fd, talk.out_fd, talk.err_fd):
@@ -114,7 +116,9 @@ def _spawn(
     return os.posix_spawn(program, *call, file_actions=actions, setsigdef=reset)
 
 
-def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: bytes) -> Called:
+def _transfer(
+    pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: bytes
+) -> CompletedProcess:
     deadline = time.monotonic() + _DEADLINE_S
     open_fds = set(outputs)
     poll = select.poll()
@@ -136,7 +140,7 @@ def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: b
                 else:
                     poll.unregister(fd)
                     open_fds.discard(fd)
-    except (OutOfTime, TimeoutError):
+    except (DeadlineExceeded, TimeoutError):
         os.kill(pid, _signal.SIGKILL)
         raise
     finally:
@@ -145,7 +149,7 @@ def _converse(pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: b
                 os.close(fd)
         _pid, status = os.waitpid(pid, 0)
     stdout, stderr = (b"".join(parts) for parts in outputs.values())
-    return Called(os.waitstatus_to_exitcode(status), stdout, stderr)
+    return CompletedProcess(os.waitstatus_to_exitcode(status), stdout, stderr)
 
 
 def _wait(poll: select.poll, deadline: float) -> list[tuple[int, int]]:
@@ -184,13 +188,13 @@ def spawn(command: Command, output_fd: int) -> int:
     os.chdir(command.cwd_abs)  # posix_spawn has no working directory, and we have one thread
     try:
         program = which(command.argv[0], command.env.get("PATH", os.defpath))
-        return spawn_apart(program, command.argv, command.env, actions)
+        return spawn_detached(program, command.argv, command.env, actions)
     finally:
         os.fchdir(here)
         os.close(here)
 
 
-def spawn_apart(
+def spawn_detached(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Actions
 ) -> int:
     """Start a program in a session of its own, and if there is none, in a group of its own.
@@ -226,7 +230,7 @@ def which(program: str, path: str) -> str:
     raise FileNotFoundError(errno.ENOENT, "not found", program)
 
 
-def why_not_started(command: Command, error: OSError) -> str:
+def describe_start_error(command: Command, error: OSError) -> str:
     """Say why a process could not be started, and what would help."""
     program = command.argv[0]
     if not os.path.isdir(command.cwd_abs):

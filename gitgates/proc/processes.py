@@ -11,7 +11,7 @@ import os
 import select
 import time
 
-from gitgates.proc.call import spawn, why_not_started
+from gitgates.proc.call import describe_start_error, spawn
 from gitgates.store.files import open_state
 from gitgates.types import Ending
 
@@ -93,7 +93,7 @@ class Group:
     @property
     def interrupted_by(self) -> int:
         """The first ending signal that we received, or 0."""
-        self._heed_signals()
+        self._handle_signals()
         return self._signals.received[0] if self._signals.received else 0
 
     def __enter__(self) -> Group:
@@ -112,7 +112,7 @@ class Group:
             pid = spawn(command, write_fd)
         except OSError as error:
             os.close(read_fd)
-            return why_not_started(command, error)
+            return describe_start_error(command, error)
         finally:
             os.close(write_fd)
         os.set_blocking(read_fd, False)
@@ -148,7 +148,7 @@ class Group:
             nearest = min(nearest, _TICK_S)
         for fd, _events in self._poll.poll(max(0.0, nearest) * 1000 + 1):
             if fd == self._signals.fd:
-                self._heed_signals()
+                self._handle_signals()
             else:
                 self._read(next(child for child in self._children if child.fd == fd))
         if self._on_tick:
@@ -159,7 +159,7 @@ class Group:
             self._signals.received.append(int(_signal.SIGHUP))
             self.end_all()
 
-    def _heed_signals(self) -> None:
+    def _handle_signals(self) -> None:
         before = len(self._signals.received)
         self._signals.drain()
         if len(self._signals.received) > before == 0:
@@ -294,7 +294,7 @@ class Capture:
         """Close the log file."""
         if self._log_fd >= 0:
             try:
-                self._straighten_log()
+                self._reorder_log()
             except OSError:
                 self.log_abs = ""
             os.close(self._log_fd)
@@ -327,7 +327,7 @@ class Capture:
         except OSError:
             self.log_abs = ""
 
-    def _straighten_log(self) -> None:
+    def _reorder_log(self) -> None:
         """Bring the second half of the log, where it was written over, into its order."""
         half = self._log_half
         dropped = self._total - 2 * half
@@ -368,7 +368,7 @@ class SignalPipe:
         for number in _WATCHED:
             if number in ENDING and _signal.getsignal(number) == _signal.SIG_IGN:
                 continue
-            self._before.append((number, _signal.signal(number, _noted)))
+            self._before.append((number, _signal.signal(number, _ignore_signal)))
         return self
 
     def __exit__(
@@ -393,5 +393,5 @@ class SignalPipe:
         self.received += [number for number in arrived if number in ENDING]
 
 
-def _noted(number: int, frame: FrameType | None) -> None:
+def _ignore_signal(number: int, frame: FrameType | None) -> None:
     """Do nothing: the interpreter has written the number to the pipe already."""

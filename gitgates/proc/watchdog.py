@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.proc.call import spawn_apart
+from gitgates.proc.call import spawn_detached
 
 # `+ GROUP`, `- GROUP`, and `.` when all is well; where that does not come, what is left is ended.
 _SCRIPT = """
@@ -45,25 +45,25 @@ class Watchdog:
         env = {"PATH": os.defpath}
         try:
             # What kills our own group must not reach it.
-            self._pid = spawn_apart("/bin/sh", argv, env, actions)
+            self._pid = spawn_detached("/bin/sh", argv, env, actions)
         finally:
             os.close(read_fd)
 
     def add(self, group: int) -> None:
         """Watchdog over a group."""
-        self._tell(f"+ {group}\n")
+        self._write(f"+ {group}\n")
 
     def remove(self, group: int) -> None:
         """Watchdog over it no more."""
-        self._tell(f"- {group}\n")
+        self._write(f"- {group}\n")
 
     def close(self) -> None:
         """End the watch: all that it knew of has been seen to."""
-        self._tell(".\n")
+        self._write(".\n")
         os.close(self._fd)
         os.waitpid(self._pid, 0)
 
-    def _tell(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         try:
             os.write(self._fd, line.encode("ascii"))
         except OSError:

@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.engine.pipeline import Handled
+    from gitgates.engine.pipeline import PipelineResult
 
 RESULT = "result.json"
 SUMMARY = "summary.md"
@@ -78,7 +78,7 @@ def save(
     return tuple(notes)
 
 
-def save_handled(handled: Handled, began_s: float) -> bytes:
+def save_handled(handled: PipelineResult, began_s: float) -> bytes:
     """Save the run of a hook that has one attempt; return what a person should know, as lines."""
     plan, decision, config = handled.plan, handled.decision, handled.config
     if plan is None or decision is None or config is None:

@@ -83,7 +83,7 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
     )
 
 
-def as_line(fact: Fact) -> bytes:
+def to_line(fact: Fact) -> bytes:
     """Return an object as a line of such a file."""
     return json.dumps(fact).encode("ascii") + b"\n"
 
@@ -110,7 +110,7 @@ class Journal:
         """
         stamp = int(time.time() * 1000) / 1000  # never later than it is
         head = {"v": VERSION, "t": stamp}
-        lines = b"".join(as_line({**head, **fact}) for fact in facts)
+        lines = b"".join(to_line({**head, **fact}) for fact in facts)
         append_lines(self.path_abs, lambda _fd, _size: lines)
 
     def read(self) -> list[Fact]:
@@ -119,16 +119,16 @@ class Journal:
         Raises: OSError where it cannot be read.
         """
         self._read_to = 0
-        return self.read_on()
+        return self.read_new()
 
-    def is_there(self) -> bool:
+    def is_intact(self) -> bool:
         """Return whether all that was read is still there: a gate may have taken it away."""
         try:
             return os.stat(self.path_abs).st_size >= self._read_to > 0
         except OSError:
             return False
 
-    def read_on(self) -> list[Fact]:
+    def read_new(self) -> list[Fact]:
         """Return the facts after those that were read last, in order.
 
         Raises: OSError where it cannot be read.
@@ -215,7 +215,7 @@ def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) ->
 
     Raises: OSError where it cannot be written.
     """
-    line = as_line({"v": VERSION, "time": utc(time.time()), "what": what, **fields})
+    line = to_line({"v": VERSION, "time": utc(time.time()), "what": what, **fields})
     append_lines(f"{shared_state_abs}/{LEDGER}", lambda _fd, _size: line)
 
 

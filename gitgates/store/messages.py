@@ -13,7 +13,7 @@ import time
 from gitgates.clean import visible_line
 from gitgates.errors import StateError, UsageError
 from gitgates.record import Record
-from gitgates.store.log import append_lines, as_line, parse_lines, read_lines, utc
+from gitgates.store.log import append_lines, parse_lines, read_lines, to_line, utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def post(shared_state_abs: str, draft: Message) -> Message:
     def make(fd: int, size: int) -> bytes:
         number = max(stamp_ms // 10, _last_number(fd, size) + 1)
         posted.append(message._replace(id=id_of(number)))
-        return as_line({"v": VERSION, **as_json(posted[-1])})
+        return to_line({"v": VERSION, **as_json(posted[-1])})
 
     path_abs = file_abs(shared_state_abs)
     try:
@@ -104,7 +104,7 @@ def find(shared_state_abs: str, message_id: str) -> Message | None:
     Raises: StateError where the log cannot be read.
     """
     raw = _raw(shared_state_abs)
-    for wanted in dict.fromkeys((message_id, as_meant(message_id))):
+    for wanted in dict.fromkeys((message_id, normalise_id(message_id))):
         # A log of a year is not parsed for one message of it.
         needle = f'"{wanted}"'.encode("utf-8", "replace")
         at = raw.find(needle)
@@ -178,7 +178,7 @@ def number_of(message_id: str) -> int:
     return int(message_id.translate(_READ), len(_DIGITS))
 
 
-def as_meant(typed: str) -> str:
+def normalise_id(typed: str) -> str:
     """Return the id that somebody has typed: `O` for `0`, `l` for `1`, in capitals."""
     return typed.strip().lower().translate(_MISTYPED)
 

@@ -103,7 +103,7 @@ class Rescue(Record):
             with open(self.at("journal"), "rb", opener=open_state) as file:
                 text, mark, rest = file.read().partition(_MARK)
             fields = ast.literal_eval(text.decode("ascii"))
-            _check_sum(text, mark + rest if fields["entries"] else _checksum(text))
+            _require_checksum(text, mark + rest if fields["entries"] else _checksum(text))
             del fields["v"]  # 1, the only one so far
             fields["entries"] = tuple(StashedPath(*plain) for plain in fields["entries"])
             return StashJournal(**fields)
@@ -178,7 +178,7 @@ def _checksum(text: bytes) -> bytes:
     return _MARK + b"%08x\n" % zlib.crc32(text)
 
 
-def _check_sum(text: bytes, found: bytes) -> None:
+def _require_checksum(text: bytes, found: bytes) -> None:
     if _checksum(text) != found:
         raise ValueError("it is damaged: its checksum is wrong")
 
@@ -222,7 +222,7 @@ def digest(path_abs: str) -> str:
     return f"{len(content)} bytes, CRC-32 {zlib.crc32(content):08x}"
 
 
-def mark_of(path_abs: str) -> tuple[int, int, int, int]:
+def file_identity(path_abs: str) -> tuple[int, int, int, int]:
     """Return what tells whether a file is still the very one that we put there."""
     found = os.lstat(path_abs)
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
@@ -259,7 +259,7 @@ def move_aside(source_abs: str, target_abs: str) -> None:
         os.unlink(source_abs)
 
 
-def put_in_place(source_abs: str, target_abs: str) -> None:
+def move_into_place(source_abs: str, target_abs: str) -> None:
     """Give a file or link its place; the source is gone afterwards.
 
     Raises: FileExistsError where somebody put something there first; then nothing has changed.
@@ -285,7 +285,7 @@ def _rename_to_free(source_abs: str, target_abs: str) -> None:
     os.rename(source_abs, target_abs)
 
 
-def part_of(target_abs: str) -> str:
+def partial_name(target_abs: str) -> str:
     """Return the name that a copy has until it is whole."""
     folder, name = os.path.split(target_abs)
     return os.path.join(folder, f".{name[:200]}.gitgates-part")
@@ -303,7 +303,7 @@ def _copy(source_abs: str, target_abs: str) -> None:
         return
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EXDEV, "is no file and lies on another file system", source_abs)
-    part_abs = part_of(target_abs)
+    part_abs = partial_name(target_abs)
     try:
         _copy_content(source_abs, part_abs, found)
         try:

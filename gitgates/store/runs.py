@@ -49,7 +49,7 @@ def keep_stdin(run_abs: str, stdin: bytes) -> str:
     return path_abs
 
 
-class Folder:
+class RunFolder:
     """The folder of a run that is under way; nobody prunes it until `release`."""
 
     def __init__(self, run_abs: str, fd: int) -> None:
@@ -67,7 +67,7 @@ class Folder:
             return  # something is in it
 
 
-def hold(run_abs: str) -> Folder:
+def hold(run_abs: str) -> RunFolder:
     """Make the folder of a run, or take an earlier attempt's, and keep it from being pruned.
 
     Where nothing can be written the run goes on, without logs.
@@ -81,7 +81,7 @@ def hold(run_abs: str) -> Folder:
             fd = lock_file(run_abs, shared=True, wait_s=0.01, flags=FOLDER)
     except OSError:
         pass
-    return Folder(run_abs, fd)
+    return RunFolder(run_abs, fd)
 
 
 def run_of(logs_abs: str) -> str:

@@ -62,13 +62,13 @@ class Guardian:
             os.close(null)
         os.waitpid(pid, 0)
 
-    def wake(self) -> None:
+    def trigger(self) -> None:
         """Let the guardian start its work, as if we had died."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Tell the guardian that all is well."""
         if self._fd >= 0:
             try:
@@ -80,14 +80,14 @@ class Guardian:
                 self._fd = -1
 
 
-def end_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: bool) -> None:
+def terminate_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: bool) -> None:
     """Ask the process groups of gates to end, and kill those that do not within part of the grace.
 
     Only a group whose leader is the very process that was noted, by its start and boot. Where that
     cannot be told (the leader is gone, or there is no /proc), only `at_once`: when the run has died
     this moment, the numbers still mean what they meant.
     """
-    groups = {pid for pid, who in noted if _is_the_same(pid, who, at_once=at_once)}
+    groups = {pid for pid, who in noted if _is_same_process(pid, who, at_once=at_once)}
     groups |= _groups_with(token)
     _send(groups, _signal.SIGTERM)
     end_s = time.monotonic() + GRACE_S / 4  # nobody is there to wait politely for
@@ -96,7 +96,7 @@ def end_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: bool) -> 
     _send(groups, _signal.SIGKILL)
 
 
-def _is_the_same(pid: int, who: bytes, *, at_once: bool) -> bool:
+def _is_same_process(pid: int, who: bytes, *, at_once: bool) -> bool:
     now = identity(pid)
     return who == now if who and now else at_once
 

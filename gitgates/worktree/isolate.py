@@ -1,7 +1,7 @@
 """Isolate the content of a commit while gates run: lock the worktree, stash what is unstaged.
 
-`Isolation` goes around the running of gates; `catch_up` is what every gitgates command does first,
-in case that another one did not live to put things back.
+`Isolation` goes around the running of gates. `recover_and_report` is what every gitgates command
+does first: an earlier one may have died before it restored.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gitgates.worktree.locks import (
     WAIT_S,
     GitLocks,
     Lock,
-    allow_removal,
-    forbid_removal,
     held_by_git,
+    lock_worktree,
+    unlock_worktree,
 )
 
 # Most commits have nothing unstaged: what stashes and restores is loaded only where it is needed.
@@ -96,11 +96,11 @@ class Isolation:
                 self.notes += self._restore(self.rescue, self._journal)
         except BaseException:
             if self._guardian:
-                self._guardian.wake()  # it tries again as soon as the lock is free
+                self._guardian.trigger()  # it tries again as soon as the lock is free
             raise
         else:
             if self._guardian:
-                self._guardian.let_go()
+                self._guardian.release()
         finally:
             self._lock.release()
 
@@ -125,7 +125,7 @@ class Isolation:
         self._guardian = Guardian(repo, git_locks)
         self.rescue = Rescue(f"{repo.state_abs}/rescue")
         try:
-            forbid_removal(repo.git_dir_abs)
+            lock_worktree(repo.git_dir_abs)
             self._journal, self.shown = stash(
                 *(self._git, self.rescue, unstaged),
                 git_locks=git_locks,
@@ -135,7 +135,7 @@ class Isolation:
         except BaseException:
             if not self.rescue.is_in_use():
                 self.rescue.discard()
-                allow_removal(repo.git_dir_abs)
+                unlock_worktree(repo.git_dir_abs)
             else:
                 self._journal = self.rescue.read()
             raise
@@ -170,7 +170,7 @@ class Isolation:
             if not os.path.isdir(f"{self._repo.state_abs}/rescue"):
                 return
             self._lock.release()
-            catch_up(self._repo, self._say)
+            recover_and_report(self._repo, self._say)
 
 
 def recover(
@@ -187,9 +187,9 @@ def recover(
     """
     if not os.path.isdir(f"{repo.state_abs}/rescue"):
         return None
-    from gitgates.git.index import forget_aside
+    from gitgates.git.index import remove_stale_copies
     from gitgates.store.rescue import Rescue
-    from gitgates.worktree.guardian import end_groups
+    from gitgates.worktree.guardian import terminate_groups
     from gitgates.worktree.restore import Restorer
 
     rescue = Rescue(f"{repo.state_abs}/rescue")
@@ -199,17 +199,17 @@ def recover(
             raise lock.busy_error()
         if not rescue.is_in_use():
             rescue.discard()
-            allow_removal(repo.git_dir_abs)
+            unlock_worktree(repo.git_dir_abs)
             return None
         journal = rescue.read()
-        end_groups(rescue.groups(), journal.token, at_once=at_once)
-        forget_aside(repo.git_dir_abs, journal.pid)
+        terminate_groups(rescue.groups(), journal.token, at_once=at_once)
+        remove_stale_copies(repo.git_dir_abs, journal.pid)
         return Restorer(repo, rescue, pause_point(repo.env), recovering=True).restore(journal)
     finally:
         lock.release()
 
 
-def catch_up(repo: Repo, say: Callable[[str], None]) -> None:
+def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
     """Recover what another run left, and say it; say, too, what a guardian has recovered.
 
     Raises: what `recover` raises, but for LockError.

@@ -59,7 +59,7 @@ class Lock:
                 said = True
                 say(f"waiting for {self.holder()}")
             time.sleep(_POLL_S)
-        self._sign()
+        self._write_holder()
         return True
 
     def holder(self) -> str:
@@ -90,7 +90,7 @@ class Lock:
             os.makedirs(os.path.dirname(self._path_abs), mode=0o700, exist_ok=True)
             self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
 
-    def _sign(self) -> None:
+    def _write_holder(self) -> None:
         text = f"gitgates (process {os.getpid()}) since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
         os.pwrite(self._fd, text.encode(), 0)
         os.ftruncate(self._fd, len(text))
@@ -166,7 +166,7 @@ def _changed_ns(path_abs: str) -> int:
         return 0
 
 
-def forbid_removal(git_dir_abs: str) -> None:
+def lock_worktree(git_dir_abs: str) -> None:
     """Keep `git worktree remove` and `prune` away from a linked worktree, if nobody has yet.
 
     Its git folder holds what is hidden, and the working tree looks clean meanwhile, so that git
@@ -186,7 +186,7 @@ def forbid_removal(git_dir_abs: str) -> None:
         os.close(fd)
 
 
-def allow_removal(git_dir_abs: str) -> None:
+def unlock_worktree(git_dir_abs: str) -> None:
     """Take our own lock against removal away; somebody else's stays."""
     path_abs = f"{git_dir_abs}/locked"
     try:

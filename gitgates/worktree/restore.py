@@ -16,16 +16,16 @@ import stat
 from gitgates.errors import GitError, GitgatesError, StateError
 from gitgates.store.rescue import (
     digest,
+    file_identity,
     fingerprint,
-    mark_of,
     mode_of,
     move_aside,
-    part_of,
-    put_in_place,
+    move_into_place,
+    partial_name,
     read_file,
 )
 from gitgates.worktree.kept import Keeper, prune_kept
-from gitgates.worktree.locks import GitLocks, allow_removal
+from gitgates.worktree.locks import GitLocks, unlock_worktree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Restorer:
                 saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
                 where = f"; yours is in {saved_abs}" if saved_abs else ""
                 failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
-            _remove_made(self.git.cwd_abs, entry.path, made)
+            _remove_empty_folders(self.git.cwd_abs, entry.path, made)
         git_locks = GitLocks(journal.git_locks, journal.git_pid)
         if failed:
             self.notes += git_locks.remove_stale()
@@ -91,7 +91,7 @@ class Restorer:
         self.notes += git_locks.remove_stale()  # last: git may be killed until then
         if left_abs:
             self.notes.append(f"files that no run of gitgates put there are in {left_abs}")
-        allow_removal(self.repo.git_dir_abs)
+        unlock_worktree(self.repo.git_dir_abs)
         prune_kept(self.repo)
         if self.recovering and self.paths:
             self.notes.insert(0, _say_recovered(self.paths[::-1]))
@@ -105,10 +105,10 @@ class Restorer:
     def _restore_one(self, entry: StashedPath, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
-        _unlink(part_of(path_abs))
+        _unlink(partial_name(path_abs))
         self._keep_leftovers(entry, number)
         if saved_abs and not os.path.lexists(saved_abs):
-            self._look_for_lost(entry, path_abs, saved_abs)
+            self._report_missing(entry, path_abs, saved_abs)
             return  # not moved yet, or back already
         if saved_abs and _is_same(saved_abs, path_abs):
             os.unlink(saved_abs)  # linked back already, when we were killed
@@ -116,12 +116,12 @@ class Restorer:
         if self.recovering and entry.digest not in ("", digest(saved_abs)):
             self._keep_damaged(entry, saved_abs)
             return
-        self._clear_way(entry.path)
+        self._move_obstacles(entry.path)
         if entry.blob and saved_abs and not self.recovering and mode_of(path_abs) is None:
             self.notes.append(f"`{entry.path}`: was deleted {self._how(entry)}; yours is back")
-        theirs_abs = self._take_out(entry, number, saved_abs)
+        theirs_abs = self._move_out(entry, number, saved_abs)
         if not saved_abs:
-            self._person_had_deleted(entry, theirs_abs, path_abs)
+            self._restore_deletion(entry, theirs_abs, path_abs)
         elif not (theirs_abs and self._merge(entry, theirs_abs, saved_abs)):
             if theirs_abs:
                 why = f"changed {self._how(entry)} where you did; your text is in place"
@@ -129,12 +129,12 @@ class Restorer:
             self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
 
-    def _look_for_lost(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
+    def _report_missing(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
         """Note a file of the person's that is neither in its place nor where it was moved to."""
         there = "nothing is in its place"
         if mode_of(path_abs) is not None:
             if not entry.blob or not (
-                mark_of(path_abs) == entry.mark
+                file_identity(path_abs) == entry.mark
                 or (digest(path_abs) != entry.digest and self._is_ours(entry, path_abs))
             ):
                 return
@@ -153,10 +153,10 @@ class Restorer:
         for name in sorted(os.listdir(self.rescue.at("out"))):
             if name.partition(".")[0] == str(number):
                 out_abs = self.rescue.at("out", name)
-                if not self._drop_ours(entry, out_abs):
+                if not self._remove_shown(entry, out_abs):
                     self.keep(entry.path, out_abs, "it was written while yours was put back")
 
-    def _clear_way(self, path: str) -> None:
+    def _move_obstacles(self, path: str) -> None:
         """Keep what stands where this path needs a folder: a file, or a link to elsewhere."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
@@ -167,7 +167,7 @@ class Restorer:
                 self.keep(folder, folder_abs, f"`{path}` needs a folder there")
         os.makedirs(os.path.join(self.git.cwd_abs, *parts[:-1]), exist_ok=True)
 
-    def _take_out(self, entry: StashedPath, number: int, saved_abs: str = "") -> str:
+    def _move_out(self, entry: StashedPath, number: int, saved_abs: str = "") -> str:
         """Move out what is in place; return where it is if it is somebody's, else nothing."""
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         out_abs = self.rescue.at("out", f"{number}.{len(os.listdir(self.rescue.at('out')))}")
@@ -176,14 +176,14 @@ class Restorer:
             move_aside(path_abs, out_abs)
         except (FileNotFoundError, NotADirectoryError):
             return ""
-        if self._drop_ours(entry, out_abs):
+        if self._remove_shown(entry, out_abs):
             return ""
         if saved_abs and _are_equal(out_abs, saved_abs):
             os.unlink(out_abs)  # a copy of the person's own, from before it was moved
             return ""
         return out_abs
 
-    def _drop_ours(self, entry: StashedPath, out_abs: str) -> bool:
+    def _remove_shown(self, entry: StashedPath, out_abs: str) -> bool:
         """Remove what was taken out, if it is what we showed; return whether it was."""
         if not entry.blob or not self._is_ours(entry, out_abs):
             return False
@@ -194,7 +194,7 @@ class Restorer:
     def _is_ours(self, entry: StashedPath, out_abs: str) -> bool:
         if entry.path in self.shown:
             return fingerprint(out_abs) == self.shown[entry.path]
-        return mark_of(out_abs) == entry.mark or _holds_blob(self.git, out_abs, entry)
+        return file_identity(out_abs) == entry.mark or _holds_blob(self.git, out_abs, entry)
 
     def _carry_mode(self, entry: StashedPath, out_abs: str) -> None:
         """Carry an execute bit that somebody set or took over to the person's file."""
@@ -205,7 +205,7 @@ class Restorer:
         os.chmod(saved_abs, stat.S_IMODE(os.lstat(saved_abs).st_mode) & ~0o111 | theirs & 0o111)
         self.notes.append(f"`{entry.path}`: its execute bit was changed meanwhile")
 
-    def _person_had_deleted(self, entry: StashedPath, theirs_abs: str, path_abs: str) -> None:
+    def _restore_deletion(self, entry: StashedPath, theirs_abs: str, path_abs: str) -> None:
         """Decide on a file that the person had deleted and somebody else has written since."""
         if not theirs_abs:
             return
@@ -214,7 +214,7 @@ class Restorer:
             self.keep(entry.path, theirs_abs, why)
             return
         # Long after a crash it may as well be the person's own new file: it stays.
-        put_in_place(theirs_abs, path_abs)
+        move_into_place(theirs_abs, path_abs)
         self.notes.append(f"`{entry.path}`: was deleted, and written since; it stays")
 
     def _how(self, entry: StashedPath) -> str:
@@ -228,10 +228,10 @@ class Restorer:
         for _attempt in range(_ATTEMPTS):
             self.step("put-back")
             try:
-                put_in_place(saved_abs, path_abs)
+                move_into_place(saved_abs, path_abs)
             except (FileExistsError, FileNotFoundError, NotADirectoryError):
-                self._clear_way(entry.path)
-                if again_abs := self._take_out(entry, number):
+                self._move_obstacles(entry.path)
+                if again_abs := self._move_out(entry, number):
                     self.keep(entry.path, again_abs, "it was written while yours was put back")
             else:
                 return
@@ -247,14 +247,14 @@ class Restorer:
         # Only the beginning of what was shown: as a loss of power leaves it.
         if base is None or (not gate and base.startswith(theirs)):
             return False
-        if not writes and theirs == _laid_out(self.git, f"HEAD:{entry.path}", entry.path):
+        if not writes and theirs == _checked_out_bytes(self.git, f"HEAD:{entry.path}", entry.path):
             return False  # it was reset, and there is no change to merge
         merged_abs = self._merge_texts(saved_abs, base, theirs_abs)
         if not merged_abs:
             return False
         self.step("put-merged")
         try:
-            put_in_place(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
+            move_into_place(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
         except OSError:
             return False
         why = f"changed {self._how(entry)}; the change is merged into yours"
@@ -292,7 +292,7 @@ def _say_recovered(paths: list[str]) -> str:
     return f"a run that was killed had left your unstaged work aside; put back {files}: {shown}"
 
 
-def _laid_out(git: Git, blob: str, path: str) -> bytes | None:
+def _checked_out_bytes(git: Git, blob: str, path: str) -> bytes | None:
     """Return a blob as a checkout would write it; None if git does not have it (any more)."""
     done = git.ask("cat-file", "--filters", f"--path={path}", blob)
     return None if done.exit_status else done.stdout
@@ -301,7 +301,7 @@ def _laid_out(git: Git, blob: str, path: str) -> bytes | None:
 def _shown_content(git: Git, entry: StashedPath) -> bytes | None:
     """Return what was shown; None if it was no file or git does not have it any more."""
     is_file = entry.blob and stat.S_ISREG(entry.mark[3])
-    return _laid_out(git, entry.blob, entry.path) if is_file else None
+    return _checked_out_bytes(git, entry.blob, entry.path) if is_file else None
 
 
 def _holds_blob(git: Git, path_abs: str, entry: StashedPath) -> bool:
@@ -323,7 +323,7 @@ def _are_equal(one_abs: str, other_abs: str) -> bool:
     return one.st_size == other.st_size and read_file(one_abs) == read_file(other_abs)
 
 
-def _remove_made(root_abs: str, path: str, made: frozenset[str]) -> None:
+def _remove_empty_folders(root_abs: str, path: str, made: frozenset[str]) -> None:
     """Remove the folders that were only made to show something, as soon as they are empty."""
     folder = os.path.dirname(path)
     while folder in made:

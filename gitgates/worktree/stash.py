@@ -1,6 +1,6 @@
 """Stash unstaged work, so that gates see the files as they are being committed.
 
-Nothing is rewritten and nothing is written over. What is to be shown is laid out first; then the
+Nothing is rewritten and nothing is written over. What is to be shown is checked out first; then the
 journal is written and synced; only then is each file of the person's renamed into the rescue
 folder, and what is being committed linked into its place. Whatever fails before the journal has
 moved nothing; whatever fails after it is put back by `restore`.
@@ -19,11 +19,11 @@ from gitgates.store.rescue import (
     StashedPath,
     StashJournal,
     digest,
+    file_identity,
     fingerprint,
-    mark_of,
     mode_of,
     move_aside,
-    put_in_place,
+    move_into_place,
 )
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def stash(
     """
     root_abs = git.cwd_abs
     step("lay-out")
-    _lay_out(git, rescue, unstaged)
+    _check_out(git, rescue, unstaged)
     entries, made = _plan(root_abs, rescue, unstaged)
     shown = {path: fingerprint(rescue.at("shown", path)) for path in unstaged.shown}
     journal = StashJournal(
@@ -75,7 +75,7 @@ def stash(
     return journal, shown
 
 
-def _lay_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
+def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
     """Write what is being committed into the rescue folder, filters and line endings applied."""
     try:
         os.makedirs(rescue.at("shown"), mode=0o700)
@@ -119,7 +119,7 @@ def _plan(
                 path=path,
                 saved=str(len(entries)) if exists else "",
                 blob=blob,
-                mark=mark_of(rescue.at("shown", path)) if blob else (0, 0, 0, 0),
+                mark=file_identity(rescue.at("shown", path)) if blob else (0, 0, 0, 0),
                 digest=digest(os.path.join(root_abs, path)) if exists else "",
             )
         )
@@ -137,7 +137,7 @@ def _stash_one(
         if entry.blob:
             os.makedirs(os.path.dirname(path_abs), exist_ok=True)
             step("show")
-            put_in_place(rescue.at("shown", entry.path), path_abs)
+            move_into_place(rescue.at("shown", entry.path), path_abs)
     except OSError as error:
         raise StateError(
             f"`{entry.path}` cannot be hidden: {error.strerror}",

@@ -101,7 +101,7 @@ class Entry(Record):
         return {**matcher, "hooks": [hook]}
 
 
-class Heard(Record):
+class InstalledHook(Record):
     """One hook that is there and starts us."""
 
     event: str
@@ -150,12 +150,12 @@ def handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[
                     yield event, group, one
 
 
-def heard_in(hooks: dict[str, Any]) -> tuple[Heard, ...]:
+def installed_hooks(hooks: dict[str, Any]) -> tuple[InstalledHook, ...]:
     """Return the hooks that start us."""
-    return tuple(as_heard(*one) for one in handlers(hooks) if _calls_us(one[2]))
+    return tuple(parse_hook(*one) for one in handlers(hooks) if _calls_us(one[2]))
 
 
-def others_in(hooks: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def unrecognised_hooks(hooks: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return event and command of each hook that speaks of us, rightly or misspelt, but is none."""
     commands = ((event, one, _command_line(one)) for event, _group, one in handlers(hooks))
     return tuple(
@@ -163,20 +163,20 @@ def others_in(hooks: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def as_heard(event: str, group: dict[str, Any], handler: dict[str, Any]) -> Heard:
+def parse_hook(event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
     """Return what a hook of ours says."""
     matcher, timeout = group.get("matcher"), handler.get("timeout")
     known = float(timeout) if isinstance(timeout, int | float) else None
-    return Heard(
+    return InstalledHook(
         event=event,
         matcher=matcher if isinstance(matcher, str) else None,
         timeout_s=_USUAL_OF.get(event, _USUAL_S) if known is None else known,
         command=str(handler["command"]),
-        loose=_loose(group, handler),
+        loose=_why_not_awaited(group, handler),
     )
 
 
-def started_in(root_abs: str) -> dict[str, str]:
+def hook_environment(root_abs: str) -> dict[str, str]:
     """Return what the client sets for its hooks where a session is started in a folder."""
     return {PROJECT: root_abs}
 
@@ -246,7 +246,7 @@ def _calls_us(handler: dict[str, Any]) -> bool:
     return command == PLUGIN or is_ours(command)
 
 
-def _loose(group: dict[str, Any], handler: dict[str, Any]) -> str:
+def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
     """Return why the client would not wait for a hook, or not run it."""
     if handler.get("async") is True:
         return "its `async` is true: Claude Code does not wait for it"
@@ -264,7 +264,7 @@ def _loose(group: dict[str, Any], handler: dict[str, Any]) -> str:
     return ""
 
 
-def is_heard(patterns: tuple[str, ...] | None) -> bool:
+def matches_any(patterns: tuple[str, ...] | None) -> bool:
     """Return whether any name fits: no patterns mean all, and an empty list none."""
     return patterns is None or bool(_parts(patterns))
 
