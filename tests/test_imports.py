@@ -217,7 +217,7 @@ AGENT_PARTS = {
 }
 TO_LOOK = {
     *(f"policies.{name}" for name in ("retry", "breaker", "tampering", "review_config")),
-    *(f"git.{name}" for name in ("snapshot", "snapshot_index", "object_store", "index")),
+    *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
     *("store.rescue", "store.slots"),
 }
 

@@ -1,30 +1,39 @@
 """Snapshots: the tree id of what the working tree holds, tracked and untracked, nothing ignored.
 
 Made with an index and an object folder of our own; the user's files, index and objects are not
-touched. The index is kept, so that the next snapshot looks only at what has changed. It lists what
-the user's does, and besides:
+touched. The index is a copy of the user's, into which goes what differs from it and what is
+untracked. Where that is all as it was, its tree is known and nothing is hashed:
 
-- `extra`: untracked files. They go when they are ignored, or have grown too large.
-- without `dropped`: what the user tracks and has deleted. It comes back with the file, ignored or
-  not, which git would not see from our index alone.
+snapshot.index   the copy; of no use afterwards
+snapshot.facts   what the last snapshot was made from, and its tree
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import time
 
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store
-from gitgates.git.repo import nul_ended
-from gitgates.git.snapshot_index import SUBMODULE, SnapshotIndex
+from gitgates.git.index import SETTINGS, copy_index
+from gitgates.git.repo import nul_ended, nul_split
 from gitgates.record import Record
-from gitgates.store.files import lock_file, remove_tree
+from gitgates.store.files import lock_file, open_state, remove_file, remove_tree, replace_file
 from gitgates.store.rescue import Rescue, StashedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
     from gitgates.git.repo import Git, Repo
+    from gitgates.proc.call import CompletedProcess
+
+    # What is not as in the index: paths that are gone, and the others with what `lstat` says.
+    State: TypeAlias = tuple[list[str], list[tuple[str, tuple[int, ...]]]]
+    # Signature of the user's index, its flagged paths, state, tree, HEAD, when that was stored.
+    Facts: TypeAlias = tuple[tuple[int, ...], list[str], State | None, str, str, float]
 
 # A data set or a core dump that nobody has added yet: to store it would cost more than it tells.
 LIMIT_BYTES = 50 * 1024 * 1024
@@ -34,6 +43,14 @@ _STORED_S = 24 * 3600.0  # far less than objects are kept without being asked fo
 _PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
 _HIDDEN = "another run has hidden unstaged work"  # a doubt that goes by itself
 _FIRST_PATHS = 3  # of many, those that are named
+_VERSION = 2  # of the facts
+_SUBMODULE = b"160000"
+_SETTINGS = (*SETTINGS, ("core.safecrlf", "false"), ("core.fsmonitor", "false"))
+_DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
+_FLAGS = ("ls-files", "-v", "-z")
+_NO_FACTS: Facts = ((-1,), [], None, "", "", 0.0)
 
 
 class SnapshotError(GitError):
@@ -59,18 +76,6 @@ class Snapshot(Record):
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
-class _StashedPaths(Record):
-    """What another run has hidden at one moment: it counts as if it were in its place.
-
-    Two that are equal: nothing was moved between them.
-    """
-
-    entries: tuple[
-        StashedPath, ...
-    ] = ()  # what is moved out of the working tree, or never was in it
-    journal: tuple[int, int] = (0, 0)  # inode and time of the journal
-
-
 def take(repo: Repo) -> Snapshot:
     """Take a snapshot of the working tree. What another run has hidden counts as if in its place.
 
@@ -83,7 +88,8 @@ def take(repo: Repo) -> Snapshot:
     try:
         lock_fd = _lock(repo)
         try:
-            snapshot = _take_locked(repo)
+            os.utime(lock_fd)
+            snapshot = _take_locked(repo, began_ns=os.fstat(lock_fd).st_mtime_ns)
             object_store.prune(repo)
         finally:
             os.close(lock_fd)
@@ -105,15 +111,21 @@ def _lock(repo: Repo) -> int:
     return fd
 
 
-def _take_locked(repo: Repo) -> Snapshot:
+def _take_locked(repo: Repo, began_ns: int) -> Snapshot:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         hidden = _find_hidden(repo.state_abs)
         try:
-            snapshot = _take_from_cached_index(repo, hidden)
-        except (GitError, OSError):
+            snapshot = _take_with(repo, hidden, began_ns)
+        except (GitError, OSError) as error:
             if _find_hidden(repo.state_abs) == hidden:
-                raise
+                if not isinstance(error, GitError):
+                    raise
+                raise SnapshotError(
+                    f"no snapshot of {repo.root_abs}: {error.message}",
+                    "Make it readable for git, or have git ignore it. "
+                    "Until then nothing is reused.",
+                ) from error
         else:
             if _find_hidden(repo.state_abs) == hidden:
                 return snapshot
@@ -124,132 +136,187 @@ def _take_locked(repo: Repo) -> Snapshot:
     )
 
 
-def _take_from_cached_index(repo: Repo, hidden: _StashedPaths) -> Snapshot:
-    kept = SnapshotIndex(repo)
-    if kept.is_usable():
-        try:
-            return _take_with(kept, repo, hidden)
-        except GitError:
-            pass  # maybe only what we kept is broken
-    kept.seed()
-    try:
-        return _take_with(kept, repo, hidden)
-    except GitError as error:
-        raise SnapshotError(
-            f"no snapshot of {repo.root_abs}: {error.message}",
-            "Make it readable for git, or have git ignore it. Until then nothing is reused.",
-        ) from error
-
-
-def _take_with(kept: SnapshotIndex, repo: Repo, hidden: _StashedPaths) -> Snapshot:
-    if hidden.entries:
-        kept.begin()  # what it will hold is not what is there
-    kept.refresh()
-    dirty = _add_tracked(kept)
-    left_out = _add_untracked(kept, hidden)
-    if hidden.entries:
-        _add_saved(kept.git, repo, hidden)
-    tree = kept.stored[0]
-    if kept.has_changed or hidden.entries or not (tree and object_store.has(repo, tree)):
-        tree = kept.git.out("write-tree").decode().strip()
-    _store_all(kept, repo, tree)
-    if hidden.entries:
-        kept.forget()  # it holds what is not in the working tree now
-    else:
-        kept.end()
+def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Snapshot:
+    git, signature = _copy_users_index(repo)
+    known = known_signature, flagged, known_state, tree, *_stored = _read_facts(repo)
+    asked = [(_DIFFERENCES, b""), (_UNTRACKED, b""), (_HEAD, b"")]
+    if signature != known_signature:
+        asked.append((_FLAGS, b""))
+    differences, untracked, head, *flags = git.ask_all(*asked)
+    if flags:
+        flagged, known_state = _read_flags(flags[0]), None
+    gone, changed, modules = _read_differences(git, differences)
+    new, left_out = _read_untracked(git, untracked, {entry.path for entry in hidden})
+    state = gone, [(path, _stat(git, path)) for path in (*changed, *new)]
+    is_plain = not (modules or hidden)
+    if not (is_plain and state == known_state and object_store.has(repo, tree)):
+        _update(git, ("--force-remove",), gone)
+        _update(git, ("--add", "--remove", "--replace"), (*changed, *modules, *new))
+        if modules:
+            # What only has another commit checked out is in the tree now; the rest is not.
+            modules = _read_differences(git, git.ask(*_DIFFERENCES))[2]
+        if hidden:
+            _add_saved(git, repo, hidden)
+        tree = git.out("write-tree").decode().strip()
+    commit = head.stdout.decode().strip()
+    stored_s = _store_all(git, repo, tree, head=commit, known=known)
+    # What was written since it began may have been read before, and look the same afterwards.
+    is_settled = all(max(times[-2:], default=0) < began_ns for _path, times in state[1])
+    facts = (signature, flagged, state if is_plain and is_settled else None, tree, commit, stored_s)
+    replace_file(_facts_abs(repo), marshal.dumps((_VERSION, *facts)), sync=False)
     return Snapshot(
         tree=tree,
-        head=kept.head,
-        why_unprovable=tuple(_why_unprovable(kept, hidden, dirty, left_out)),
+        head=commit,
+        why_unprovable=tuple(_why_unprovable(flagged, modules, left_out, hidden)),
         left_out=tuple(left_out.items()),
     )
 
 
-def _add_tracked(kept: SnapshotIndex) -> list[str]:
-    """Bring what we list up to date; return the submodules with changes of their own."""
-    modules = kept.modules
-    kept.drop(kept.gone)
-    kept.add([*kept.changed, *modules, *kept.returned()])
-    if modules:
-        kept.refresh_tracked()
-    # What only has another commit checked out is in the tree now; the rest is not.
-    return kept.modules
+def flagged_paths(repo: Repo) -> list[str]:
+    """Return the paths that git was told not to look at when the last snapshot was taken."""
+    return _read_facts(repo)[1]
 
 
-def _add_untracked(kept: SnapshotIndex, hidden: _StashedPaths) -> dict[str, str]:
-    """Add what is untracked; return what is left out, and why."""
-    is_old = kept.has_changed  # then what git said before does not hold any more
-    kept.remove_extra(path for path in kept.ignored if path in kept.extra)
-    large = f"larger than {LIMIT_BYTES >> 20} MiB"
-    grown = [path for path in kept.extra if _size(kept, path) > LIMIT_BYTES]
-    kept.remove_extra(grown)
-    left_out = dict.fromkeys(grown, large)
+def _read_facts(repo: Repo) -> Facts:
+    """Return what the last snapshot has noted, or what stands for nothing."""
+    try:
+        with open(_facts_abs(repo), "rb", opener=open_state) as file:
+            version, *facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
+    except (OSError, ValueError, EOFError, TypeError):
+        return _NO_FACTS
+    return tuple(facts) if version == _VERSION else _NO_FACTS
+
+
+def _facts_abs(repo: Repo) -> str:
+    return f"{repo.state_abs}/snapshot.facts"
+
+
+def _copy_users_index(repo: Repo) -> tuple[Git, tuple[int, ...]]:
+    """Return git that works on a copy of the user's index and stores in our object folder.
+
+    With it, what tells the state of the user's index from another one; empty: there is none.
+    """
+    users_abs, index_abs = f"{repo.git_dir_abs}/index", f"{repo.state_abs}/snapshot.index"
+    git = object_store.storing_git(repo).with_settings(_SETTINGS)
+    names = {"GIT_INDEX_FILE": index_abs, "GIT_DIR": repo.git_dir_abs}
+    git = git._replace(env={**git.env, **names, "GIT_WORK_TREE": repo.root_abs})
+    remove_file(f"{index_abs}.lock")  # of a git that was killed; we hold our own lock
+    try:
+        now = os.stat(users_abs)
+    except FileNotFoundError:
+        remove_file(index_abs)
+        return git, ()
+    copy_index(users_abs, index_abs)
+    return git, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+
+
+def _read_flags(done: CompletedProcess) -> list[str]:
+    """Return what git is told not to look at: assume-unchanged is lower case, skip-worktree S.
+
+    Source: git-ls-files(1), -v.
+    """
+    if done.exit_status:
+        raise GitError(f"git cannot list the index: {os.fsdecode(done.stderr).strip()}")
+    entries = nul_split(done.stdout)
+    return [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
+
+
+def _read_differences(git: Git, done: CompletedProcess) -> tuple[list[str], list[str], list[str]]:
+    """Return what is gone, what has changed, and the submodules that have."""
+    if done.exit_status:
+        said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
+        raise GitError(f"git diff-files failed in {git.cwd_abs}: {said}")
+    fields = done.stdout.split(b"\0")
+    found: dict[str, bytes] = {}  # of a conflict, git lists more than one version
+    for meta, name in zip(fields[0::2], fields[1::2], strict=False):
+        path = os.fsdecode(name)
+        if found.get(path, b"")[-1:] != b"D":
+            found[path] = meta
+    gone = [path for path, meta in found.items() if meta[-1:] == b"D"]
+    modules = [path for path in found.keys() - set(gone) if _SUBMODULE in found[path][1:14]]
+    return gone, sorted(found.keys() - {*gone, *modules}), sorted(modules)
+
+
+def _read_untracked(
+    git: Git, done: CompletedProcess, shown: set[str]
+) -> tuple[list[str], dict[str, str]]:
+    """Return what is untracked, but what another run shows; and what is left out, and why."""
+    said = os.fsdecode(done.stderr).strip()
+    # An unreadable folder is only a warning to git: what is in it would be missing unseen.
+    if done.exit_status or "could not open" in said:
+        raise GitError(f"git cannot list what is untracked: {said}")
     new: list[str] = []
-    shown = {entry.path for entry in hidden.entries}
+    left_out: dict[str, str] = {}
     # Of another name than .git, git takes its own folder for anybody's.
-    git_dir = os.path.relpath(kept.git.env["GIT_DIR"], kept.git.cwd_abs) + "/"
-    if is_old:
-        kept.refresh_untracked()
-    for path in kept.untracked:
+    git_dir = os.path.relpath(git.env["GIT_DIR"], git.cwd_abs) + "/"
+    for path in nul_split(done.stdout):
         if path.endswith("/"):
             left_out[path.rstrip("/")] = "a repository of its own"
-        elif not (path in left_out or path in shown or path.startswith(git_dir)):
-            if _size(kept, path) > LIMIT_BYTES:
-                left_out[path] = large
+        elif not (path in shown or path.startswith(git_dir)):
+            if (*_stat(git, path), 0, 0)[1] > LIMIT_BYTES:
+                left_out[path] = f"larger than {LIMIT_BYTES >> 20} MiB"
             else:
                 new.append(path)
-    kept.add_extra(new)
-    return left_out
+    return new, left_out
 
 
-def _size(kept: SnapshotIndex, path: str) -> int:
+def _stat(git: Git, path: str) -> tuple[int, ...]:
+    """Return mode, size, inode and times of a file; empty where it is gone."""
     try:
-        return os.lstat(os.path.join(kept.git.cwd_abs, path)).st_size
+        now = os.lstat(os.path.join(git.cwd_abs, path))
     except OSError:
-        return 0
+        return ()
+    return now.st_mode, now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
 
 
-def _store_all(kept: SnapshotIndex, repo: Repo, tree: str) -> None:
+def _update(git: Git, options: tuple[str, ...], paths: Iterable[str]) -> None:
+    if names := nul_ended(paths):
+        git.out("update-index", *options, "-z", "--stdin", stdin=names)
+
+
+def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> float:
     """Have everything that HEAD does not hold in our own folder, where git's gc does not come.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
+    Return when that was done last.
     """
-    if kept.stored[:2] == (tree, kept.head) and time.time() - kept.stored[2] < _STORED_S:
-        return
-    missing = object_store.keep(repo, _ids_beside_head(kept, tree))
+    *_rest, known_tree, known_head, stored_s = known
+    if (known_tree, known_head) == (tree, head) and time.time() - stored_s < _STORED_S:
+        return stored_s
+    missing = object_store.keep(repo, _ids_beside_head(git, tree, head))
     if missing:
         ids = "".join(f"{object_id}\n" for object_id in missing).encode()
-        pack = kept.git.out("pack-objects", "--stdout", "-q", stdin=ids)
-        env = {**kept.git.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES": ""}
-        kept.git._replace(env=env).out("unpack-objects", "-q", stdin=pack)
-    kept.stored = (tree, kept.head, time.time())
+        pack = git.out("pack-objects", "--stdout", "-q", stdin=ids)
+        env = {**git.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES": ""}
+        git._replace(env=env).out("unpack-objects", "-q", stdin=pack)
+    return time.time()
 
 
-def _ids_beside_head(kept: SnapshotIndex, tree: str) -> list[str]:
+def _ids_beside_head(git: Git, tree: str, head: str) -> list[str]:
     """Return the ids in `tree`, its own too, that the commit that is checked out does not have."""
-    if not kept.head:
-        listed = kept.git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
+    if not head:
+        listed = git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
         metas = [entry.partition(b"\t")[0].split(b" ") for entry in listed if entry]
-        ids = [meta[2].decode() for meta in metas if meta[0] != SUBMODULE]
+        ids = [meta[2].decode() for meta in metas if meta[0] != _SUBMODULE]
     else:
         raw = ("diff-tree", "-r", "-t", "--raw", "-z", "--no-renames", "--no-abbrev")
-        fields = kept.git.out(*raw, kept.head, tree).split(b"\0")[0::2]
+        fields = git.out(*raw, head, tree).split(b"\0")[0::2]
         news = [meta.split(b" ") for meta in fields if meta]
-        ids = [new[3].decode() for new in news if new[1] not in (SUBMODULE, b"000000")]
+        ids = [new[3].decode() for new in news if new[1] not in (_SUBMODULE, b"000000")]
     return [tree, *ids]
 
 
 def _why_unprovable(
-    kept: SnapshotIndex, hidden: _StashedPaths, dirty: list[str], left_out: dict[str, str]
+    flagged: list[str], dirty: list[str], left_out: dict[str, str], hidden: tuple[StashedPath, ...]
 ) -> list[str]:
     doubts = []
-    if kept.flagged:
-        doubts.append(f"git is told not to look at {_first_few(kept.flagged)}")
+    if flagged:
+        doubts.append(f"git is told not to look at {_first_few(flagged)}")
     if dirty:
         doubts.append(f"submodules have changes of their own: {_first_few(dirty)}")
     if left_out:
         doubts.append(f"left out: {_first_few(list(left_out))}")
-    if hidden.entries:
+    if hidden:
         doubts.append(_HIDDEN)
     return doubts
 
@@ -259,38 +326,41 @@ def _first_few(paths: list[str]) -> str:
     return shown + (", …" if len(paths) > _FIRST_PATHS else "")
 
 
-def _find_hidden(state_abs: str) -> _StashedPaths:
-    """Return what another run has hidden; what this one has is hidden on purpose.
+def _find_hidden(state_abs: str) -> tuple[StashedPath, ...]:
+    """Return what another run has moved out of the working tree, or what never was in it.
 
-    Raises: StateError where the journal cannot be understood.
+    What this run has hidden is hidden on purpose. Raises: StateError where the journal cannot be
+    understood.
     """
     rescue = Rescue(f"{state_abs}/rescue")
+    if not os.path.exists(rescue.at("journal")):
+        return ()
     try:
-        found = os.stat(rescue.at("journal"))
-    except OSError:
-        return _StashedPaths()
-    journal = rescue.read()
+        journal, saved = rescue.read(), set(os.listdir(rescue.at("saved")))
+    except (StateError, OSError):
+        if os.path.exists(rescue.at("journal")):
+            raise
+        return ()  # that run has just ended
     if journal.pid == os.getpid():
-        return _StashedPaths()
-    moved = [entry for entry in journal.entries if not entry.saved or _is_saved(rescue, entry)]
-    return _StashedPaths(tuple(moved), (found.st_ino, found.st_mtime_ns))
+        return ()
+    return tuple(one for one in journal.entries if not one.saved or one.saved in saved)
 
 
-def _add_saved(git: Git, repo: Repo, hidden: _StashedPaths) -> None:
+def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
     """Put what is saved in place of what is shown, in the index that `git` works on.
 
     Raises: GitError or OSError; the run that hides may put it back meanwhile.
     """
     rescue = Rescue(f"{repo.state_abs}/rescue")
     folder_abs = f"{repo.state_abs}/snapshot.saved"
-    paths = nul_ended(entry.path for entry in hidden.entries)
+    paths = nul_ended(entry.path for entry in hidden)
     git.out("update-index", "--force-remove", "-z", "--stdin", stdin=paths)
     if os.path.lexists(folder_abs):
         remove_tree(folder_abs)
     os.mkdir(folder_abs, mode=0o700)
     try:
         names: list[str] = []
-        for entry in hidden.entries:
+        for entry in hidden:
             if entry.saved:
                 found = _link(rescue.at("saved", entry.saved), folder_abs, entry.path)
                 if found != [entry.path]:  # a folder, of which git may ignore something
@@ -302,10 +372,6 @@ def _add_saved(git: Git, repo: Repo, hidden: _StashedPaths) -> None:
         there.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(names))
     finally:
         remove_tree(folder_abs)
-
-
-def _is_saved(rescue: Rescue, entry: StashedPath) -> bool:
-    return os.path.lexists(rescue.at("saved", entry.saved))
 
 
 def _link(saved_abs: str, folder_abs: str, path: str) -> list[str]:

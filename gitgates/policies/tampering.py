@@ -11,7 +11,7 @@ import zlib
 
 from gitgates.config.load import load
 from gitgates.errors import GitgatesError
-from gitgates.git.snapshot_index import flagged_paths
+from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.call import Call
