@@ -1,4 +1,4 @@
-"""Load YAML that others wrote. Cold: imports PyYAML when called.
+"""Load YAML that others wrote. Cold: imports PyYAML.
 
 A few lines of it can stand for billions of values, by aliases and merge keys, or be nested deeper
 than the stack of the parser, which is written in C.
@@ -6,25 +6,23 @@ than the stack of the parser, which is written in C.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
+
+import yaml
 
 _DEEPEST = 100
 _MOST = 100_000  # values
 
 
-def load(text: str | bytes) -> Any:  # noqa: ANN401 - any YAML
+def load(text: str | bytes, *, kind: str = "SafeLoader") -> Any:  # noqa: ANN401 - any YAML
     """Return the only document of a text; None if there is nothing in it.
 
     Raises: yaml.YAMLError where it is no YAML, stands for too much, or cannot be built.
     """
-    import yaml
-
-    kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    refuse_too_deep(text, kind)
+    maker: Any = getattr(yaml, f"C{kind}", getattr(yaml, kind))
+    refuse_too_deep(text, maker)
     try:
-        loader = kind(text)
+        loader = maker(text)
         node = loader.get_single_node()
         _refuse_too_much(node)
         return None if node is None else loader.construct_document(node)
@@ -34,27 +32,19 @@ def load(text: str | bytes) -> Any:  # noqa: ANN401 - any YAML
 
 
 def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
-    """Return the first document of a text with all scalars as texts; "" where there is nothing.
+    """Return the only document of a text with all scalars as texts; "" where there is nothing.
 
     Raises: ValueError where it is no YAML, or stands for too much.
     """
-    import yaml
-
-    kind: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        refuse_too_deep(text, kind)
-        loader = kind(text)
-        node = loader.get_node() if loader.check_node() else None
-        _refuse_too_much(node)
-        return "" if node is None else loader.construct_document(node)
+        found = load(text, kind="BaseLoader")
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error
+    return "" if found is None else found
 
 
 def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyYAML has no types
     """Raise yaml.YAMLError where a text is no YAML, is nested too deeply, or is too long."""
-    import yaml
-
     depth = 0
     for count, event in enumerate(yaml.parse(text, kind)):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -65,16 +55,15 @@ def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyY
             raise yaml.YAMLError(f"it has more than {_MOST} values")
 
 
-def _refuse_too_much(node: Any) -> None:  # noqa: ANN401 - PyYAML has no types
-    import yaml
-
-    left, count = [node], 0
+def _refuse_too_much(node: yaml.Node | None) -> None:
+    left: list[Any] = [node]
+    count = 0
     while left:
         one = left.pop()
+        count += 1
         if isinstance(one, yaml.MappingNode):
             left += [half for pair in one.value for half in pair]
         elif isinstance(one, yaml.SequenceNode):
             left += one.value
-        count += 1
         if count > _MOST:
             raise yaml.YAMLError(f"its aliases stand for more than {_MOST} values")

@@ -22,15 +22,16 @@ def command(file: str, *, dry_run: bool) -> int:
 
     FILE is a gates.json (`gates`, `hooks`) or a YAML or JSON file with `quality_gates`, which
     become the hook `headless`. Gates and hooks that the configuration has already stay as they are.
-    What is left out or renamed is said on standard error.
+    What is left out is said on standard error.
 
     Exit status 0: done. 64: FILE cannot be read, is of another kind, or makes no sense.
     78: the configuration has problems, or cannot be written.
     """
-    converted = read(file)
+    tables, notes = read(file)
     root_abs = config_root(os.getcwd())
-    edit = make_edit(read_files(root_abs), Addition(gates=converted.gates, hooks=converted.hooks))
-    for note in converted.notes:
+    addition = Addition(gates=tables.get("gates", {}), hooks=tables.get("hooks", {}))
+    edit = make_edit(read_files(root_abs), addition)
+    for note in notes:
         click.echo(note, err=True)
     for where in edit.kept:
         click.echo(f"{where}: is there already and says something else; left as it is", err=True)

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.discover.project import Task
 from gitgates.discover.words import (
-    IMPLIES,
+    DATA,
     WORDS,
     Word,
     find_word,
@@ -51,6 +51,14 @@ class Proposal(Record):
         return found
 
 
+# `run-s lint test:*`
+_MANY = re.compile(r"(?:run-s|run-p|npm-run-all)\s+(?:-\S+\s+)*(.*)")
+_PACKAGE = re.compile(r"(?:npm|pnpm|yarn|bun)(?: run| run-script)?(?: -\S+)* (?=[\w\"'])")
+_LEAD = re.compile(
+    r"[@+-]+(?=\w)|(?:\w+=\S* )+|(?:uv|poetry) run |cross-env |(?:ba|z)?sh (?=[\w.])|\./"
+)
+
+
 class Tasks:
     """All tasks of a project, and which of them call which."""
 
@@ -67,14 +75,15 @@ class Tasks:
     def called(self, task: Task) -> list[Task]:
         """Return the tasks that a task calls, or needs."""
         own = [other for other in self.all if _runner(other) == _runner(task)]
-        found = [other for need in task.needs for other in own if fnmatchcase(other.name, need)]
+        names = [*task.needs]
+        found = []
         for line in lines_of(task.body):
             if many := _MANY.match(line):
-                names = many[1].replace('"', "").replace("'", "").split()
-                found += [o for name in names for o in own if fnmatchcase(o.name, name)]
+                names += many[1].replace('"', "").replace("'", "").split()
             elif (other := self.known(line)) and not other.is_default:
                 found.append(other)
-        return [other for other in found if other is not task]
+        needed = [other for name in names for other in own if fnmatchcase(other.name, name)]
+        return [other for other in needed + found if other is not task]
 
     def lines(self, task: Task) -> list[str]:
         """Return the commands that a task runs in the end."""
@@ -88,20 +97,11 @@ class Tasks:
             seen.append(one)
             called = self.called(one)
             todo += called
-            calls = {_call(other.command) for other in called}
             lines = lines_of(one.body)
-            found += [line for line in lines if not _MANY.match(line) and not _starts(line, calls)]
+            found += [x for x in lines if not _MANY.match(x) and self.known(x) not in called]
             if not lines and not called:
                 found.append(one.command)  # nothing is known of what it runs
         return found
-
-
-# `run-s lint test:*`
-_MANY = re.compile(r"(?:run-s|run-p|npm-run-all)\s+(?:-\S+\s+)*(.*)")
-_PACKAGE = re.compile(r"(?:npm|pnpm|yarn|bun)(?: run| run-script)?(?: -\S+)* (?=[\w\"'])")
-_LEAD = re.compile(
-    r"[@+-]+(?=\w)|(?:\w+=\S* )+|(?:uv|poetry) run |cross-env |(?:ba|z)?sh (?=[\w.])|\./"
-)
 
 
 def _call(command: str) -> str:
@@ -110,11 +110,6 @@ def _call(command: str) -> str:
     while found := _LEAD.match(command):
         command = command[found.end() :]
     return _PACKAGE.sub("npm run ", command, count=1)
-
-
-def _starts(line: str, calls: set[str]) -> bool:
-    words = _call(line).split()
-    return any(" ".join(words[:count]) in calls for count in (3, 2, 1))
 
 
 def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
@@ -203,7 +198,7 @@ def _by_word(name: str, word: Word, task: Task, tasks: Tasks) -> Proposal:
 
 def _programs(lines: list[str]) -> frozenset[str]:
     found = frozenset(map(program_of, lines))
-    return found | {IMPLIES[program] for program in found if program in IMPLIES}
+    return found | {runs for program, runs in DATA["implies"].items() if program in found}
 
 
 def _by_manager(task: Task, tasks: Tasks) -> Proposal:

@@ -6,47 +6,22 @@ Plain commands are taken over as gates, in the hooks where they run; what is not
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from gitgates.discover.project import BadFile, Project, Task, table, tables, texts
 from gitgates.discover.tools import load_or_empty, local_tool
-from gitgates.discover.words import is_fixing, kind_of, lines_of, program_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from gitgates.discover.words import DATA, is_fixing, kind_of, lines_of, name_of, program_of
 
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "pre-push")
 HUSKY = ".husky"
 HUSKY_FILES = tuple(f"{HUSKY}/{hook}" for hook in HOOKS)
 PRE_COMMIT = ".pre-commit-config.yaml"
-_LEFTHOOK = tuple(
-    f"{start}lefthook.{end}" for start in ("", ".", ".config/") for end in ("yml", "yaml", "toml")
+_FILES = DATA["managers"]
+_LEFTHOOK, _LINT_STAGED, _SIMPLE, _NAMED = (
+    tuple(_FILES[key].split()) for key in ("lefthook", "lint_staged", "simple", "by_hand")
 )
-_LINT_STAGED = (".lintstagedrc", ".lintstagedrc.json", ".lintstagedrc.yaml", ".lintstagedrc.yml")
-_SIMPLE = (".simple-git-hooks.json", "simple-git-hooks.json")
 READS = (PRE_COMMIT, "package.json", *_LEFTHOOK, *_LINT_STAGED, *_SIMPLE)
-# How the names of files start that are programs, or in a language that is not read here.
-_NAMED = (
-    *("hk.pkl", "prek.toml", ".overcommit.yml", ".lintstagedrc.", "lint-staged.config."),
-    *(".simple-git-hooks.", "simple-git-hooks."),
-)
 _BY_HAND = "is not read; make gates of it by hand"
-
-# hook id of pre-commit → the program that it runs, where they are not the same
-_IDS = {
-    "ruff": "ruff check",
-    "ruff-check": "ruff check",
-    "ruff-format": "ruff format",
-    "black-jupyter": "black",
-    "clippy": "cargo clippy",
-    "fmt": "cargo fmt",
-    "go-fmt": "gofmt",
-    "go-vet": "go vet",
-    "golangci-lint": "golangci-lint run",
-    "golangci-lint-full": "golangci-lint run",
-    "biome-check": "biome check",
-    "ty": "ty check",
-}
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 
 _CONTROL = re.compile(r"^(?:if|for|while|case|until|function|\w+ ?\(\)|[{(])|<<|\$\(|`|^exec\b")
@@ -55,8 +30,6 @@ _LINT_STAGED_CALL = re.compile(
     r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*)?"
     r"(?:lint-staged|nano-staged)\b(?!-)"
 )
-# What these run says more than they do.
-_CALLERS = ("node", "python", "python3", "sh", "bash", "npm", "pnpm", "yarn", "bun", "make", "just")
 _MOST_BRACES = 6  # each makes as many patterns as it has parts
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _EXTGLOB = re.compile(r"([?@])\(([^()]*)\)")
@@ -91,8 +64,9 @@ def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
     usual = ("pre-commit", "pre-push", "manual")
     run = [hook for hook in usual if not all(stages) or hook in named]
     run += [hook for hook in HOOKS if hook in named and hook not in run]
+    ids = _FILES["ids"]
     lines = [
-        str(hook["entry"]) if hook.get("entry") else _IDS.get(str(hook.get("id")), str(hook["id"]))
+        str(hook.get("entry") or ids.get(str(hook["id"]), hook["id"]))
         for hook in hooks
         if hook.get("id")
     ]
@@ -169,7 +143,7 @@ def _job(job: dict[str, object], where: str, hook: str) -> Task | None:
         restage=bool(job.get("stage_fixed")),
     )
     return Task(
-        name=str(job["name"] or spell_program(command)),
+        name=str(job["name"] or name_of(command)),
         command=command.removesuffix(' "$@"') if "pass_files" in keys else command,
         source=where,
         body=command,
@@ -229,7 +203,7 @@ def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
     """Return one command of a hook as a gate."""
     command = _PARAMETER.sub('"$1"', line).replace("$HUSKY_GIT_PARAMS", '"$@"')
     return Task(
-        name=hook if hook.endswith("-msg") else spell_program(command),
+        name=hook if hook.endswith("-msg") else name_of(command),
         command=_local(command, project),
         source=where,
         body=command,
@@ -269,7 +243,7 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
         )
         found.append(
             Task(
-                name=spell_program(main) if len(by_commands) > 1 else "lint-staged",
+                name=name_of(main) if len(by_commands) > 1 else "lint-staged",
                 command=" && ".join(last),
                 source=where,
                 body="\n".join(commands),
@@ -278,13 +252,6 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
             )
         )
     return found
-
-
-def spell_program(command: str) -> str:
-    """Return a name for a gate that runs a command."""
-    first, *rest = program_of(command).split() or ["hook"]
-    name = rest[0] if rest and first in _CALLERS else first
-    return re.sub(r"[^\w-]+", "-", name.rpartition("/")[2].partition(".")[0]).strip("-") or "hook"
 
 
 def _local(command: str, project: Project) -> str:

@@ -9,14 +9,14 @@ import configparser
 import json
 import os
 import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
 
 from gitgates.record import Record
 from gitgates.store.files import open_regular
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from gitgates.yaml_load import load
 
 # No task file is longer; what is, was generated, and is not worth a minute of parsing.
 _LONGEST_BYTES = 1024 * 1024
@@ -52,47 +52,31 @@ class Project(Record):
     names: frozenset[str]  # all that lies in the root, and in the folders that were listed
 
     def load(self, name: str) -> dict[str, Any]:
-        """Parse one of its files by the format that its name tells; {} if it is not there.
+        """Parse one of its files by the format that its name tells; {} where it is not there.
 
         Raises: BadFile.
         """
         if name not in self.texts:
             return {}
         text = self.texts[name].removeprefix("\ufeff")
-        if name.endswith(".toml"):
-            return _read_toml(text)
-        if name.endswith(".json"):
-            return _read_json(text)
         if name.endswith((".ini", ".cfg", ".flake8")):
             return read_ini(text)
-        return _read_yaml(text)
-
-
-def _read_toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text.replace("\r\n", "\n"))
-    except (ValueError, RecursionError) as error:
-        raise BadFile(f"is no valid TOML: {error}") from error
-
-
-def _read_json(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadFile(f"is no valid JSON: {error}") from error
-    return _mapping(found, "JSON object")
-
-
-def _read_yaml(text: str) -> dict[str, Any]:
-    import yaml
-
-    from gitgates.yaml_load import load
-
-    try:
-        found = load(text)
-    except yaml.YAMLError as error:
-        raise BadFile(f"is no valid YAML: {' '.join(str(error).split())}") from error
-    return _mapping(found, "YAML mapping")
+        found: Any
+        kind, shape = "YAML", "mapping"
+        try:
+            if name.endswith(".toml"):
+                kind = "TOML"
+                found = tomllib.loads(text.replace("\r\n", "\n"))
+            elif name.endswith(".json"):
+                kind, shape = "JSON", "object"
+                found = json.loads(text)
+            else:
+                found = load(text)
+        except (ValueError, RecursionError, yaml.YAMLError) as error:
+            raise BadFile(f"is no valid {kind}: {' '.join(str(error).split())}") from error
+        if not isinstance(found, dict):
+            raise BadFile(f"is no {kind} {shape}")
+        return found
 
 
 def read_ini(text: str) -> dict[str, Any]:
@@ -105,14 +89,8 @@ def read_ini(text: str) -> dict[str, Any]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def _mapping(found: object, kind: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise BadFile(f"is no {kind}")
-    return found
-
-
 def table(value: object, *path: str) -> dict[str, Any]:
-    """Return the table at `path`; an empty one if there is none."""
+    """Return the table at `path`; an empty one where there is none."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
@@ -134,7 +112,7 @@ def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], l
     """Return the text of each file that is there, and which could not be read and why."""
     found: dict[str, str] = {}
     troubles: list[str] = []
-    there = {*_list(root_abs)}
+    there = {*list_folder(root_abs)}
     for name in names:
         path_abs = os.path.join(root_abs, name)
         # On a file system that folds case, `makefile` would be found as `Makefile` too.
@@ -148,38 +126,6 @@ def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], l
     return found, troubles
 
 
-def list_files(
-    root_abs: str, folder: str = "", *, depth: int = 1, programs: bool = False
-) -> set[str]:
-    """Return the files of a folder inside the project; of `programs` what can be executed."""
-    found = set()
-    for name in _list(os.path.join(root_abs, folder)) if is_inside(folder) else ():
-        path = f"{folder}/{name}"
-        path_abs = os.path.join(root_abs, path)
-        if os.path.isfile(path_abs):
-            found |= {path} if not programs or os.access(path_abs, os.X_OK) else set()
-        elif depth > 1:
-            found |= list_files(root_abs, path, depth=depth - 1, programs=programs)
-    return found
-
-
-def list_root(root_abs: str) -> set[str]:
-    """Return the names in the root."""
-    return set(_list(root_abs))
-
-
-def is_inside(name: str) -> bool:
-    """Return whether a path that a file names lies in the project."""
-    return not os.path.isabs(name) and ".." not in name.split("/")
-
-
-def _list(folder_abs: str) -> list[str]:
-    try:
-        return os.listdir(folder_abs)
-    except OSError:
-        return []
-
-
 def _read(path_abs: str) -> str:
     longest = _LONGEST_LOCK_BYTES if path_abs.endswith(".lock") else _LONGEST_BYTES
     with open(path_abs, "rb", opener=open_regular) as file:
@@ -190,3 +136,31 @@ def _read(path_abs: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start + 1} is not UTF-8") from error
+
+
+def list_files(
+    root_abs: str, folder: str = "", *, depth: int = 1, programs: bool = False
+) -> set[str]:
+    """Return the files of a folder inside the project; of `programs` what can be executed."""
+    found = set()
+    for name in list_folder(os.path.join(root_abs, folder)) if is_inside(folder) else ():
+        path = f"{folder}/{name}"
+        path_abs = os.path.join(root_abs, path)
+        if os.path.isfile(path_abs):
+            found |= {path} if not programs or os.access(path_abs, os.X_OK) else set()
+        elif depth > 1:
+            found |= list_files(root_abs, path, depth=depth - 1, programs=programs)
+    return found
+
+
+def list_folder(folder_abs: str) -> list[str]:
+    """Return the names in a folder; of one that is not there, or cannot be read, none."""
+    try:
+        return os.listdir(folder_abs)
+    except OSError:
+        return []
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path that a file names lies in the project."""
+    return not os.path.isabs(name) and ".." not in name.split("/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from gitgates.config import load
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
@@ -15,19 +16,14 @@ from gitgates.discover.project import (
     Task,
     is_inside,
     list_files,
-    list_root,
+    list_folder,
     read_files,
 )
 from gitgates.hosts.claude import FOLDER, TOOL_NAMES
 from gitgates.hosts.claude.settings import RULES_FILE
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitgates.types import Config
+from gitgates.types import Config
 
 _AGENT_FILES = (FOLDER, RULES_FILE)
 # Folders of programs, and how deep they are looked into.
@@ -49,7 +45,7 @@ class Inspection(Record):
 
 def read_project(root_abs: str) -> tuple[Project, list[str]]:
     """Return a project, and which of its files could not be read and why."""
-    names = list_root(root_abs)
+    names = set(list_folder(root_abs))
     for folder, depth in _PROGRAMS:
         names |= list_files(root_abs, folder, depth=depth, programs=True)
     for folder in (tools.WORKFLOWS, managers.HUSKY):

@@ -1,7 +1,9 @@
-"""Tasks of the task runners: one table of those that hold tables of tasks, and the others.
+"""Tasks of the task runners: by the table of `commands.toml`, or by a function of the runner's own.
 
-Sources: mise.jdx.dev/tasks, taskfile.dev/reference/schema, tox.wiki (configuration), seen 2025-11.
-Includes of Taskfile.yml and generated environments of tox are left out.
+Sources: the GNU make manual, 4.2; just.systems/man; mise.jdx.dev/tasks,
+taskfile.dev/reference/schema, tox.wiki (configuration), seen 2025-11. Includes of Taskfile.yml,
+generated environments of tox, files that make includes by a pattern and modules of just are left
+out.
 """
 
 from __future__ import annotations
@@ -10,31 +12,21 @@ import ast
 import re
 import shlex
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from gitgates.discover.project import BadFile, Project, Task, read_ini, table, texts
-from gitgates.discover.recipes import JUST, MAKE, find_just, find_make, included
 from gitgates.discover.tools import package_manager, runner_prefix
-from gitgates.discover.words import JAVASCRIPT, PYTHON, find_word
-from gitgates.record import Record
+from gitgates.discover.words import DATA, PYTHON, find_word
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import TypeAlias
+Find: TypeAlias = Callable[[str, Project], list[Task]]
 
-    Find: TypeAlias = Callable[[str, Project], list[Task]]
-
+_RUNNERS: dict[str, dict[str, Any]] = DATA["runners"]
+_FILES = {runner: tuple(row["files"].split()) for runner, row in _RUNNERS.items()}
+FILES = tuple(dict.fromkeys(name for files in _FILES.values() for name in files))
 # Each executable file in one of these is a task of mise.
 MISE_FOLDERS = ("mise-tasks", ".mise-tasks", "mise/tasks", ".mise/tasks", ".config/mise/tasks")
 SCRIPT_FOLDERS = ("scripts", "script", ".")
-_MISE_FILES = (
-    *("mise.toml", ".mise.toml", "mise/config.toml", ".mise/config.toml"),
-    *(".config/mise.toml", ".config/mise/config.toml"),
-)
-_TASKFILES = (
-    *("Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"),
-    *("Taskfile.dist.yml", "taskfile.dist.yml", "Taskfile.dist.yaml", "taskfile.dist.yaml"),
-)
 _PYPROJECT = "pyproject.toml"
 # What `npm init` writes: it says that there are no tests, and fails.
 _NO_TESTS = "no test specified"
@@ -42,44 +34,56 @@ _NO_TESTS = "no test specified"
 _PRIVATE = ("hide", "internal", "requires", "interactive", "watch")
 
 
-class Runner(Record):
-    """A task runner whose file holds a table: task → what it runs, or a table of options."""
+def find_runner_tasks(project: Project) -> tuple[list[Task], list[str]]:
+    """Return the tasks of all runners, better ones first, and which files are broken."""
+    tasks = [task for folder in MISE_FOLDERS for task in _mise_programs(folder, project)]
+    troubles: dict[str, str] = {}
+    for runner, files in _FILES.items():
+        there = [name for name in files if name in project.texts]
+        for name in there[:1] if _RUNNERS[runner].get("first_only") else there:
+            try:
+                own = _OWN.get(runner)
+                found = own(name, project) if own else _in_table(_RUNNERS[runner], name, project)
+                tasks += found
+            except BadFile as error:
+                troubles[name] = f"{name}: {error}; nothing of it is used"
+    for name in task_scripts(project):
+        tasks += _script(name, project) if name in project.texts else []
+    return tasks, list(troubles.values())
 
-    path: tuple[str, ...]  # of the table
-    call: str
-    source: str = "task {}"  # where a task stands, for a person
-    scope: str = ""
-    run: tuple[str, ...] = ("",)  # the options with commands; "": each task is one text
-    needs: tuple[str, ...] = ()  # the options with names of tasks
 
-    def find(self, name: str, project: Project) -> list[Task]:
-        """Return the tasks of one file."""
-        call = self.call.replace("{prefix}", runner_prefix(project))
-        call = call.replace("{manager}", package_manager(project))
-        tasks = table(project.load(name), *self.path)
-        found = [self._task(task, value, name, call) for task, value in tasks.items()]
-        is_text = self.run == ("",)
-        return [task for task in found if not is_text or (task.body and _NO_TESTS not in task.body)]
+# tables of tasks
 
-    def _task(self, name: str, value: object, file: str, call: str) -> Task:
-        # A list of poe names tasks; anything else that is no table of options is what runs.
-        is_list = isinstance(value, list) and "sequence" in self.needs
-        usual = {"sequence" if is_list else self.run[0]: value}
-        options = value if isinstance(value, dict) else usual
-        lines, inner, called = _steps(options.get(key) for key in self.run)
-        needed, more, also = _steps(options.get(key) for key in self.needs)
-        described = (options.get(key) for key in ("description", "desc", "help"))
-        command = f"{call}{shlex.quote(name)}"
-        return Task(
-            name=name,
-            command="npm test" if command == "npm run test" else command,
-            source=f"{file}: {self.source.format(name)}",
-            scope=self.scope,
-            body="\n".join((*lines, *inner, *more)),
-            needs=(*needed, *also, *called),
-            is_private=name.startswith("_") or any(options.get(key) for key in _PRIVATE),
-            description=next((one for one in described if isinstance(one, str)), ""),
-        )
+
+def _in_table(row: dict[str, Any], name: str, project: Project) -> list[Task]:
+    """Return the tasks of a file that holds a table of them."""
+    call = row["call"].replace("{prefix}", runner_prefix(project))
+    call = call.replace("{manager}", package_manager(project))
+    tasks = table(project.load(name), *row["path"])
+    found = [_task(row, task, value, f"{name}: ", call=call) for task, value in tasks.items()]
+    is_table = "run" in row
+    return [task for task in found if is_table or (task.body and _NO_TESTS not in task.body)]
+
+
+def _task(row: dict[str, Any], name: str, value: object, where: str, *, call: str) -> Task:
+    run, needs = row.get("run", [""]), row.get("needs", ())
+    # A list of poe names tasks; anything else that is no table of options is what runs.
+    is_list = isinstance(value, list) and "sequence" in needs
+    options = value if isinstance(value, dict) else {"sequence" if is_list else run[0]: value}
+    lines, inner, called = _steps(options.get(key) for key in run)
+    needed, more, also = _steps(options.get(key) for key in needs)
+    described = (options.get(key) for key in ("description", "desc", "help"))
+    command = f"{call}{shlex.quote(name)}"
+    return Task(
+        name=name,
+        command="npm test" if command == "npm run test" else command,
+        source=where + row.get("source", "task {}").format(name),
+        scope=row.get("scope", ""),
+        body="\n".join((*lines, *inner, *more)),
+        needs=(*needed, *also, *called),
+        is_private=name.startswith("_") or any(options.get(key) for key in _PRIVATE),
+        description=next((one for one in described if isinstance(one, str)), ""),
+    )
 
 
 def _steps(values: Iterable[object]) -> tuple[list[str], list[str], list[str]]:
@@ -97,33 +101,27 @@ def _steps(values: Iterable[object]) -> tuple[list[str], list[str], list[str]]:
     return [text for text in found if text.strip()], commands, called
 
 
-_MISE = Runner(("tasks",), "mise run ", run=("run",), needs=("depends",))
-_TASKFILE = Runner(("tasks",), "task ", run=("cmds", "cmd"), needs=("deps",))
-_NPM = Runner(("scripts",), "{manager} run ", "script {}", JAVASCRIPT)
-_DENO = Runner(("tasks",), "deno task ", "task {}", JAVASCRIPT, ("command",), ("dependencies",))
-_POE = Runner(
-    path=("tool", "poe", "tasks"),
-    call="{prefix}poe ",
-    source="tool.poe.tasks.{}",
-    scope=PYTHON,
-    run=("cmd", "shell", "script"),
-    needs=("deps", "sequence"),
-)
-_TASKIPY = Runner(
-    ("tool", "taskipy", "tasks"), "{prefix}task ", "tool.taskipy.tasks.{}", PYTHON, ("cmd",)
-)
-_PDM = Runner(
-    ("tool", "pdm", "scripts"),
-    "pdm run ",
-    "tool.pdm.scripts.{}",
-    PYTHON,
-    ("cmd", "shell", "composite"),
-)
-# Environments of hatch itself: who sets one up uses its command.
-_HATCH_BUILT_IN = (
-    ("hatch-static-analysis", "lint", "hatch fmt --check"),
-    ("hatch-test", "test", "hatch test"),
-)
+def _mise(name: str, project: Project) -> list[Task]:
+    """Return the tasks of one file of mise, and those of what it includes."""
+    row = _RUNNERS["mise"]
+    found = _in_table(row, name, project)
+    for file in included_files(name, project):
+        if file in project.texts:
+            found += _in_table({**row, "path": ()}, file, project)
+        found += _mise_programs(file, project)
+    return found
+
+
+def _mise_programs(folder: str, project: Project) -> list[Task]:
+    """Return the tasks of a folder: `lint/js.sh` is `lint:js`."""
+    found = []
+    for file in sorted(name for name in project.names if name.startswith(f"{folder}/")):
+        name = file.removeprefix(f"{folder}/").partition(".")[0].replace("/", ":")
+        found.append(Task(name=name, command=f"mise run {shlex.quote(name)}", source=file))
+    return found
+
+
+# Python's runners
 
 
 def _hatch(name: str, project: Project) -> list[Task]:
@@ -133,7 +131,7 @@ def _hatch(name: str, project: Project) -> list[Task]:
     envs = table(settings, "envs")
     found = [
         Task(name=task, command=command, source=f"{where} envs.{env}", scope=PYTHON, body=command)
-        for env, task, command in _HATCH_BUILT_IN
+        for env, (task, command) in DATA["hatch"].items()
         if env in envs
     ]
     for env in sorted(envs, key=lambda env: env != "default"):
@@ -141,8 +139,7 @@ def _hatch(name: str, project: Project) -> list[Task]:
         for task, value in table(envs[env], "scripts").items():
             source = f"{where} envs.{env}.scripts.{task}"
             body = "\n".join(_steps([value])[0])
-            command = f"{call}{shlex.quote(task)}"
-            found.append(Task(task, command, source, scope=PYTHON, body=body))
+            found.append(Task(task, f"{call}{shlex.quote(task)}", source, scope=PYTHON, body=body))
     return found
 
 
@@ -161,26 +158,27 @@ def _tox(name: str, project: Project) -> list[Task]:
         section = "tox:tox" if name == "setup.cfg" else "tox"
         if name == "setup.cfg" and section not in settings:
             return []
-        sections = [one for one in settings if one.startswith("testenv:")]
-        envs = {one.removeprefix("testenv:"): settings[one] for one in sections}
+        start = "testenv:"
+        envs = {one.removeprefix(start): settings[one] for one in settings if start in one}
         core = table(settings, section)
         names = tuple((core.get("envlist") or core.get("env_list") or "").replace(",", " ").split())
         has_plain = "testenv" in settings
     else:
         envs, names = table(settings, "env"), texts(settings.get("env_list"))
         has_plain = bool(settings.get("env_run_base"))
-    bodies = {env: _steps([table(envs, env).get("commands")])[0] for env in envs}
-    found = {env: _tox_task(name, env, env, bodies.get(env, [])) for env in (*envs, *names)}
-    if has_plain and "test" not in found and "tests" not in found:
+    listed = {env: env for env in (*envs, *names)}
+    if has_plain and not {"test", "tests"} & listed.keys():
         # `py` is the plain environment with the interpreter that tox itself runs on.
-        found["test"] = _tox_task(name, "test", "py", [])
-    return list(found.values())
+        listed["test"] = "py"
+    found = []
+    for task, env in listed.items():
+        body = _POSARGS.sub("", "\n".join(_steps([table(envs, task).get("commands")])[0]))
+        command, source = f"tox -e {shlex.quote(env)}", f"{name}: environment {env}"
+        found.append(Task(task, command, source, scope=PYTHON, body=body))
+    return found
 
 
-def _tox_task(file: str, name: str, env: str, lines: list[str]) -> Task:
-    body = _POSARGS.sub("", "\n".join(lines))
-    command = f"tox -e {shlex.quote(env)}"
-    return Task(name, command, f"{file}: environment {env}", scope=PYTHON, body=body)
+_SESSION = re.compile(r"(?:\w+\.)*session(?:\(.*?\bname='(?P<name>[^']*)'|\b)")
 
 
 def _nox(name: str, project: Project) -> list[Task]:
@@ -193,58 +191,122 @@ def _nox(name: str, project: Project) -> list[Task]:
         raise BadFile(f"is no valid Python: {error}") from error
     found = []
     for function in tree.body:
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and (
-            session := _session_name(function)
-        ):
-            command = f"nox -s {shlex.quote(session)}"
-            body = "\n".join(_session_lines(function))
-            source = f"{name}: session {session}"
-            found.append(Task(session, command, source, scope=PYTHON, body=body))
+        for decorator in getattr(function, "decorator_list", ()):
+            if match := _SESSION.match(ast.unparse(decorator)):
+                session = match["name"] or getattr(function, "name", "")
+                command, source = f"nox -s {shlex.quote(session)}", f"{name}: session {session}"
+                body = "\n".join(_session_lines(function))
+                found.append(Task(session, command, source, scope=PYTHON, body=body))
     return found
-
-
-def _session_name(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    for decorator in function.decorator_list:
-        call = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if getattr(call, "attr", getattr(call, "id", "")) != "session":
-            continue
-        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
-            if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-                return str(keyword.value.value)
-        return function.name
-    return ""
 
 
 def _session_lines(function: ast.AST) -> list[str]:
     """Return what a session runs, as far as it is written down as text."""
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
     return [
         " ".join(str(arg.value) for arg in call.args if isinstance(arg, ast.Constant))
-        for call in calls
-        if getattr(call.func, "attr", "") == "run"
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "run"
     ]
 
 
-def _mise(name: str, project: Project) -> list[Task]:
-    """Return the tasks of one file of mise, and those of what it includes."""
-    found = _MISE.find(name, project)
-    for file in included_files(name, project):
-        if file in project.texts:
-            found += _MISE._replace(path=()).find(file, project)
-        found += _mise_programs(file, project)
+# make and just, line by line
+
+# `a b: c ; recipe`, not `a := b`, and not the target-specific variable `a: b = c`.
+_RULE = re.compile(
+    r"(?P<targets>[A-Za-z0-9_./-]+(?:[ ]+[A-Za-z0-9_./-]+)*)[ \t]*::?(?![:=])"
+    r"(?![ \t]*(?:export[ \t]+|override[ \t]+|private[ \t]+)*[A-Za-z_]\w*[ \t]*(?::{0,3}|\+|\?|!)=)"
+    r"(?P<needs>[^;#]*)(?:;(?P<inline>[^#]*))?"
+)
+_DEFINE = re.compile(
+    r"^(?:override[ \t]+|export[ \t]+)*define\b.*?(?:^endef.*?$|\Z)", re.MULTILINE | re.DOTALL
+)
+_RECIPE = re.compile(
+    r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t][^:\n]*)?):(?!=)(?P<needs>[^#]*)"
+)
+# What may be left out when the recipe is called: `*rest`, `x="default"`.
+_OPTIONAL = re.compile(r"""\*\$?[\w-]+(?:=\S+)?|\+?\$?[\w-]+=(?:"[^"]*"|'[^']*'|\S+)""")
+_ARGUMENTS = re.compile(r"\(\s*([\w-]+)[^()]*\)")
+_NEED = re.compile(r"[A-Za-z_][\w-]*")
+_ATTRIBUTE = re.compile(r"\[(?P<words>[^\]]*)\]\s*$")
+_NO_RECIPE = re.compile(r"(?:set|export|alias|import|mod)\b")
+_INCLUDES = {
+    "make": re.compile(r"^[-s]?include[ \t]+([\w./-]+)[ \t]*$", re.MULTILINE),
+    "just": re.compile(r"""^import\??[ \t]+['"]([^'"]+)['"]""", re.MULTILINE),
+}
+
+
+def included_files(name: str, project: Project) -> tuple[str, ...]:
+    """Return the files and folders that a task file includes by their names. Raises: BadFile."""
+    if name in _FILES["mise"]:
+        return texts(table(project.load(name), "task_config").get("includes"))
+    includes = next((_INCLUDES[one] for one in _INCLUDES if name in _FILES[one]), None)
+    return tuple(includes.findall(project.texts[name])) if includes else ()
+
+
+def _text(name: str, project: Project) -> str:
+    """Return a file with those that it includes, its continued lines joined."""
+    read = (name, *(file for file in included_files(name, project) if file in project.texts))
+    text = "\n".join(project.texts[file] for file in read)
+    return text.replace("\r\n", "\n").replace("\\\n", " ")
+
+
+def _make(name: str, project: Project) -> list[Task]:
+    """Return the targets of a makefile."""
+    bodies: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in _DEFINE.sub("", _text(name, project)).split("\n"):
+        if line.startswith("\t"):
+            for target in current:
+                bodies[target].append(line.strip().lstrip("@-+ "))
+        elif rule := _RULE.match(line):
+            current = rule["targets"].split()
+            for target in current:
+                inline = [rule["inline"].strip()] if rule["inline"] else []
+                bodies.setdefault(target, []).extend(inline)
+                needs.setdefault(target, []).extend(rule["needs"].replace("|", " ").split())
+        elif line.strip() and not line.startswith("#"):
+            current = []
+    return [
+        Task(
+            name=target,
+            command=f"make {target}",
+            source=f"{name}: target {target}",
+            body="\n".join(body),
+            needs=tuple(needs[target]),
+        )
+        for target, body in bodies.items()
+        if not target.startswith((".", "-"))
+    ]
+
+
+def _just(name: str, project: Project) -> list[Task]:
+    """Return the recipes of a justfile; one that cannot be called as it is is private."""
+    found: list[Task] = []
+    is_private = False
+    for line in _text(name, project).split("\n"):
+        if attribute := _ATTRIBUTE.match(line):
+            is_private = is_private or "private" in attribute["words"]
+        elif line.startswith((" ", "\t")) and found:
+            body = f"{found[-1].body}\n{line.strip().lstrip('@-')}"
+            found[-1] = found[-1]._replace(body=body.removeprefix("\n"))
+        elif (recipe := _RECIPE.match(line)) and not _NO_RECIPE.match(line):
+            has_arguments = _OPTIONAL.sub("", recipe["parameters"]).strip()
+            found.append(
+                Task(
+                    name=recipe["name"],
+                    command=f"just {recipe['name']}",
+                    source=f"{name}: recipe {recipe['name']}",
+                    # `(other "argument")` needs `other`
+                    needs=tuple(_NEED.findall(_ARGUMENTS.sub(r"\1", recipe["needs"]))),
+                    is_private=bool(is_private or has_arguments or recipe["name"].startswith("_")),
+                )
+            )
+            is_private = False
     return found
 
 
-def _mise_programs(folder: str, project: Project) -> list[Task]:
-    """Return the tasks of a folder: `lint/js.sh` is `lint:js`."""
-    start = f"{folder}/"
-    files = [name for name in sorted(project.names) if name.startswith(start)]
-    names = [name.removeprefix(start).partition(".")[0].replace("/", ":") for name in files]
-    return [
-        Task(name=name, command=f"mise run {shlex.quote(name)}", source=file)
-        for name, file in zip(names, files, strict=True)
-    ]
-
+# scripts
 
 _SHELL = re.compile(r"#! ?\S*/(?:env +)?(?:ba|z|k|da)?sh\b")
 # It ends without its first argument.
@@ -271,45 +333,11 @@ def _script(name: str, project: Project) -> list[Task]:
     return [Task(name=plain, command=name, source=name, body=text.partition("\n")[2])]
 
 
-# Where two runners know the same word, the earlier one is asked: the outer ones call the inner.
-# Of some runners' files, only the first is read.
-RUNNERS: tuple[tuple[tuple[str, ...], Find, bool], ...] = (
-    (_MISE_FILES, _mise, False),
-    (JUST, find_just, True),
-    (MAKE, find_make, True),
-    (_TASKFILES, _TASKFILE.find, True),
-    (("package.json",), _NPM.find, False),
-    (("deno.json",), _DENO.find, False),
-    (("noxfile.py",), _nox, False),
-    ((_PYPROJECT,), _POE.find, False),
-    ((_PYPROJECT,), _TASKIPY.find, False),
-    ((_PYPROJECT,), _PDM.find, False),
-    ((_PYPROJECT, "hatch.toml"), _hatch, False),
-    (("tox.ini", "tox.toml", _PYPROJECT, "setup.cfg"), _tox, False),
-)
-FILES = tuple(dict.fromkeys(name for files, _, _ in RUNNERS for name in files))
-
-
-def included_files(name: str, project: Project) -> tuple[str, ...]:
-    """Return the files and folders that a task file includes by their names. Raises: BadFile."""
-    if name in (*JUST, *MAKE):
-        return included(name, project)
-    if name in _MISE_FILES:
-        return texts(table(project.load(name), "task_config").get("includes"))
-    return ()
-
-
-def find_runner_tasks(project: Project) -> tuple[list[Task], list[str]]:
-    """Return the tasks of all runners, better ones first, and which files are broken."""
-    tasks = [task for folder in MISE_FOLDERS for task in _mise_programs(folder, project)]
-    troubles: dict[str, str] = {}
-    for files, find, first_only in RUNNERS:
-        there = [name for name in files if name in project.texts]
-        for name in there[:1] if first_only else there:
-            try:
-                tasks += find(name, project)
-            except BadFile as error:
-                troubles[name] = f"{name}: {error}; nothing of it is used"
-    for name in task_scripts(project):
-        tasks += _script(name, project) if name in project.texts else []
-    return tasks, list(troubles.values())
+_OWN: dict[str, Find] = {
+    "mise": _mise,
+    "just": _just,
+    "make": _make,
+    "nox": _nox,
+    "hatch": _hatch,
+    "tox": _tox,
+}

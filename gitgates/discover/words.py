@@ -1,10 +1,17 @@
-"""The words that projects use for their tasks, and the programs that they run. Data."""
+"""The words that projects use for their tasks, and the programs that they run: `commands.toml`."""
 
 from __future__ import annotations
 
+import os
 import re
+import tomllib
 
 from gitgates.record import Record
+
+with open(os.path.join(os.path.dirname(__file__), "commands.toml"), "rb") as _file:
+    DATA = tomllib.load(_file)
+
+PYTHON, JAVASCRIPT = "python", "javascript"
 
 
 class Word(Record):
@@ -17,128 +24,31 @@ class Word(Record):
     fast: bool = False  # before each commit, too; the others before a push only
 
 
-def _set(names: str) -> frozenset[str]:
-    return frozenset(names.split(", "))
+def pattern(name: str) -> re.Pattern[str]:
+    """Return one of the patterns of `commands.toml`."""
+    found = DATA["patterns"][name]
+    return re.compile(found if isinstance(found, str) else "|".join(found))
 
 
-# Of two spellings the one that only looks is better than the one that rewrites.
-WORDS: tuple[Word, ...] = (
-    Word(
-        "format",
-        (
-            *("format-check", "formatcheck", "check-format", "checkformat", "format-ci"),
-            *("fmt-check", "fmtcheck", "check-fmt", "prettier-check", "check-prettier"),
-            *("check-formatting", "check-style", "format", "fmt", "formatting"),
-        ),
-        "Formatting",
-        "1m",
-        fast=True,
-    ),
-    Word(
-        "lint",
-        (
-            *("lint-check", "check-lint", "lint", "lints", "linting", "lint-ci", "linters"),
-            *("style", "codestyle", "code-style", "static-analysis", "eslint", "clippy"),
-            *("flake8", "pylint", "golangci-lint"),
-        ),
-        "Linting",
-        "2m",
-        fast=True,
-    ),
-    Word(
-        "typecheck",
-        (
-            *("typecheck", "type-check", "check-types", "types", "typing", "type", "typechecking"),
-            *("type-checking", "types-check", "mypy", "pyright", "tsc"),
-        ),
-        "Types",
-        "3m",
-        fast=True,
-    ),
-    Word("check", ("check", "checks", "verify"), "The project's own checks", "5m", fast=True),
-    Word(
-        "test",
-        (
-            *("test", "tests", "test-run", "test-once", "run-tests", "test-all", "test-unit"),
-            *("unit-test", "unit-tests", "unit", "test-ci", "spec", "runtest", "runtests"),
-        ),
-        "Tests",
-        "10m",
-    ),
-    Word("build", ("build",), "Build", "10m"),
+WORDS = tuple(
+    Word(name=name, **{**row, "spellings": tuple(row["spellings"].split())})
+    for name, row in DATA["words"].items()
 )
-
-# kind → the programs of that kind, as `program_of` names them
-KINDS: dict[str, frozenset[str]] = {
-    kind: _set(programs)
-    for kind, programs in {
-        "format": "black, ruff format, isort, yapf, autopep8, autoflake, pyupgrade, blacken-docs, "
-        "gofmt, go fmt, gofumpt, goimports, golangci-lint fmt, cargo fmt, rustfmt, prettier, "
-        "oxfmt, dprint, biome format, deno fmt, clang-format, shfmt, stylua, mix format",
-        "lint": "ruff check, flake8, pylint, hatch fmt, codespell, cargo clippy, go vet, "
-        "golangci-lint run, staticcheck, eslint, oxlint, xo, standard, biome check, biome lint, "
-        "biome ci, deno lint, stylelint, markdownlint, shellcheck, yamllint, rubocop, hadolint, "
-        "actionlint, luacheck",
-        "typecheck": "mypy, pyright, basedpyright, ty check, pyrefly check, tsc, vue-tsc, "
-        "svelte-check, tsd, deno check",
-        "test": "pytest, unittest, coverage run, hatch test, tox, nox, cargo test, cargo nextest, "
-        "go test, gotestsum, jest, vitest, mocha, ava, c8, nyc, deno test, bun test, ctest, bats, "
-        "make check, make test, rspec, dotnet test, mvn test, mvn verify, swift test, mix test, "
-        "meson test, sbt test, cabal test, stack test, phpunit",
-    }.items()
+_KINDS: dict[str, str] = {
+    program: kind
+    for kind, programs in DATA["kinds"].items()
+    for program in programs.replace("\n", " ").split(", ")
 }
-
-PYTHON = "python"
-JAVASCRIPT = "javascript"
-_LANGUAGES = {
-    PYTHON: "black ruff isort flake8 pylint mypy pyright basedpyright ty pytest unittest coverage",
-    JAVASCRIPT: "prettier eslint tsc vue-tsc vitest jest mocha biome oxlint oxfmt xo ava",
-    "go": "go gofmt gofumpt golangci-lint gotestsum staticcheck",
-    "rust": "cargo rustfmt",
+_LANGUAGES: dict[str, str] = {
+    name: scope for scope, names in DATA["languages"].items() for name in names.split()
 }
-_LANGUAGE_OF = {name: scope for scope, names in _LANGUAGES.items() for name in names.split()}
-# Who runs the first has run the second.
-IMPLIES = {"cargo clippy": "cargo check", "cargo nextest": "cargo test", "coverage run": "pytest"}
-
+_PROGRAMS = {key: frozenset(names.split()) for key, names in DATA["programs"].items()}
 _SEPARATOR = re.compile(r"[:_.\s]+")
-_CHECK_MODE = re.compile(
-    r"--check(?:-only)?\b|--diff\b|--list-different\b|--dry-run\b|--verify-no-changes\b|gofmt -l\b"
-    r"|prettier -[cl]\b|\bcheck[-:]?f|f(?:orma|m)t[-_:]?check|--set-exit-if-changed"
-    r"|pre[-_]commit"
-)
-_FIXES = re.compile(
-    r"--fix(?![\w-])|--write\b|--autocorrect\b|\brubocop (?:.* )?-[aA]\b|--in-place"
-)
-# What never ends by itself, or talks to a person: as a program or its first argument.
-_ENDLESS = _set(
-    "watch, watchexec, watchfiles, watchman, nodemon, entr, ptw, pytest-watch, serve, server, dev, "
-    "start, live-server, http-server, http.server, browser-sync, storybook, webpack-dev-server"
-)
-_ENDLESS_OPTION = re.compile(
-    r"\s(?:--watch(?:-all|All)?(?!=false)|--ui|--reload|--inspect(?:-brk)?|--open)(?=\s|$)"
-    r"|\btsc (?:.* )?-w\b|\bread -p\b|\bdocker (?:run|exec)\b.* (?:-it|-ti|--tty)\b"
-)
 _LINES = re.compile(r"&&|\|\||[;\n]|(?<!&)&(?!&)")
-_GLUE = re.compile(
-    r"(?:set|cd|echo|printf|export|true|exit|if|then|else|elif|fi|for|while|do|done|mkdir|rm|\[|test"
-    r"|pip|uv sync|uv pip|npm ci|npm install|sleep|local|source|\.|shopt|trap|unset)\b|[#}{)\[.]|$"
-)
-_PREFIX = re.compile(
-    r"(?:[@+-]+(?=[\w.$])|[A-Za-z_]\w*=\S*\s+|\$[({]\w+[)}]/?"
-    r"|(?:exec|time|command|env|cross-env)\s+"
-    r"|(?:uv|poetry|pdm|pipenv|rye|hatch)\s+run\s+(?:--?[\w-]+(?:[= ](?!\w+ \w)\S+)?\s+)*"
-    r"|(?:npx|bunx|pnpx|uvx|pipx run)\s+(?:--?[\w-]+\s+)*"
-    r"|(?:pnpm|npm|yarn|bundle)\s+exec\s+(?:--\s+)?"
-    r"|python[\d.]*\s+(?:-[A-Z]\s+\w+\s+)?-m\s+|\S*(?:/bin/|\.bin/))"
-)
-# Programs that do different things by their first argument.
-_TWO_WORDS = _set(
-    "ruff, ty, pyrefly, coverage, nox, tox, hatch, uv, go, golangci-lint, cargo, biome, npm, "
-    "pnpm, yarn, bun, deno, make, just, task, mise, docker, dotnet, cabal, stack, "
-    "mvn, swift, mix, meson, sbt, terraform"
-)
-_TESTS = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, KINDS['test']))})(?![\w-])")
-_INTERPRETERS = _set("node, python, python3, sh, bash, ruby, perl")
+_CHECK_MODE, _FIXES, _GLUE, _PREFIX = map(pattern, ("check_mode", "fixes", "glue", "prefix"))
+_ENDLESS_OPTION = pattern("endless_option")
+_TESTS = "|".join(re.escape(program) for program, kind in _KINDS.items() if kind == "test")
+_NAMES_TESTS = re.compile(rf"(?<![\w-])(?:{_TESTS})(?![\w-])")
 
 
 def spell(name: str) -> str:
@@ -153,13 +63,13 @@ def find_word(name: str) -> Word | None:
 
 
 def kind_of(program: str) -> str:
-    """Return what kind of gate a program is for; empty if that is not known."""
-    return next((kind for kind, programs in KINDS.items() if program in programs), "")
+    """Return what kind of gate a program is for; empty where that is not known."""
+    return _KINDS.get(program, "")
 
 
 def language_of(program: str) -> str:
-    """Return the language that a program is about; empty if that is not known."""
-    return _LANGUAGE_OF.get(program.partition(" ")[0], "")
+    """Return the language that a program is about; empty where that is not known."""
+    return _LANGUAGES.get(program.partition(" ")[0], "")
 
 
 def lines_of(body: str) -> list[str]:
@@ -168,28 +78,39 @@ def lines_of(body: str) -> list[str]:
     return [line for line in lines if line and not _GLUE.match(line)]
 
 
+def _without_prefix(line: str) -> str:
+    while found := _PREFIX.match(line):
+        line = line[found.end() :]
+    return line
+
+
 def program_of(line: str) -> str:
     """Return the program that a command runs, with its first argument where that matters."""
     if "|" in line or "<" in line:
         return line  # several programs, known by their text only
-    while found := _PREFIX.match(line):
-        line = line[found.end() :]
+    line = _without_prefix(line)
     words = [word for word in line.split() if not word.startswith("+")] or [line]
     first, second = words[0], " ".join(words[1:2])
     if first == "ruff" and second not in ("format", "check"):
         second = "check"
     if first in ("prek", "pre_commit"):
         first = "pre-commit"
-    if first in _INTERPRETERS:
+    if first in _PROGRAMS["interpreters"]:
         return " ".join(words)  # known by the script, and by what it is asked for
-    return f"{first} {second}".rstrip() if first in _TWO_WORDS else first
+    return f"{first} {second}".rstrip() if first in _PROGRAMS["two_words"] else first
+
+
+def name_of(command: str) -> str:
+    """Return a name for a gate that runs a command."""
+    first, *rest = program_of(command).split() or ["hook"]
+    name = rest[0] if rest and first in _PROGRAMS["callers"] else first
+    return re.sub(r"[^\w-]+", "-", name.rpartition("/")[2].partition(".")[0]).strip("-") or "hook"
 
 
 def is_endless(line: str) -> bool:
     """Return whether a command watches, serves, or asks a person."""
-    while found := _PREFIX.match(line):
-        line = line[found.end() :]
-    return bool(_ENDLESS & set(line.split()[:2]) or _ENDLESS_OPTION.search(line))
+    line = _without_prefix(line)
+    return bool(_PROGRAMS["endless"] & set(line.split()[:2]) or _ENDLESS_OPTION.search(line))
 
 
 def is_fixing(line: str) -> bool:
@@ -202,7 +123,7 @@ def is_fixing(line: str) -> bool:
 
 def names_tests(text: str) -> bool:
     """Return whether a text has the name of a program in it that runs tests."""
-    return bool(_TESTS.search(text))
+    return bool(_NAMES_TESTS.search(text))
 
 
 def is_check_mode(text: str) -> bool:
