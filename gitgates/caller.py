@@ -52,7 +52,7 @@ class Caller(Record):
         return here.joined(fold(others)) if others else here
 
     @property
-    def whole(self) -> Evidence:
+    def session_evidence(self) -> Evidence:
         """What all of its journals say together: tokens and prompts are of the session."""
         facts = (fact for facts in self.facts for fact in facts)
         return fold(sorted(facts, key=_stamp))

@@ -41,7 +41,7 @@ class Policy(Record):
     module: str
     gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
-    follows: bool = False  # it needs no event itself: asked at each of its kinds that another needs
+    passive: bool = False  # needs no event itself; asked where another policy needs one
 
 
 _ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
@@ -61,10 +61,10 @@ POLICIES: tuple[Policy, ...] = (
         gate="review",
         kinds=("prompt", *_ENDINGS),
     ),
-    Policy(name="session", module="gitgates.policies.session_start", follows=True),
-    Policy(name="gates", module="gitgates.policies.gates", follows=True),
+    Policy(name="session", module="gitgates.policies.session_start", passive=True),
+    Policy(name="gates", module="gitgates.policies.gates", passive=True),
     # Decides at the end of work whether the gates run again, and what becomes of what they say.
-    Policy(name="retry", module="gitgates.policies.retry", kinds=_ENDINGS, follows=True),
+    Policy(name="retry", module="gitgates.policies.retry", kinds=_ENDINGS, passive=True),
     Policy(
         name="review",
         module="gitgates.policies.review",
@@ -72,9 +72,9 @@ POLICIES: tuple[Policy, ...] = (
         kinds=("prompt-expansion", "before-tool", "after-tool", *_ENDINGS),
     ),
     Policy(
-        name="tampering", module="gitgates.policies.tampering", kinds=("turn-end",), follows=True
+        name="tampering", module="gitgates.policies.tampering", kinds=("turn-end",), passive=True
     ),
-    Policy(name="breaker", module="gitgates.policies.breaker", kinds=_ENDINGS, follows=True),
+    Policy(name="breaker", module="gitgates.policies.breaker", kinds=_ENDINGS, passive=True),
 )
 
 

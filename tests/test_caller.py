@@ -246,7 +246,7 @@ def test_in_another_worktree(here: Here, tmp_path: Path) -> None:
         linked.journal("s1").path_abs,
         here.journal("s1").path_abs,
     ]
-    assert (found.evidence.requests, found.whole.requests) == ((), ("do s1",))
+    assert (found.evidence.requests, found.session_evidence.requests) == ((), ("do s1",))
     assert linked.refuse().startswith("no session has been here")
 
 
@@ -257,8 +257,8 @@ def test_the_newest_wish_of_all_worktrees_counts(here: Here, tmp_path: Path) -> 
     linked = Here(Repo(tmp_path / "linked"))
     here.journal("s1").append({"what": "review-on"}, {"what": "token", "agent": "a", "digest": "d"})
     linked.journal("s1").append({"what": "decision", "decision": "COMPLETE", "counts": True})
-    assert here.call(session="s1").whole.strict
-    whole = linked.call(session="s1").whole
+    assert here.call(session="s1").session_evidence.strict
+    whole = linked.call(session="s1").session_evidence
     assert (whole.strict, [one.agent for one in whole.tokens]) == (True, ["a"])
 
 

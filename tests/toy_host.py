@@ -110,6 +110,6 @@ def calls_in(_line: bytes) -> Sequence[ToolCall]:
     return ()
 
 
-def began_in(_head: bytes) -> float:
+def conversation_start_in(_head: bytes) -> float:
     """Return that it is not told when a conversation began."""
     return 0.0

@@ -161,7 +161,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     )
     config = parse_files(tuple(raw))[0] or Config()
     gates = [gate for gate in config.gates if gate.name in edit.gates]
-    run = [gate for gate in gates if _only_looks(gate)]
+    run = [gate for gate in gates if _is_read_only(gate)]
     if run and not yes:
         click.echo(f"to be run now, once each, in {repo.root_abs}:", err=True)
         for gate in run:
@@ -171,7 +171,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
             return None
     failed: dict[str, str] = {}
     for gate in gates:
-        if not _only_looks(gate):
+        if not _is_read_only(gate):
             missing = _missing_program(gate, repo.root_abs)
             click.echo(f"{gate.name}: not tried, because it {_why(gate)}", err=err)
             failed |= {gate.name: f"{missing} is not installed here"} if missing else {}
@@ -191,7 +191,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     return failed
 
 
-def _only_looks(gate: Gate) -> bool:
+def _is_read_only(gate: Gate) -> bool:
     return not (gate.writes or gate.pre_commit is not None or gate.pass_hook_input)
 
 

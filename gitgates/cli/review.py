@@ -54,7 +54,7 @@ def _paths(scene: ChangeRange, *, everything: bool) -> tuple[tuple[str, ...], st
 @verb("request", "Show what the person asked for, word for word.", reads=True)
 def request(session: ReviewSession) -> int:
     """Show the person's prompts of this session, word for word."""
-    requests = session.caller.whole.requests
+    requests = session.caller.session_evidence.requests
     if not requests:
         click.echo("gitgates: no prompt of this session was heard of", err=True)
     click.echo(requests_text(requests), nl=False)

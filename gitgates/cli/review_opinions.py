@@ -109,7 +109,7 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
         err=True,
     )
     output = _OpinionOutput(session, fmt)
-    question = prompt(session.caller.whole.requests, diff)
+    question = prompt(session.caller.session_evidence.requests, diff)
     try:
         ask(session.repo, session.config, environ.read(), question, on_opinion=output.on_opinion)
     except Interrupted as error:

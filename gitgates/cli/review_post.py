@@ -253,7 +253,7 @@ def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Tok
     if not token:
         return None, "only the reviewer's own does: it was handed a token for it (--token)"
     digest = digest_of(token)
-    found = next((one for one in caller.whole.tokens if one.digest == digest), None)
+    found = next((one for one in caller.session_evidence.tokens if one.digest == digest), None)
     if found is None:
         return None, "the token is none of this session"
     if not caller.is_certain:

@@ -68,7 +68,9 @@ class ReviewSession(Record):
     def call(self) -> Call:
         """What a hook would work with, if the session's agent stopped now; nothing is recorded."""
         caller = self.caller
-        known = Payload(session=caller.session, transcript_abs=caller.whole.transcript_abs)
+        known = Payload(
+            session=caller.session, transcript_abs=caller.session_evidence.transcript_abs
+        )
         call = Call(known, self.repo, is_dry=True)
         call.config, call.entries = self.config, [*caller.facts[0]]
         others = zip(caller.journals[1:], caller.facts[1:], strict=True)

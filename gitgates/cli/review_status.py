@@ -92,7 +92,7 @@ def _status(session: ReviewSession) -> Status:
         root_abs=session.repo.root_abs,
         mode=review.mode,
         strict=found.strict,
-        by_prompt=session.caller.whole.strict,
+        by_prompt=session.caller.session_evidence.strict,
         reviewer=review.reviewer,
         base=scene.base,
         base_is_known=not found.began_note,

@@ -82,12 +82,12 @@ def sources(repo: Repo, env: Mapping[str, str]) -> list[Source]:
 
 def environment(found: list[Source]) -> dict[str, str]:
     """Return what the settings add to the environment of hooks."""
-    return {k: v for source in _by_weight(found) for k, v in source.environment.items()}
+    return {k: v for source in _by_precedence(found) for k, v in source.environment.items()}
 
 
-def loudest(found: list[Source], key: str) -> Source | None:
+def effective_source(found: list[Source], key: str) -> Source | None:
     """Return the settings whose word on a key counts; None if none has one."""
-    return next((one for one in reversed(_by_weight(found)) if key in one.settings), None)
+    return next((one for one in reversed(_by_precedence(found)) if key in one.settings), None)
 
 
 def read_source(scope: str, path_abs: str, root_abs: str) -> Source:
@@ -113,7 +113,7 @@ def _files(repo: Repo, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield from (("managed", path_abs) for path_abs in client.MANAGED)
 
 
-def _by_weight(found: list[Source]) -> list[Source]:
+def _by_precedence(found: list[Source]) -> list[Source]:
     """Return the settings, those that count most last; a plugin has none."""
     files = [source for source in found if source.scope in client.LOUDER]
     return sorted(files, key=lambda source: client.LOUDER.index(source.scope))
@@ -122,7 +122,7 @@ def _by_weight(found: list[Source]) -> list[Source]:
 def enabled_plugins(found: list[Source]) -> dict[str, str]:
     """Return the plugins that the settings which count most enable: name → with its marketplace."""
     enabled: dict[str, bool] = {}
-    for source in _by_weight(found):
+    for source in _by_precedence(found):
         table = source.settings.get(client.PLUGINS)
         if isinstance(table, dict):
             enabled |= {name: bool(value) for name, value in table.items()}

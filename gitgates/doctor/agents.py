@@ -10,8 +10,8 @@ from gitgates import environ
 from gitgates.doctor.agent_settings import (
     Source,
     check_reviewer,
+    effective_source,
     environment,
-    loudest,
     read_source,
     sources,
 )
@@ -65,7 +65,7 @@ def check_agents(subject: Subject) -> list[Finding]:
         said += _missing(wanted, found)
     if config:
         said += [one for source in ours for one in _check_source(source, config, wanted)]
-    said += _twice(ours)
+    said += _duplicates(ours)
     said += check_reviewer(config, repo, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
@@ -78,7 +78,7 @@ def check_agents(subject: Subject) -> list[Finding]:
 
 def _switches(found: list[Source]) -> Iterator[Finding]:
     """Find what keeps the client from running hooks."""
-    source = loudest(found, NO_HOOKS)
+    source = effective_source(found, NO_HOOKS)
     if source and source.settings[NO_HOOKS] is True:
         yield source.problem(f"`{NO_HOOKS}` is true: Claude Code runs no hook at all", _ENABLE)
     for source in found:
@@ -187,7 +187,7 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
         yield source.note(what, source.install if wanted else source.uninstall)
 
 
-def _twice(ours: list[Source]) -> Iterator[Finding]:
+def _duplicates(ours: list[Source]) -> Iterator[Finding]:
     """Find events at which we are called by more than one source, or more than once by one."""
     first: dict[str, Source] = {}
     for source in ours:

@@ -159,7 +159,7 @@ def program_of(gate: Gate) -> str:
     return first
 
 
-def check_left_over(subject: Subject) -> Iterator[Finding]:
+def check_leftovers(subject: Subject) -> Iterator[Finding]:
     """Find what runs that were killed have left in the worktrees."""
     for worktree in subject.worktrees:
         repo = worktree.repo
@@ -177,7 +177,7 @@ def check_left_over(subject: Subject) -> Iterator[Finding]:
             yield Finding("note", "left over", repo.root_abs, what, f"rm {shlex.quote(index_abs)}")
 
 
-def check_gone(subject: Subject) -> Iterator[Finding]:
+def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
     """Find worktrees that git still lists and that are not there."""
     what = "a worktree that git lists, and that is not there any more"
     for where in subject.gone:
@@ -208,6 +208,6 @@ CHECKS: tuple[Check, ...] = (
     check_stages,
     check_agents,
     check_gates,
-    check_left_over,
-    check_gone,
+    check_leftovers,
+    check_missing_worktrees,
 )

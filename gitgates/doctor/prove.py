@@ -95,7 +95,7 @@ def prove(subject: Subject, findings: list[Finding]) -> list[Finding]:
 # A repository to try hosts in
 
 
-class Answered(Record):
+class CommandResult(Record):
     """What came of a command."""
 
     exit_status: int | None  # None: it was ended, or could not be started
@@ -156,7 +156,7 @@ class Throwaway:
             file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(path_abs, mode)
 
-    def run(self, script: str, stdin: bytes = b"") -> Answered:
+    def run(self, script: str, stdin: bytes = b"") -> CommandResult:
         """Run a script here, as a host would, with a deadline; all that it started is gone then."""
         said_abs = os.path.join(self._scratch_abs, "stderr")
         given_abs = os.path.join(self._scratch_abs, "stdin")
@@ -172,7 +172,7 @@ class Throwaway:
         with SignalPipe() as signals, Group(signals) as group:
             child = group.start(command, LONGEST_S, capture)
             if isinstance(child, str):
-                return Answered(None, b"", "", child)
+                return CommandResult(None, b"", "", child)
             group.wait()
             ending = child.ending()
         trouble = f"no answer after {LONGEST_S:.0f} s" if ending.timed_out else ""
@@ -180,7 +180,9 @@ class Throwaway:
             trouble = f"ended by signal {ending.signal}"
         with open(said_abs, "rb") as file:
             stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
-        return Answered(None if trouble else ending.exit_status, capture.kept()[0], stderr, trouble)
+        return CommandResult(
+            None if trouble else ending.exit_status, capture.kept()[0], stderr, trouble
+        )
 
 
 # git, and the pre-commit framework
@@ -322,7 +324,7 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")
 
 
-def _answer(repo: Throwaway, command: str, event: str, *, passes: bool) -> Answered:
+def _answer(repo: Throwaway, command: str, event: str, *, passes: bool) -> CommandResult:
     """Begin a session, change a file, and let the event happen."""
     sample = partial(client.sample, root_abs=repo.root_abs, session=f"gitgates-doctor-{passes}")
     repo.run(command, sample(HOOK_OF["session-start"]))

@@ -202,7 +202,7 @@ class _Run:
         while True:
             if group.interrupted_by and not self.jobs:
                 text = _say_interrupted(group.interrupted_by, self.results)
-                raise InterruptedRun(text, self.plan, self._so_far())
+                raise InterruptedRun(text, self.plan, self._partial_decision())
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
                 decision = self.detector.judge_run(decide(self.plan, walk))
@@ -215,7 +215,7 @@ class _Run:
             if child := group.wait():
                 self._ended(child, group)
 
-    def _so_far(self) -> Decision:
+    def _partial_decision(self) -> Decision:
         walk = advance(self.plan, self.results)
         met = {visit.result.gate for visit in walk.visits}
         rest = tuple(name for name in self.plan.listed if name not in met)

@@ -76,7 +76,7 @@ class _Walker:
             due_before = len(self.due)
             found = self.visit(name)
             if found is None:
-                if not collect or _holds_back(self.due, due_before):
+                if not collect or _is_held_back(self.due, due_before):
                     break
                 continue
             verdict = max(verdict, found)
@@ -169,7 +169,7 @@ def _allowed(result: GateResult, called_by: str = "") -> Visit:
     return Visit(result=result, verdict=ALLOW, action="CONTINUE", called_by=called_by)
 
 
-def _holds_back(due: list[Due], before: int) -> bool:
+def _is_held_back(due: list[Due], before: int) -> bool:
     """Return whether nothing after the newest due gate may be looked at yet.
 
     A gate that writes runs alone: after those before it, and before all that come after it.
@@ -203,13 +203,18 @@ def decide(plan: Plan, walk: Walk) -> Decision:
         not_run=walk.not_run,
         notes=tuple(
             note
-            for note in (plan.event.note, *notes, *observed(walk.visits), _to_stage(plan, deciding))
+            for note in (
+                plan.event.note,
+                *notes,
+                *observed(walk.visits),
+                _staging_advice(plan, deciding),
+            )
             if note
         ),
     )
 
 
-def _to_stage(plan: Plan, deciding: tuple[Visit, ...]) -> str:
+def _staging_advice(plan: Plan, deciding: tuple[Visit, ...]) -> str:
     """Say what to do about the files that fixers changed before a commit."""
     writes = {step.gate.name for step in plan.steps if step.gate.writes}
     left_out = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         def calls_in(self, line: bytes) -> Sequence[ToolCall]:
             """Return the calls of tools, and their results, in one line of a transcript."""
 
-        def began_in(self, head: bytes) -> float:
+        def conversation_start_in(self, head: bytes) -> float:
             """Return when the conversation of a transcript began; 0 if that is not told."""
 
 

@@ -8,7 +8,7 @@ import time
 from gitgates.engine.failures import Failure, compare, does_not_converge
 from gitgates.errors import GitgatesError, Interrupted
 from gitgates.hosts import agent_host
-from gitgates.policies.baseline import BaselineFailures, excuse
+from gitgates.policies.baseline import BaselineFailures, suppress_baseline
 from gitgates.policies.breaker import BLOCKED, PASSED
 from gitgates.policies.gate_run import (
     attempt_of,
@@ -16,13 +16,13 @@ from gitgates.policies.gate_run import (
     deciding,
     definition,
     earlier_lines,
+    event_report,
     failures_of,
+    gate_set_key,
     logs_of,
     round_entry,
     run_gates,
     save_attempt,
-    set_of_gates,
-    situation,
     unpassed,
 )
 from gitgates.policies.retry_rule import EXHAUSTED, NOT_CONVERGING, STOPPED, Limits, Try, rule
@@ -79,7 +79,7 @@ class StopAttempt:
         self._tree = call.tree  # that the gates will see; empty: not known for certain
         payload = call.payload
         self._rounds = self._session.rounds_of(
-            payload.event, payload.agent_id, call.prompt, set_of_gates(run)
+            payload.event, payload.agent_id, call.prompt, gate_set_key(run)
         )
         self._blocked = [one for one in self._rounds if one.outcome == BLOCKED]
         self._run = self._in_folder_of_cycle(run)
@@ -96,11 +96,11 @@ class StopAttempt:
         """Return what the gates lead to; they run only where something has happened since."""
         if self._has_passed():
             return Verdict()
-        if last := self._stands():
-            return self._repeat(last)
+        if last := self._reusable_round():
+            return self._repeat_result(last)
         return self._run_gates()
 
-    def _stands(self) -> Round | None:
+    def _reusable_round(self) -> Round | None:
         """Return the round whose result stands, because nothing has happened since."""
         last = self._rounds[-1] if self._rounds else None
         if last is None or last.outcome != BLOCKED or last.key != self._call.last_before:
@@ -114,7 +114,7 @@ class StopAttempt:
 
         A question after the work is done need not run everything again, whatever tools it took.
         """
-        payload, gates = self._call.payload, set_of_gates(self._run)
+        payload, gates = self._call.payload, gate_set_key(self._run)
         rounds = [
             one
             for one in self._session.rounds
@@ -144,12 +144,12 @@ class StopAttempt:
         calls = (call for line in since_then.split(b"\n") for call in calls_in(line))
         return any(not call.is_result for call in calls)
 
-    def _repeat(self, last: Round) -> Verdict:
+    def _repeat_result(self, last: Round) -> Verdict:
         """Return the earlier result once more; it counts as an attempt."""
         ruling = self._rule(BLOCK, last.statuses, last.fingerprints())
         failures = [[gate, list(found)] for gate, found in last.failures]
         entry = self._entry(ruling, last.statuses) | {"failures": failures}
-        said = self._situation_of(last, ruling)
+        said = self._report_of(last, ruling)
         if ruling.outcome == BLOCKED:
             verdict = Verdict(BLOCK, to_agent=feedback(said))
             self._save(verdict, ruling, _AS_BEFORE)
@@ -174,14 +174,14 @@ class StopAttempt:
             return self._could_not_run(str(error))
         if changed_by_gates(decision):
             self._tree = ""  # not all gates have seen what is there now
-        decision, known, learnt = excuse(self._call, self._run, self._session, decision)
+        decision, known, learnt = suppress_baseline(self._call, self._run, self._session, decision)
         found = self._failures(decision, known)
         marks = frozenset(
             f"{gate}:{failure.fingerprint}" for gate, each in found.items() for failure in each
         )
         asked = deciding(decision)
         ruling = self._rule(decision.verdict, asked, marks)
-        said = self._situation(decision, found, known)
+        said = self._report(decision, found, known)
         others = self._note_of_others() if found else ""
         if others and ruling.outcome == BLOCKED:
             others += _OTHERS
@@ -207,14 +207,14 @@ class StopAttempt:
             call.say(str(error))
             return ""
         both = {*(event.paths or ()), *event.gone}.intersection(others)
-        named = sorted(p for p in both if not (p in new and self._is_left_by_gates(p)))
+        named = sorted(p for p in both if not (p in new and self._was_written_by_gates(p)))
         if not named:
             return ""
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         some = ", ".join(named[:_MOST_NAMED])
         return f"These files were changed by somebody else meanwhile: {some}{more}."
 
-    def _is_left_by_gates(self, path: str) -> bool:
+    def _was_written_by_gates(self, path: str) -> bool:
         """Return whether a file that git does not know was last written while gates ran."""
         try:
             written_s = os.lstat(f"{self._call.repo.root_abs}/{path}").st_mtime
@@ -264,7 +264,7 @@ class StopAttempt:
             hook=hook.name,
             prompt=call.prompt,
             agent=call.payload.agent_id,
-            gates=set_of_gates(self._run),
+            gates=gate_set_key(self._run),
             verdict=level,
             deciding=asked,
             diverges=does_not_converge(rounds),
@@ -287,9 +287,9 @@ class StopAttempt:
             for gate, each in found.items()
         }
 
-    def _situation(self, decision: Decision, found: Found, known: Known) -> EventReport:
+    def _report(self, decision: Decision, found: Found, known: Known) -> EventReport:
         """Return what there is to say, with what has changed since the last attempt."""
-        said = situation(self._call, self._run, decision)
+        said = event_report(self._call, self._run, decision)
         given_up = self._session.reasons_not_to_fix(self._call.prompt)
         nothing = BaselineFailures()
         findings = []
@@ -312,7 +312,7 @@ class StopAttempt:
         told = tuple(one.told for one in known.values() if one.told)
         return said._replace(findings=tuple(findings), notes=(*said.notes, *told))
 
-    def _situation_of(self, last: Round, ruling: Ruling) -> EventReport:
+    def _report_of(self, last: Round, ruling: Ruling) -> EventReport:
         """Return what there is to say of a result that stands."""
         failures = {gate: tuple(Failure(*one) for one in each) for gate, each in last.failures}
         findings = []

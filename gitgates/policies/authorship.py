@@ -12,11 +12,11 @@ import time
 
 from gitgates.agent_types import UNCHANGING
 from gitgates.lifecycle import HOOK_OF
-from gitgates.policies.beginning import keep_base, stamp_of
+from gitgates.policies.beginning import record_base, stamp_of
 from gitgates.policies.evidence import EVIDENCE, Quiet
 from gitgates.policies.review_config import asks_for_review, hears_all, review_needs
 from gitgates.policies.reviewer_commands import only_shows
-from gitgates.policies.transcript import Unread, calls_since
+from gitgates.policies.transcript import TranscriptUnreadable, calls_since
 from gitgates.store.files import length_of
 
 TYPE_CHECKING = False
@@ -47,19 +47,23 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     payload = call.payload
     if payload.kind == "prompt":
         if call.session.base and not payload.automatic:
-            call.snapshot_fields["own"] = own_now(call)
+            call.snapshot_fields["own"] = own_files_now(call)
     elif asks_for_review(call) and (call.ends_work or payload.mode == "plan"):
         if call.ends_work:
-            keep_base(call)
+            record_base(call)
         if call.snapshot.tree:
-            fields = {"tree": call.snapshot.tree, "head": call.snapshot.head, "own": own_now(call)}
+            fields = {
+                "tree": call.snapshot.tree,
+                "head": call.snapshot.head,
+                "own": own_files_now(call),
+            }
             length = length_of(payload.transcript_abs)
             running = _is_shell_running(call)
             call.record({"what": "snapshot", **fields, "transcript": length, "running": running})
     return so_far
 
 
-def resting(call: Call) -> tuple[Fact, ...]:
+def idle_entry(call: Call) -> tuple[Fact, ...]:
     """Return the entry that the agent has nothing to do from now on: what changes, others change.
 
     A server that it has left running is no work of its own.
@@ -71,7 +75,7 @@ def resting(call: Call) -> tuple[Fact, ...]:
     return ({"what": "rest", "tree": call.snapshot.tree, "transcript": length},)
 
 
-def own_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
+def own_files_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
     """Return the files that the session's tools have written since its last snapshot.
 
     None if they may have written any file. `knows_tools` tells whether events tell of each tool
@@ -87,7 +91,7 @@ def own_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
         return None  # what a sub-agent does is in no transcript of the session
     journals = (call.entries, call.entries_elsewhere)
     paths = (payload.transcript_abs, call.repo.root_abs)
-    return own_since(journals, *paths, hears_all=knows_tools)
+    return own_files_since(journals, *paths, hears_all=knows_tools)
 
 
 def _is_shell_running(call: Call) -> bool:
@@ -106,14 +110,14 @@ def changed_by_others(call: Call) -> tuple[str, ...]:
 
     git = reading_git(call.repo)
     found: set[str] = set()
-    for span in with_open_span(call.state(EVIDENCE), own_now(call), call.point).quiet:
+    for span in with_open_span(call.state(EVIDENCE), own_files_now(call), call.point).quiet:
         if span.before != span.after:
             changed, gone = tree_paths(git, span.before, span.after)
             found.update({*changed, *gone}.difference(span.own))
     return tuple(sorted(found))
 
 
-def own_since(
+def own_files_since(
     journals: Sequence[Sequence[Fact]], transcript_abs: str, root_abs: str, *, hears_all: bool
 ) -> list[str] | None:
     """Return the files that the session's tools have written since its last snapshot.
@@ -173,6 +177,6 @@ def _written(
                 return None
             if call.kind == "writes":
                 found.add(os.path.relpath(os.path.realpath(call.path), real_abs))
-    except Unread:
+    except TranscriptUnreadable:
         return None
     return found

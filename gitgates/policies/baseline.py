@@ -42,7 +42,7 @@ class BaselineFailures(Record):
     told: str = ""  # the same for people, once
 
 
-def excuse(
+def suppress_baseline(
     call: Call, run: GateRun, session: Session, decision: Decision
 ) -> tuple[Decision, dict[str, BaselineFailures], list[Fact]]:
     """Let failures that were there before not count, and go on where they were in the way.
@@ -56,7 +56,7 @@ def excuse(
         key = _key(step.gate, session)
         before = dict(session.baselines).get(key)
         if is_first := before is None:
-            before = _find_out(call, run, session, step)
+            before = _run_baseline(call, run, session, step)
             learnt.append(_fact(key, before))
         one = _compare(call, run, step, result, before=before)
         known[step.gate.name] = one if is_first else one._replace(told="")
@@ -91,7 +91,7 @@ def _fact(key: str, found: Baseline) -> Fact:
     return {"what": "baseline", "definition": key, **found._asdict(), "failures": failures}
 
 
-def _find_out(call: Call, run: GateRun, session: Session, step: Step) -> Baseline:
+def _run_baseline(call: Call, run: GateRun, session: Session, step: Step) -> Baseline:
     """Run a gate on the session's first snapshot."""
     from gitgates.git.checkout import check_out  # cold: once a gate and session
 
@@ -105,7 +105,7 @@ def _find_out(call: Call, run: GateRun, session: Session, step: Step) -> Baselin
             )
             if step.paths and not there:
                 return Baseline(gate.name)  # nothing that it looks at was there
-            result = _run_there(call, run, step._replace(paths=there), checkout.repo)
+            result = _run_in_checkout(call, run, step._replace(paths=there), checkout.repo)
     except GitgatesError as error:
         return Baseline(gate.name, why_not=error.message)
     if why_not := _NO_VERDICT.get(result.status, ""):
@@ -116,7 +116,7 @@ def _find_out(call: Call, run: GateRun, session: Session, step: Step) -> Baselin
     return Baseline(gate.name, tuple((one.fingerprint, one.title) for one in failures))
 
 
-def _run_there(call: Call, run: GateRun, step: Step, checkout: Repo) -> GateResult:
+def _run_in_checkout(call: Call, run: GateRun, step: Step, checkout: Repo) -> GateResult:
     gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
     alone = step._replace(gate=gate)
     plan = run.plan._replace(listed=(step.gate.name,), steps=(alone,))
@@ -143,7 +143,7 @@ def _compare(
     old = tuple(one for one in now if one.fingerprint in was)
     if len(old) < len(now) or not old:
         return BaselineFailures(failures=old)
-    if not gate.failures and (named := _names_one_of(result, run.plan.event.paths or ())):
+    if not gate.failures and (named := _mentions_session_file(result, run.plan.event.paths or ())):
         why = f"Its output was the same before this session, but it names `{named}`, which this "
         return BaselineFailures(note=f"{why}session has changed, so that it counts.")
     shown = "; ".join(one.title for one in old[:_SHOWN]) + ("; …" if len(old) > _SHOWN else "")
@@ -153,7 +153,7 @@ def _compare(
     )
 
 
-def _names_one_of(result: GateResult, paths: tuple[str, ...]) -> str:
+def _mentions_session_file(result: GateResult, paths: tuple[str, ...]) -> str:
     """Return a file of the session that an output names: there, the session may have a part."""
     output = whole_output(result)
     return next((path for path in paths if os.fsencode(path) in output), "")

@@ -62,7 +62,7 @@ def first_point(call: Call) -> Beginning:
     return beginning(call.repo.git, call.state(EVIDENCE), call.elsewhere)
 
 
-def keep_base(call: Call) -> None:
+def record_base(call: Call) -> None:
     """Record what stands in for the first snapshot, where the beginning was not heard of.
 
     Otherwise the next event would take one, and what is there by then would be nobody's work.

@@ -21,7 +21,7 @@ BREAKER = "breaker"
 
 
 def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: it follows what others need."""
+    """Return nothing: the policy is passive."""
     return ()
 
 

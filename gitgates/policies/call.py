@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitgates.errors import ConfigError
     from gitgates.git.repo import Repo
     from gitgates.git.snapshot import Snapshot
-    from gitgates.policies.session import Fact, Session, Slice
+    from gitgates.policies.session import Fact, Projection, Session
     from gitgates.types import Verdict
 
     _T = TypeVar("_T")
@@ -104,7 +104,7 @@ class Call:
         except OSError as error:
             self.say(f"{self.journal.path_abs}: cannot be written: {error.strerror}")
 
-    def state(self, part: Slice[_T]) -> _T:
+    def state(self, part: Projection[_T]) -> _T:
         """Return what the journal says in one respect, as it is now."""
         state, frozen, at = self._states.get(id(part)) or (part.new(), None, 0)
         if frozen is None or at < len(self.entries):

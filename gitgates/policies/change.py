@@ -6,7 +6,7 @@ from gitgates.agent_types import Point
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, with_changes
 from gitgates.git.changes import changes, patch_id
-from gitgates.policies.authorship import own_now, with_open_span
+from gitgates.policies.authorship import own_files_now, with_open_span
 from gitgates.policies.beginning import first_point
 from gitgates.policies.evidence import EVIDENCE, Quiet, Standing, fold, is_strict
 from gitgates.policies.significance import Significance, kinds_of, weigh
@@ -153,7 +153,7 @@ def survey(call: Call, now: Point | None = None) -> Survey:
     """
     evidence, now = evidence_of(call), now or call.point
     if call.is_dry:  # at the end of work, policies/authorship.py has recorded that
-        evidence = with_open_span(evidence, own_now(call), now)
+        evidence = with_open_span(evidence, own_files_now(call), now)
     began = first_point(call)
     scene = ChangeRange(
         repo=call.repo,

@@ -11,7 +11,7 @@ import os
 from gitgates.config.load import FILES, LOCAL_FILE
 from gitgates.git.object_store import reading_git
 from gitgates.lifecycle import ENDINGS
-from gitgates.policies.authorship import own_now
+from gitgates.policies.authorship import own_files_now
 from gitgates.policies.breaker import BLOCKED
 from gitgates.policies.retry_rule import Limits, Try, rule
 from gitgates.policies.tampering import knows_review
@@ -84,7 +84,7 @@ def _is_somebody_elses(call: Call) -> bool:
     Either it used no tool that may write any file, or the files are as they were when it began.
     """
     # What reviews hear of is known only from what has been noted.
-    own = own_now(call, knows_tools=knows_review(call.entries))
+    own = own_files_now(call, knows_tools=knows_review(call.entries))
     if own is not None:
         return not set(own).intersection(FILES)
     base, now = call.session.base, call.snapshot.tree

@@ -175,7 +175,7 @@ def _asked(call: Call) -> Asked:
         own = [need for need in module.needs(call.config) if need.kind == kind]
         call.more_s = max((call.more_s, *(need.more_s for need in own)))
         is_needed = is_needed or bool(own)
-        if own or row.follows:
+        if own or row.passive:
             found.append((row.name, module))
     # Whatever is heard of tells the journal something, as long as anybody is to be asked.
     return found if is_needed or agent_hooks(call.config) or needs(call.config) else []

@@ -27,7 +27,7 @@ from __future__ import annotations
 from gitgates.agent_types import UNCHANGING, Point
 from gitgates.lifecycle import AGENT_HOOKS
 from gitgates.policies.review_config import GATE
-from gitgates.policies.session import Slice
+from gitgates.policies.session import Projection
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -323,7 +323,7 @@ def _round(state: Fact, fact: Fact) -> None:
         state["undecided"] += 1
 
 
-EVIDENCE: Slice[Evidence] = Slice(
+EVIDENCE: Projection[Evidence] = Projection(
     _new,
     {
         "event": _event,

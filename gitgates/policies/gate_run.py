@@ -107,7 +107,7 @@ def decide_event(call: Call) -> Verdict:
     if run is None:
         return Verdict()
     call.end_within(host_limit_s(call.config, call.hook))
-    decision = _let_mend(call, run_gates(call, run), paths)
+    decision = _allow_config_fix(call, run_gates(call, run), paths)
     verdict = _say(call, run, decision)
     if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
         # An edit that is fine leaves nothing behind.
@@ -117,7 +117,7 @@ def decide_event(call: Call) -> Verdict:
 
 
 def _say(call: Call, run: GateRun, decision: Decision) -> Verdict:
-    said = situation(call, run, decision)
+    said = event_report(call, run, decision)
     leads_to, why = express(call.payload, decision.verdict)
     said = said._replace(leads_to=leads_to)
     if why:
@@ -149,7 +149,7 @@ def _was_said(call: Call, asked: tuple[tuple[str, str], ...]) -> bool:
     return bool(asked) and all(status in NO_RESULT and gate in told for gate, status in asked)
 
 
-def _let_mend(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
+def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
     """Let an edit of the configuration through where only a mistake in it is in the way."""
     is_fault = decision.verdict == STOP and all(
         visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
@@ -190,7 +190,7 @@ def round_entry(call: Call, run: GateRun, statuses: tuple[tuple[str, str], ...])
         "hook": call.payload.event,
         "agent": call.payload.agent_id,
         "prompt": call.prompt,
-        "gates": set_of_gates(run),
+        "gates": gate_set_key(run),
         "statuses": [list(one) for one in statuses],
         "run": run.run_abs,
         "config": definition(call, run),
@@ -203,7 +203,7 @@ def definition(call: Call, run: GateRun) -> str:
     return " ".join((run.plan.config_digest, *sorted(skipped_gates(call.env))))
 
 
-def set_of_gates(run: GateRun) -> str:
+def gate_set_key(run: GateRun) -> str:
     """Return the gates that a hook lists, as one word: they are one cycle of fix and retry."""
     return ", ".join(run.plan.listed)
 
@@ -249,7 +249,7 @@ def logs_of(rounds: Sequence[Round], gate: str) -> list[str]:
     return [path_abs for path_abs in paths_abs if os.path.isfile(path_abs)]
 
 
-def situation(call: Call, run: GateRun, decision: Decision) -> EventReport:
+def event_report(call: Call, run: GateRun, decision: Decision) -> EventReport:
     """Return what there is to be said of a decision."""
     gates = {step.gate.name: step.gate for step in run.plan.steps}
     met = {visit.result.gate for visit in decision.visits}

@@ -70,7 +70,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         own = decide_event(call)
     if express(call.payload, own.level)[0] >= BLOCK:
         return own._replace(entries=(*so_far.entries, *own.entries))  # nothing else is said then
-    return _by_the_way(call).joined(so_far).joined(own)
+    return _add_context(call).joined(so_far).joined(own)
 
 
 def has_gates(call: Call) -> bool:
@@ -80,7 +80,7 @@ def has_gates(call: Call) -> bool:
     return listed and matches_hook(hook, call.payload) and not call.payload.automatic
 
 
-def _by_the_way(call: Call) -> Verdict:
+def _add_context(call: Call) -> Verdict:
     """Tell the agent the rules, or warnings that did not reach it."""
     payload = call.payload
     if payload.kind in ("session-start", "subagent-start"):

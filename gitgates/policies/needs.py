@@ -36,7 +36,7 @@ _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     # Those of the hooks themselves first: in that order they stand in an agent's settings.
-    rows = sorted(wanted(config), key=lambda row: not row.follows)
+    rows = sorted(wanted(config), key=lambda row: not row.passive)
     found = [need for row in rows for need in module_of(row).needs(config)]
     if found:
         found += [Need(kind=kind) for kind in _ALWAYS]
@@ -83,7 +83,7 @@ def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
     return tuple(
         row.name
         for row in wanted(config, kind)
-        if not (row.gate or row.follows)
+        if not (row.gate or row.passive)
         and any(need.kind == kind for need in module_of(row).needs(config))
     )
 

@@ -22,9 +22,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if not (has_gates(call) and call.ends_work):
         return so_far
     if not call.session.base:
-        from gitgates.policies.beginning import keep_base  # seldom: hooks came in mid-session
+        from gitgates.policies.beginning import record_base  # seldom: hooks came in mid-session
 
-        keep_base(call)
+        record_base(call)
     if call.is_unchanged:
         # What has been undone needs no warning any more.
         told = ({"what": "told"},) if call.session.warnings else ()

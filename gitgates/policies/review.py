@@ -49,9 +49,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         return so_far
     verdict = _decide_end(call, so_far) if call.ends_work else so_far
     if verdict.level < BLOCK and (call.ends_work or call.payload.mode == "plan"):
-        from gitgates.policies.authorship import resting
+        from gitgates.policies.authorship import idle_entry
 
-        verdict = verdict.joined(Verdict(entries=resting(call)))
+        verdict = verdict.joined(Verdict(entries=idle_entry(call)))
     return verdict
 
 

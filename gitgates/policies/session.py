@@ -36,7 +36,7 @@ NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, 
 NO_RESULT = ("not-started", "not-run")
 
 
-class Slice(Generic[_T]):
+class Projection(Generic[_T]):
     """What the journal says in one respect: how each kind of entry changes the state of it."""
 
     def __init__(
@@ -248,7 +248,7 @@ def _baseline(state: Fact, fact: Fact) -> None:
     state["baselines"].setdefault(str(fact["definition"]), found)
 
 
-def _told(state: Fact, _fact: Fact) -> None:
+def _clear_warnings(state: Fact, _fact: Fact) -> None:
     state["warnings"] = []
 
 
@@ -281,7 +281,7 @@ def _note(state: Fact, fact: Fact) -> None:
     state["notes"].append(str(fact["text"]))
 
 
-SESSION: Slice[Session] = Slice(
+SESSION: Projection[Session] = Projection(
     _new,
     {
         "event": _event,
@@ -293,7 +293,7 @@ SESSION: Slice[Session] = Slice(
         "cannot-fix": _cannot_fix,
         "baseline": _baseline,
         "warning": _warning,
-        "told": _told,
+        "told": _clear_warnings,
         "stop": _stop,
         "stopped": _stopped,
         "note": _note,

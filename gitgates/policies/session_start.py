@@ -18,7 +18,7 @@ _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 
 
 def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: it follows what others need."""
+    """Return nothing: the policy is passive."""
     return ()
 
 

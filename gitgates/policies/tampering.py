@@ -40,7 +40,7 @@ _SINCE = "since this session began"
 
 
 def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: it follows what others need."""
+    """Return nothing: the policy is passive."""
     return ()
 
 
@@ -152,7 +152,7 @@ def _digests(call: Call) -> dict[str, str]:
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
     found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
     own = agent_host(call.payload.host or DEFAULT_AGENT).settings_files(repo.root_abs, call.env)
-    settings = [path for path in own if _sets_off(_read(path))]
+    settings = [path for path in own if _switches_off(_read(path))]
     found[_OFF] = ", ".join(settings)
     return found | reviewers(config.review, repo.root_abs, call.env)
 
@@ -217,7 +217,7 @@ def _required(config: Config) -> str:
     return f"the required {noun} {', '.join(names)}" if names else ""
 
 
-def _sets_off(settings: bytes) -> bool:
+def _switches_off(settings: bytes) -> bool:
     value = settings.partition(b'"GITGATES"')[2].lstrip().removeprefix(b":")
     return value.lstrip(b' \t\r\n"')[:1] == b"0"
 

@@ -18,7 +18,7 @@ _LONGEST_S = 2.0
 _HEAD = 1 << 16  # bytes, in which the first record with a time is
 
 
-class Unread(Exception):
+class TranscriptUnreadable(Exception):
     """The transcript is too long to be read, or took too long."""
 
 
@@ -28,19 +28,19 @@ def may_have_acted(path_abs: str) -> bool:
         return True
     try:
         return any(call.kind not in UNCHANGING for call in calls_since(path_abs, 0))
-    except Unread:
+    except TranscriptUnreadable:
         return True
 
 
-def began_at(path_abs: str) -> float:
+def conversation_start(path_abs: str) -> float:
     """Return when the conversation began, since the epoch; 0 if the transcript does not tell."""
-    return agent_host(DEFAULT_AGENT).began_in(read_tail(path_abs, 0, _HEAD) or b"")
+    return agent_host(DEFAULT_AGENT).conversation_start_in(read_tail(path_abs, 0, _HEAD) or b"")
 
 
 def calls_since(path_abs: str, start: int) -> Iterator[ToolCall]:
     """Yield each call of a tool after `start` bytes, in order.
 
-    Raises: Unread if it is not all of them.
+    Raises: TranscriptUnreadable if it is not all of them.
     """
     host = agent_host(DEFAULT_AGENT)
     until = time.monotonic() + _LONGEST_S
@@ -48,7 +48,7 @@ def calls_since(path_abs: str, start: int) -> Iterator[ToolCall]:
     raw = read_tail(path_abs, start) or b""
     for line in raw.split(b"\n"):
         if time.monotonic() > until:
-            raise Unread
+            raise TranscriptUnreadable
         yield from (call for call in host.calls_in(line) if not call.is_result)
     if len(raw) < size - max(start, 0):
-        raise Unread
+        raise TranscriptUnreadable

@@ -82,7 +82,7 @@ def _is_trusted(repo: Repo, home: Repo | None, project_abs: str, payload: Payloa
     if home:
         return os.path.realpath(repo.common_dir_abs) == os.path.realpath(home.common_dir_abs)
     if project_abs:  # a folder of repositories
-        return _is_below(repo, project_abs) and _was_there(repo, payload)
+        return _is_below(repo, project_abs) and _existed_at_start(repo, payload)
     return True  # started by hand, or by a host that does not say where
 
 
@@ -91,18 +91,20 @@ def _is_below(repo: Repo, folder_abs: str) -> bool:
     return below != ".." and not below.startswith("../")
 
 
-def _was_there(repo: Repo, payload: Payload) -> bool:
+def _existed_at_start(repo: Repo, payload: Payload) -> bool:
     """Return whether a repository was there when the session began; if that is not known, not.
 
     What a clone, a copy or an unpacked archive brings is younger than the conversation, whatever
     times it claims: nobody but the kernel sets when a file's status has changed.
     """
     # Cold: only where the session was started in no repository.
-    from gitgates.policies.transcript import began_at
+    from gitgates.policies.transcript import conversation_start
     from gitgates.store.files import length_of
     from gitgates.store.log import session_journal
 
-    began = 0.0 if length_of(payload.transcript_abs) < 0 else began_at(payload.transcript_abs)
+    began = (
+        0.0 if length_of(payload.transcript_abs) < 0 else conversation_start(payload.transcript_abs)
+    )
     if not began:
         # A journal: it was found to be so before. A copy of the repository has that, too.
         journals = (session_journal(one, payload.session) for one in repo.states_abs)

@@ -46,7 +46,7 @@ def excerpt(lines: list[str], limit: int, log: str = "") -> str:
     return clip("\n".join((*head, gap, *tail)), limit)
 
 
-def without_known(lines: list[str], known: frozenset[str]) -> list[str]:
+def collapse_known(lines: list[str], known: frozenset[str]) -> list[str]:
     """Return the lines, each longer run of known ones as a mark. `known`: normalised lines."""
     if not known:
         return lines

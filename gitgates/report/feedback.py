@@ -14,13 +14,13 @@ from gitgates.lifecycle import HOOK_OF
 from gitgates.record import Record
 from gitgates.report.excerpt import (
     clip,
+    collapse_known,
     excerpt,
     fence_length,
     fenced,
     readable,
     share,
     units,
-    without_known,
 )
 from gitgates.types import BLOCK, STOP, WARN, GateResult
 
@@ -118,7 +118,7 @@ def _new_output(finding: GateReport) -> list[str]:
     """Return the lines of an output, without what the agent has received before."""
     if finding.was_reported:
         return []
-    return without_known(readable(finding.result.output), finding.earlier)
+    return collapse_known(readable(finding.result.output), finding.earlier)
 
 
 def stop_text(report: EventReport) -> str:

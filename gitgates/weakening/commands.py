@@ -160,7 +160,7 @@ def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Weakening]:
         detail = f"`{one.command}` is now `{other.command}`"
         yield Weakening(pair.path, what, detail, other.number)
     if what == RECIPE and any(step.is_known for step in after):
-        yield from _goes_on(pair)
+        yield from _ignored_failures(pair)
 
 
 def _counts(steps: list[CheckCommand]) -> Counter[str]:
@@ -205,7 +205,7 @@ def _fewer_options(
                 yield lost[0], came[0]
 
 
-def _goes_on(pair: Pair) -> Iterable[Weakening]:
+def _ignored_failures(pair: Pair) -> Iterable[Weakening]:
     """Yield where a failure does not end a recipe any more."""
     stops = [sum(1 for line in _lines(one) if _STOPS.match(line)) for one in pair[1:3]]
     if stops[0] > stops[1]:

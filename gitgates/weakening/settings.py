@@ -222,8 +222,8 @@ def _compare_lines(kind: str, before: str | None, after: str | None) -> list[str
     old, new = (Counter(_meant_lines(text or "")) for text in (before, after))
     added, gone = list((new - old).elements()), list((old - new).elements())
     if kind == "ignored":
-        return [f"not checked any more: {_few(added)}"] if added else []
-    parts = [f"{sign} {_few(some)}" for sign, some in (("-", gone), ("+", added)) if some]
+        return [f"not checked any more: {_join_some(added)}"] if added else []
+    parts = [f"{sign} {_join_some(some)}" for sign, some in (("-", gone), ("+", added)) if some]
     return ["; ".join(parts)] if parts and before is not None else []
 
 
@@ -255,7 +255,7 @@ def _section(key: str) -> str:
 
 def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> str:
     """Return what has become weaker; empty if nothing has. `is_new`: the tool's section is."""
-    way = _way(key)
+    way = _weaker_direction(key)
     if isinstance(old, tuple) or isinstance(new, tuple):
         return _judge_list(way, _listed(old), _listed(new), is_new=is_new)
     was, now = _RANKS.get(old or "", -1), _RANKS.get(new or "", -1)
@@ -271,7 +271,7 @@ def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> s
     return f"{_cut(old)} → {_cut(new)}" if weaker else ""
 
 
-def _way(key: str) -> str:
+def _weaker_direction(key: str) -> str:
     """Tell which way a key is weaker: with more in it (loose), with less (tight); or nothing."""
     for part in reversed(key.replace("[]", "").split(".")):
         for word in _WORD.findall(part):
@@ -284,9 +284,9 @@ def _way(key: str) -> str:
 def _judge_list(way: str, old: tuple[str, ...], new: tuple[str, ...], *, is_new: bool) -> str:
     added = list((Counter(new) - Counter(old)).elements())
     gone = list((Counter(old) - Counter(new)).elements())
-    parts = [f"- {_few(gone)}"] if gone and way != "loose" else []
+    parts = [f"- {_join_some(gone)}"] if gone and way != "loose" else []
     if added and (way == "loose" or not (way or is_new)):
-        parts.append(f"+ {_few(added)}")
+        parts.append(f"+ {_join_some(added)}")
     return "; ".join(parts)
 
 
@@ -304,6 +304,6 @@ def _cut(value: str | None) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _few(values: list[str]) -> str:
+def _join_some(values: list[str]) -> str:
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return ", ".join(_cut(value) for value in values[:_SHOWN]) + more

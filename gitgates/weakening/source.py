@@ -105,7 +105,7 @@ def read_side(text: str, syntax: str) -> Side:
         blank = _blank(found)
         is_string = token["string"] is not None
         plain += [between, found if is_string else blank]
-        code += [between, _hollow(found) if is_string else blank]
+        code += [between, _blank_strings(found) if is_string else blank]
         comments += [_blank(between), blank if is_string else found]
         end = token.end()
     rest = text[end:]
@@ -153,7 +153,7 @@ def _squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def _hollow(quoted: str) -> str:
+def _blank_strings(quoted: str) -> str:
     return quoted[0] + _blank(quoted[1:-1]) + quoted[-1] if len(quoted) > 1 else quoted
 
 

@@ -193,7 +193,7 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text))
 
 
-def _is_said(text: str, others: Iterable[set[str]]) -> bool:
+def _is_restated(text: str, others: Iterable[set[str]]) -> bool:
     """Return whether the values of an assertion stand together again; without any, its words."""
     words = _words(text)
     values = {word for word in words if word[0] in "0123456789\"'`"}
@@ -201,7 +201,7 @@ def _is_said(text: str, others: Iterable[set[str]]) -> bool:
 
 
 def _is_in_rows(test: Test, rows: list[set[str]]) -> bool:
-    return any(_is_said(one, rows) for one in test.asserts)
+    return any(_is_restated(one, rows) for one in test.asserts)
 
 
 def _lost(old: Test, new: Test, missing: Counter[str], rows: list[set[str]]) -> str:
@@ -214,7 +214,7 @@ def _lost(old: Test, new: Test, missing: Counter[str], rows: list[set[str]]) -> 
     if len(gone) <= len(came):
         return ""
     merged = [*rows, *map(_words, came)]
-    return next((one for one in gone if not _is_said(one, merged)), "")
+    return next((one for one in gone if not _is_restated(one, merged)), "")
 
 
 def _take(wanted: Counter[str], stock: Counter[str], sign: int) -> list[str]:

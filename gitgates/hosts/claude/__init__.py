@@ -259,7 +259,7 @@ def calls_in(line: bytes) -> list[ToolCall]:
         return []
 
 
-def began_in(head: bytes) -> float:
+def conversation_start_in(head: bytes) -> float:
     """Return when the conversation began, since the epoch, by its first lines; 0: not told."""
     for line in head.split(b"\n"):
         try:
