@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 
+from gitgates.config.document import Document
 from gitgates.config.load import describe
 from gitgates.config.parse import parse
-from gitgates.config.settings import Document
 from gitgates.types import Config
 
 

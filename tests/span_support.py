@@ -13,7 +13,7 @@ from worktree_state import where
 
 from gitgates.agent_types import Changed, Point
 from gitgates.git.authorship import Span
-from gitgates.git.changes import changes, diff_text, patch_id
+from gitgates.git.diff import changes, diff_text, patch_id
 from gitgates.git.snapshot import take
 
 HOUR_S = 3600

@@ -14,7 +14,7 @@ from gitgates.agent_types import Point
 from gitgates.errors import GitError
 from gitgates.git import reflog
 from gitgates.git.authorship import Span
-from gitgates.git.changes import changes
+from gitgates.git.diff import changes
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from conftest import Repo
 from span_support import Colleague, Watched, copy_of, long_ago, right_now, text
 
 from gitgates.agent_types import Changed
-from gitgates.git import changes as own_change
+from gitgates.git import diff as own_change
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from gitgates.cli.review_post import done, post, skip
 from gitgates.cli.review_session import ReviewGroup, ReviewSession, verb
 from gitgates.cli.review_status import status
 from gitgates.errors import OK, UsageError
-from gitgates.git.changes import changes, diff_text
+from gitgates.git.diff import changes, diff_text
 from gitgates.policies.change import ChangeRange, assess
 from gitgates.policies.evidence import Evidence
 

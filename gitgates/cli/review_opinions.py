@@ -19,7 +19,7 @@ from gitgates.cli.review_session import ASKING
 from gitgates.engine.run import NullListener, RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
-from gitgates.git.changes import diff_text
+from gitgates.git.diff import diff_text
 from gitgates.hosts import withheld_from_agents
 from gitgates.policies.change import assess
 from gitgates.policies.evidence import Evidence

@@ -13,7 +13,7 @@ from gitgates.cli.repository import configuration, current_repo, post_message
 from gitgates.config.values import did_you_mean
 from gitgates.engine.command import is_running_here
 from gitgates.errors import GitError, StateError, UsageError
-from gitgates.git.changes import patch_id
+from gitgates.git.diff import patch_id
 from gitgates.git.repo import Repo
 from gitgates.policies.call import Call
 from gitgates.policies.change import Survey, survey

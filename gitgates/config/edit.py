@@ -11,10 +11,10 @@ import os
 import tomllib
 
 from gitgates.config import load
+from gitgates.config.document import Document
 from gitgates.config.insert import CannotInsert, extend, insert, render_table
 from gitgates.config.keys import HOOK_KEYS
 from gitgates.config.parse import parse
-from gitgates.config.settings import Document
 from gitgates.errors import ConfigError
 from gitgates.record import Record
 from gitgates.store.files import link_out, replace_file

@@ -11,8 +11,8 @@ from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
 from gitgates.clean import visible_line
+from gitgates.config.document import Document, Settings, read
 from gitgates.config.keys import POLICY_NAMES
-from gitgates.config.settings import Document, Settings, read
 from gitgates.config.values import did_you_mean
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.policy import policy_gates

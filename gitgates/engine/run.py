@@ -6,7 +6,7 @@ import os
 import time
 
 from gitgates.config.load import FILES
-from gitgates.engine.changes import ChangeDetector
+from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import gate_env, is_running_here, judge, make_commands, with_hook
 from gitgates.engine.plan import choose_view
 from gitgates.engine.walk import ENDED, Due, advance, decide
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Protocol
 
-    from gitgates.engine.changes import GateChanges
+    from gitgates.engine.change_detector import GateChanges
     from gitgates.git.repo import Repo
     from gitgates.proc.watchdog import Watchdog
 

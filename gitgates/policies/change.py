@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.agent_types import Point
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, with_changes
-from gitgates.git.changes import changes, patch_id
+from gitgates.git.diff import changes, patch_id
 from gitgates.policies.authorship import own_files_now, with_open_span
 from gitgates.policies.beginning import first_point
 from gitgates.policies.evidence import EVIDENCE, Quiet, Standing, fold, is_strict

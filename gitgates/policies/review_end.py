@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError, StateError
-from gitgates.git.changes import patch_id
+from gitgates.git.diff import patch_id
 from gitgates.policies.breaker import BLOCKED, BREAKER, PASSED, reached
 from gitgates.policies.change import assess, evidence_of, is_strict_here, survey
 from gitgates.policies.evidence import COMPLETE, ISSUES, SKIP

@@ -20,9 +20,9 @@ from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
 from gitgates.weakening.gates import compare_gates, find_in_agent_settings, read_off
 from gitgates.weakening.marks import find_marks
-from gitgates.weakening.settings import find_in_settings
 from gitgates.weakening.source import read_pair
 from gitgates.weakening.tests import find_in_tests
+from gitgates.weakening.tool_settings import find_in_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
