@@ -63,8 +63,6 @@ POLICIES: tuple[Policy, ...] = (
     ),
     Policy(name="session", module="gitgates.policies.session_start", passive=True),
     Policy(name="gates", module="gitgates.policies.gates", passive=True),
-    # Decides at the end of work whether the gates run again, and what becomes of what they say.
-    Policy(name="retry", module="gitgates.policies.retry", kinds=_ENDINGS, passive=True),
     Policy(
         name="review",
         module="gitgates.policies.review",

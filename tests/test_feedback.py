@@ -53,7 +53,6 @@ CHANGE = Change(
 )
 UNCHANGED = Change(unchanged=_failures("FAILED a.py::test_old - OSError", "FAILED b.py::test_b"))
 SINCE = ((f"{0:016x}", 1), (f"{1:016x}", 2))
-AGAIN = TEST._replace(exit_status=None, output=b"", reason="as in the last attempt")
 LONG = TEST._replace(output=b"one\ntwo\nthree\n\nfour in 3.1s\nnew\none\n1 failed\n")
 KNOWN = frozenset({"one", "two", "three", "four in <duration>"})
 HOSTILE = (
@@ -70,12 +69,6 @@ SITUATIONS = {
     ),
     "third-attempt-unchanged": STOP._replace(
         attempt=3, findings=(GateReport(result=TEST, change=UNCHANGED, since=SINCE),)
-    ),
-    "repeated": STOP._replace(
-        attempt=3,
-        findings=(GateReport(result=AGAIN, change=UNCHANGED, since=SINCE),),
-        passed=(),
-        repeated=True,
     ),
     "some-lines-known": STOP._replace(
         attempt=2, findings=(GateReport(result=LONG, change=CHANGE, since=SINCE, earlier=KNOWN),)

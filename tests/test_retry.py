@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.policies.breaker import BLOCKED, BREAKER, PASSED
-from gitgates.policies.retry_rule import (
+from gitgates.policies import breaker
+from gitgates.policies.breaker import (
+    BLOCKED,
+    BREAKER,
     CANNOT_FIX,
     COULD_NOT_RUN,
     EXHAUSTED,
-    LET_GO,
     NOT_CONVERGING,
+    PASSED,
     STOPPED,
-    Limits,
+    Attempt,
     Ruling,
-    Try,
-    rule,
 )
 from gitgates.policies.session import Session, fold
-from gitgates.types import ALLOW, BLOCK, STOP, WARN
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Hook
 
 if TYPE_CHECKING:
     from gitgates.types import Level
+
+LET_GO = (EXHAUSTED, BREAKER, NOT_CONVERGING, CANNOT_FIX, COULD_NOT_RUN)
+
+
+class Try(NamedTuple):
+    """What gates have said, and of which hook they are."""
+
+    hook: str
+    prompt: str
+    agent: str
+    gates: str
+    verdict: Level
+    deciding: tuple[tuple[str, str], ...]
+    diverges: str = ""
+
+
+class Limits(NamedTuple):
+    """How often failures may go back."""
+
+    retries: int
+    per_prompt: int
+    per_session: int
+    stops: bool = False
+
+
+def rule(session: Session, one: Try, limits: Limits) -> Ruling:
+    ends = "stop" if limits.stops else "allow"
+    hook = Hook(name=one.hook, max_retries=limits.retries, on_exhausted=ends)
+    most = (limits.per_prompt, limits.per_session)
+    return breaker.rule(session, hook, most, Attempt(*one[1:]))
+
 
 LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
 FAILED = (("check", "failed"),)
@@ -62,12 +93,12 @@ def blocks(count: int, **fields: Any) -> tuple[tuple[str, Try], ...]:
     return ((BLOCKED, TRY._replace(**fields)),) * count
 
 
-def let_go(outcome: str, how: str, attempt: int = 0, attempts: int = 3) -> Ruling:
-    return Ruling(ALLOW, outcome, attempt, attempts, how)
+def let_go(outcome: str, how: str, attempt: int = 0) -> Ruling:
+    return Ruling(ALLOW, outcome, attempt, how)
 
 
-def sent_back(attempt: int, attempts: int = 3) -> Ruling:
-    return Ruling(BLOCK, BLOCKED, attempt, attempts)
+def sent_back(attempt: int) -> Ruling:
+    return Ruling(BLOCK, BLOCKED, attempt)
 
 
 @pytest.mark.parametrize("verdict", [ALLOW, WARN])
@@ -90,11 +121,11 @@ def test_a_stop_is_a_stop_whatever_was_before() -> None:
         (3, 2, sent_back(3)),
         (3, 3, let_go(EXHAUSTED, ATTEMPTS_USED_UP, 3)),
         (3, 4, let_go(EXHAUSTED, ATTEMPTS_USED_UP, 4)),
-        (1, 0, sent_back(1, 1)),
-        (1, 1, let_go(EXHAUSTED, "after 1 attempt", 1, 1)),
-        (0, 0, let_go(EXHAUSTED, "at once, because max_retries is 0", 0, 0)),
-        (99, 9, sent_back(10, 99)),
-        (99, 10, let_go(BREAKER, "after 10 blocks in this prompt, the most there may be", 10, 99)),
+        (1, 0, sent_back(1)),
+        (1, 1, let_go(EXHAUSTED, "after 1 attempt", 1)),
+        (0, 0, let_go(EXHAUSTED, "at once, because max_retries is 0", 0)),
+        (99, 9, sent_back(10)),
+        (99, 10, let_go(BREAKER, "after 10 blocks in this prompt, the most there may be", 10)),
     ],
 )
 def test_attempts(retries: int, before: int, expected: Ruling) -> None:
@@ -105,9 +136,9 @@ def test_attempts(retries: int, before: int, expected: Ruling) -> None:
     ("retries", "before", "diverges", "expected"),
     [
         (3, 2, "", sent_back(3)),
-        (3, 3, "", Ruling(STOP, EXHAUSTED, 3, 3, ATTEMPTS_USED_UP)),
-        (0, 0, "", Ruling(STOP, EXHAUSTED, 0, 0, "at once, because max_retries is 0")),
-        (3, 1, "they move", Ruling(STOP, NOT_CONVERGING, 1, 3, "because they move")),
+        (3, 3, "", Ruling(STOP, EXHAUSTED, 3, ATTEMPTS_USED_UP)),
+        (0, 0, "", Ruling(STOP, EXHAUSTED, 0, "at once, because max_retries is 0")),
+        (3, 1, "they move", Ruling(STOP, NOT_CONVERGING, 1, "because they move")),
     ],
 )
 def test_on_exhausted_stop(retries: int, before: int, diverges: str, expected: Ruling) -> None:
@@ -257,7 +288,7 @@ def test_no_endless_loop(
         ruling = rule(fold(facts), one, limits)
         facts.append(fact_of(one, ruling.outcome))
         if ruling.verdict == BLOCK:
-            assert ruling.attempt <= ruling.attempts == retries
+            assert ruling.attempt <= retries
             sent.append(one.prompt)
         assert (ruling.outcome in LET_GO) is bool(ruling.how)
         assert (ruling.outcome == PASSED) is (one.verdict < BLOCK)  # never a pass that is none

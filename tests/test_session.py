@@ -52,7 +52,6 @@ ROUND = Round(
     failures=(("check", (("f1", "one"), ("f2", "two"))),),
     answer="{}",
     run="/r",
-    transcript=9,
     config="d",
 )
 
@@ -67,7 +66,7 @@ def test_everything_that_a_session_says() -> None:
         {"what": "deferred", "prompt": "1"},
         {"what": "event", "key": "Stop:1"},
         {
-            **round_fact(key="Stop:1", agent="a", answer="{}", run="/r", transcript=9, config="d"),
+            **round_fact(key="Stop:1", agent="a", answer="{}", run="/r", config="d"),
             "tree": "t2",
             "statuses": [["check", "failed"]],
             "failures": [["check", [["f1", "one"], ["f2", "two"]]]],
@@ -228,8 +227,6 @@ DAMAGED: list[Any] = [
     {"what": "round"},
     round_fact(t=None),
     round_fact(t=10**400),  # more than a float can be
-    round_fact(transcript=float("inf")),
-    round_fact(transcript=float("nan")),
     round_fact(statuses=3),
     round_fact(statuses=[["only one"]]),
     round_fact(failures=[["check", [1]]]),
@@ -258,7 +255,7 @@ def test_damaged_facts_are_passed_over(fact: Any) -> None:
 _NAMES = st.sampled_from(
     [
         *("key", "tree", "why", "prompt_id", "prompt", "t", "hook", "agent", "gates", "outcome"),
-        *("statuses", "failures", "transcript", "gate", "reason", "definition", "text", "run"),
+        *("statuses", "failures", "gate", "reason", "definition", "text", "run"),
     ]
 )
 _FACTS = st.dictionaries(_NAMES, JSON, max_size=12).flatmap(

@@ -1,28 +1,97 @@
-"""The breaker: the most blocks that there may be, in one prompt and in one session.
+"""How often an agent is sent back, and when it is let go: the attempts of a cycle, the breaker.
 
-Policies that tell the agent how often it was kept ask `reached` themselves, and write their own
-`round`. What blocks without one is counted here, and let go of here.
+Nothing here relies on the host: its own cap is reset by any tool call, and `stop_hook_active` tells
+only that some hook has blocked before. What counts is in the session's journal.
+
+Policies that tell the agent how often it was kept ask `rule` or `reached` themselves, and write
+their own `round`. What blocks without one is counted by `decide`, and let go of there.
 """
 
 from __future__ import annotations
 
-from gitgates.types import BLOCK, WARN, Verdict
+from gitgates.lifecycle import kind_of
+from gitgates.policies.session import NO_RESULT
+from gitgates.record import Record
+from gitgates.types import ALLOW, BLOCK, STOP, WARN, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.policies.call import Call
+    from gitgates.policies.session import Round, Session
     from gitgates.policy import Need
-    from gitgates.types import Config
+    from gitgates.types import Config, Hook, Level
 
 # Outcomes of a round, for the journal and for artifacts.
 PASSED = "passed"
 BLOCKED = "blocked"
+STOPPED = "stopped"
 BREAKER = "breaker"
+EXHAUSTED = "exhausted"
+NOT_CONVERGING = "not-converging"
+CANNOT_FIX = "cannot-fix"
+COULD_NOT_RUN = "could-not-run"
+_USED_UP = (EXHAUSTED, NOT_CONVERGING)
 
 
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: the policy is passive."""
-    return ()
+class Attempt(Record):
+    """What gates have just said, and where in the session that was."""
+
+    prompt: str
+    agent: str
+    gates: str  # the set of gates, as it is listed
+    verdict: Level
+    deciding: tuple[tuple[str, str], ...]  # gate and status of each that asks for the verdict
+    diverges: str = ""  # why the failures seem not to go away; empty: they may yet
+
+
+class Ruling(Record):
+    """What becomes of it."""
+
+    verdict: Level
+    outcome: str
+    attempt: int = 0  # how often failures have gone back in this cycle, this time included
+    how: str = ""  # of an agent that is let go: why
+
+
+def rule(session: Session, hook: Hook, breaker: tuple[int, int], attempt: Attempt) -> Ruling:
+    """Return what an attempt at stopping leads to: pass, block, let go or stop."""
+    if attempt.verdict < BLOCK:
+        return Ruling(attempt.verdict, PASSED)
+    if attempt.verdict == STOP:
+        return Ruling(STOP, STOPPED)
+    before = session.rounds_of(hook.name, attempt.agent, attempt.prompt, attempt.gates)
+    blocked = [one for one in before if one.outcome == BLOCKED]
+    blocks = session.blocks(attempt.prompt), session.blocks()
+    given_up = session.reasons_not_to_fix(attempt.prompt)
+    most = hook.max_retries
+    if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):
+        outcome, how = CANNOT_FIX, "because it says that it cannot fix this"
+    elif how := reached(blocks, breaker):
+        outcome = BREAKER
+    elif most == 0:
+        outcome, how = EXHAUSTED, "at once, because max_retries is 0"
+    elif is_known_unable(attempt.deciding, blocked):
+        outcome, how = COULD_NOT_RUN, "because what is missing was said once already"
+    elif len(blocked) >= most:
+        outcome, how = EXHAUSTED, f"after {most} attempt{'s' if most > 1 else ''}"
+    elif attempt.diverges:
+        outcome, how = NOT_CONVERGING, f"because {attempt.diverges}"
+    else:
+        return Ruling(BLOCK, BLOCKED, len(blocked) + 1)
+    # Nothing stops a sub-agent but a block, and it may do as it likes: it is told to end once.
+    was_told = kind_of(hook.name) == "subagent-end" and any(
+        one.outcome in _USED_UP for one in before
+    )
+    stops = hook.on_exhausted == "stop" and outcome in _USED_UP and not was_told
+    return Ruling(STOP if stops else ALLOW, outcome, len(blocked), how)
+
+
+def is_known_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
+    """Return whether only gates that cannot run block, and rounds told the agent so of each."""
+    told = {gate for one in rounds for gate, status in one.statuses if status in NO_RESULT}
+    return bool(deciding) and all(status in NO_RESULT and gate in told for gate, status in deciding)
 
 
 def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
@@ -34,6 +103,11 @@ def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
         if count >= limit:
             return f"after {limit} blocks in this {where}, the most there may be"
     return ""
+
+
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: the policy is passive."""
+    return ()
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

@@ -12,9 +12,7 @@ from gitgates.config.load import FILES, LOCAL_FILE
 from gitgates.git.object_store import reading_git
 from gitgates.lifecycle import ENDINGS
 from gitgates.policies.authorship import own_files_now
-from gitgates.policies.breaker import BLOCKED
-from gitgates.policies.retry_rule import Limits, Try, rule
-from gitgates.policies.tampering import knows_review
+from gitgates.policies.breaker import BLOCKED, Attempt, rule
 from gitgates.types import BLOCK, WARN, Verdict
 
 TYPE_CHECKING = False
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 _GATES = "the configuration"
-# With no configuration to ask, the defaults of the keys max_retries and breaker.
-_LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
 
 
 def needs(_config: Config) -> tuple[Need, ...]:
@@ -34,7 +30,7 @@ def needs(_config: Config) -> tuple[Need, ...]:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Verdict an event of a repository whose configuration cannot be read."""
+    """Decide an event of a repository whose configuration cannot be read."""
     payload, message = call.payload, str(call.config_error)
     if payload.kind in ENDINGS and payload.mode != "plan":
         is_summary = payload.kind == "subagent-end" and not payload.agent_type
@@ -54,8 +50,9 @@ def _decide_ending(call: Call, message: str) -> Verdict:
         text = "gitgates checked nothing; this turn has not caused the problem that is in the way"
         return Verdict(WARN, to_person=f"{text}. {message}")
     broken = (("configuration", "failed"),)
-    one = Try(payload.event, call.prompt, payload.agent_id, _GATES, BLOCK, broken)
-    ruling = rule(call.session, one, _LIMITS)
+    attempt = Attempt(call.prompt, payload.agent_id, _GATES, BLOCK, broken)
+    # With no configuration to ask, these are the defaults.
+    ruling = rule(call.session, call.hook, call.config.breaker, attempt)
     entry = {
         "what": "round",
         "hook": payload.event,
@@ -63,14 +60,14 @@ def _decide_ending(call: Call, message: str) -> Verdict:
         "prompt": call.prompt,
         "gates": _GATES,
         "outcome": ruling.outcome,
-        "statuses": list(broken),
+        "statuses": broken,
     }
     if ruling.outcome != BLOCKED:
         text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
         return Verdict(WARN, to_person=text, entries=(entry,))
     text = (
         "The quality gates could not be read, so that nothing was checked "
-        f"(attempt {ruling.attempt} of {ruling.attempts}).\n\n{message}\n\n"
+        f"(attempt {ruling.attempt} of {call.hook.max_retries}).\n\n{message}\n\n"
         "Mend that place of the file, and check it with: gitgates check\n"
         "If somebody else is editing it at this moment, leave the file as it is, and end your "
         "turn again: after the last attempt you are let go, and the person is told."
@@ -83,8 +80,7 @@ def _is_somebody_elses(call: Call) -> bool:
 
     Either it used no tool that may write any file, or the files are as they were when it began.
     """
-    # What reviews hear of is known only from what has been noted.
-    own = own_files_now(call, knows_tools=knows_review(call.entries))
+    own = own_files_now(call)
     if own is not None:
         return not set(own).intersection(FILES)
     base, now = call.session.base, call.snapshot.tree

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 
 from gitgates.config.load import FILES
 from gitgates.engine.failures import Failure, split
 from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s, host_limit_s
-from gitgates.engine.normalise import normalise
 from gitgates.engine.pipeline import record_skips
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import Deadline, NullListener, RunOptions, run_plan
@@ -17,24 +15,24 @@ from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.hosts.capabilities import express
 from gitgates.lifecycle import ENDINGS
+from gitgates.policies.breaker import is_known_unable
 from gitgates.policies.call import Changes
 from gitgates.policies.session import NO_RESULT
-from gitgates.record import Record
 from gitgates.report.artifacts import save
-from gitgates.report.excerpt import readable
 from gitgates.report.feedback import EventReport, GateReport, feedback, stop_text
 from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.store.files import open_state
-from gitgates.store.runs import log_abs, new_run
+from gitgates.store.runs import new_run
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Event, Verdict
 from gitgates.worktree.gc import collect_if_due
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from typing import Any
 
     from gitgates.policies.call import Call
-    from gitgates.policies.session import Fact, Round
+    from gitgates.policies.session import Fact
     from gitgates.types import Decision, Gate, GateResult, Plan, Visit
 
 _NO_PASS = ("failed", "timed-out", "killed", *NO_RESULT)
@@ -44,60 +42,135 @@ _OWN_FIRST_S = 2.0
 _MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
-class LogListener(NullListener):
-    """Hears what a person should know at once; there is none, so that the host's log does."""
+class GateRun(NullListener):
+    """The gates that an event asks for, and what is left of their run.
 
-    def __init__(self, call: Call) -> None:
-        self._say = call.say
+    What a person should know at once is said in the host's log: there is no person.
+    """
+
+    def __init__(self, call: Call, plan: Plan) -> None:
+        hook = call.hook
+        self.call, self.plan = call, plan
+        self.gates = {step.gate.name: step.gate for step in plan.steps}
+        self.listed = ", ".join(plan.listed)  # the same gates are one cycle of fix and retry
+        # The configuration, and what the environment leaves out of it.
+        self.config = " ".join((plan.config_digest, *sorted(skipped_gates(call.env))))
+        self.run_abs = new_run(call.repo.state_abs)
+        self.logs_abs = f"{self.run_abs}/logs"
+        self.began_s = time.time()
+        limit_s = gates_limit_s(call.config, hook)
+        # Where it is what the gates' own limits come to, those are to be met first, and named.
+        is_sum = call.payload.kind in GATES_OWN_TIME and not hook.timeout_s
+        until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
+        self.deadline = Deadline(until, limit_s)
 
     def said(self, text: str) -> None:
-        """Pass it on."""
-        self._say(text)
+        """Pass on what a person should know at once."""
+        self.call.say(text)
 
+    def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
+        """Run the gates; results in `earlier` stand.
 
-class GateRun(Record):
-    """What is to be run, and where to."""
+        Raises: GitgatesError for each expected failure.
+        """
+        options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
+        return run_plan(self.plan, self.call.config, self.call.repo, self, options=options)
 
-    plan: Plan
-    run_abs: str
-    logs_abs: str
-    deadline: Deadline
-    began_s: float  # since the epoch
+    def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> Fact:
+        """Return what the journal keeps of the run."""
+        payload = self.call.payload
+        return {
+            "what": "round",
+            "hook": payload.event,
+            "agent": payload.agent_id,
+            "prompt": self.call.prompt,
+            "gates": self.listed,
+            "outcome": outcome,
+            "statuses": statuses,
+            "run": self.run_abs,
+            "config": self.config,
+        }
+
+    def save(self, decision: Decision, to_agent: str, **known: Any) -> None:  # noqa: ANN401 - fields
+        """Write down what came of the run, and clear old ones away now and then.
+
+        `known`: fields of the AttemptReport that are not as the gates alone would have them.
+        """
+        call, payload, config = self.call, self.call.payload, self.call.config
+        fields = {
+            "hook": payload.event,
+            "host": payload.host,
+            "root": call.repo.root_abs,
+            "timestamp_s": self.began_s,
+            "duration_s": max(time.time() - self.began_s, 0.0),
+            "decision": decision,
+            "verdict": outcome_of(decision),
+            "session": payload.session,
+            "agent": payload.agent_type,
+            "agent_fixes": payload.last_message,
+            "fed_back_bytes": len(to_agent.encode("utf-8", "replace")),
+        }
+        notes = save(
+            AttemptReport(**{**fields, **known}),
+            self.run_abs,
+            max_retries=call.hook.max_retries if payload.kind in ENDINGS else 0,
+            artifacts_dir=config.artifacts_dir,
+            keep_runs=config.keep_runs,
+        )
+        for text in notes:
+            call.note(text)
+        collect_if_due(call.repo, config)
+
+    def report(self, decision: Decision) -> EventReport:
+        """Return what there is to be said of a decision."""
+        visits = decision.visits
+        met = {visit.result.gate for visit in visits}
+        why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
+        findings = tuple(
+            GateReport(
+                result=visit.result,
+                description=self.gates[visit.result.gate].description,
+                command=_command_of(self.gates[visit.result.gate]),
+            )
+            for visit in unpassed(decision)
+        )
+        passed = (visit.result.gate for visit in visits if visit.result.status == "passed")
+        return EventReport(
+            hook=self.call.payload.event,
+            root_abs=self.call.repo.root_abs,
+            elsewhere=self.call.is_elsewhere,
+            attempt=0,
+            attempts=0,
+            findings=findings,
+            passed=tuple(dict.fromkeys(passed)),
+            not_run=tuple((name, why) for name in decision.not_run if name not in met),
+            observed=observed(visits),
+            notes=tuple(
+                f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` put that right."
+                for v in visits
+                if v.rescued_by
+            ),
+            # Under the agent; or somebody else did it while they ran.
+            changed_paths=tuple(sorted({p for v in visits for p in v.result.changed_paths})),
+        )
 
 
 def plan_run(call: Call, changes: Changes) -> GateRun | None:
     """Return what an event asks to be run; None if every gate is skipped."""
-    payload, hook = call.payload, call.hook
     event = Event(
-        host=payload.host,
-        name=payload.event,
+        host=call.payload.host,
+        name=call.payload.event,
         root_abs=call.repo.root_abs,
         paths=changes.paths,
         gone=changes.gone,
         stdin=call.raw,
-        payload=payload,
+        payload=call.payload,
     )
-    plan = make_plan(call.config, hook, event, skipped_gates(call.env))
+    plan = make_plan(call.config, call.hook, event, skipped_gates(call.env))
     record_skips(plan, call.repo)
     if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
         return None
-    limit_s = gates_limit_s(call.config, hook)
-    run_abs = new_run(call.repo.state_abs)
-    # Where it is what the gates' own limits come to, those are to be met first, and named.
-    is_sum = payload.kind in GATES_OWN_TIME and not hook.timeout_s
-    deadline = Deadline(time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0), limit_s)
-    return GateRun(plan, run_abs, f"{run_abs}/logs", deadline, time.time())
-
-
-def run_gates(
-    call: Call, run: GateRun, earlier: Mapping[tuple[str, int], GateResult] | None = None
-) -> Decision:
-    """Run the gates; results in `earlier` stand.
-
-    Raises: GitgatesError for each expected failure.
-    """
-    options = RunOptions(deadline=run.deadline, logs_abs=run.logs_abs, earlier=earlier or {})
-    return run_plan(run.plan, call.config, call.repo, LogListener(call), options=options)
+    return GateRun(call, plan)
 
 
 def decide_event(call: Call) -> Verdict:
@@ -107,17 +180,15 @@ def decide_event(call: Call) -> Verdict:
     if run is None:
         return Verdict()
     call.end_within(host_limit_s(call.config, call.hook))
-    decision = _allow_config_fix(call, run_gates(call, run), paths)
-    verdict = _say(call, run, decision)
+    decision = _allow_config_fix(call, run.run(), paths)
+    verdict = _say(run, decision)
     if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
-        # An edit that is fine leaves nothing behind.
-        save_attempt(call, run, attempt_of(call, run, verdict, decision))
-    entry = round_entry(call, run, deciding(decision)) | {"outcome": _OUTCOMES[verdict.level]}
-    return verdict._replace(entries=(entry,))
+        run.save(decision, verdict.to_agent)  # an edit that is fine leaves nothing behind
+    return verdict._replace(entries=(run.entry(_OUTCOMES[verdict.level], deciding(decision)),))
 
 
-def _say(call: Call, run: GateRun, decision: Decision) -> Verdict:
-    said = event_report(call, run, decision)
+def _say(run: GateRun, decision: Decision) -> Verdict:
+    call, said = run.call, run.report(decision)
     leads_to, why = express(call.payload, decision.verdict)
     said = said._replace(leads_to=leads_to)
     if why:
@@ -126,7 +197,9 @@ def _say(call: Call, run: GateRun, decision: Decision) -> Verdict:
     person = "\n".join(said.observed)
     if decision.verdict == STOP:
         return Verdict(STOP, to_agent=feedback(said), to_person=stop_text(said))
-    if decision.verdict == BLOCK and _was_said(call, deciding(decision)):
+    here = (call.prompt, call.payload.event)
+    rounds = [one for one in call.session.rounds if (one.prompt, one.hook) == here]
+    if decision.verdict == BLOCK and is_known_unable(deciding(decision), rounds):
         # A tool that is missing must not lock the agent out of everything.
         said = said._replace(leads_to=WARN)
         return Verdict(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
@@ -134,19 +207,6 @@ def _say(call: Call, run: GateRun, decision: Decision) -> Verdict:
         level = max(decision.verdict, WARN)
         return Verdict(level, to_agent=feedback(said), to_person=person)
     return Verdict(to_person=person)
-
-
-def _was_said(call: Call, asked: tuple[tuple[str, str], ...]) -> bool:
-    """Return whether only gates that cannot run block, and that was said in this prompt already."""
-    prompt = call.prompt
-    told = {
-        gate
-        for one in call.session.rounds
-        if one.prompt == prompt and one.hook == call.payload.event
-        for gate, status in one.statuses
-        if status in NO_RESULT
-    }
-    return bool(asked) and all(status in NO_RESULT and gate in told for gate, status in asked)
 
 
 def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
@@ -183,31 +243,6 @@ def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
     )
 
 
-def round_entry(call: Call, run: GateRun, statuses: tuple[tuple[str, str], ...]) -> Fact:
-    """Return what the journal keeps of a run; what was made of it is added by the caller."""
-    return {
-        "what": "round",
-        "hook": call.payload.event,
-        "agent": call.payload.agent_id,
-        "prompt": call.prompt,
-        "gates": gate_set_key(run),
-        "statuses": [list(one) for one in statuses],
-        "run": run.run_abs,
-        "config": definition(call, run),
-        "began": run.began_s,
-    }
-
-
-def definition(call: Call, run: GateRun) -> str:
-    """Return what stands for the configuration and for what the environment leaves out of it."""
-    return " ".join((run.plan.config_digest, *sorted(skipped_gates(call.env))))
-
-
-def gate_set_key(run: GateRun) -> str:
-    """Return the gates that a hook lists, as one word: they are one cycle of fix and retry."""
-    return ", ".join(run.plan.listed)
-
-
 def failures_of(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure, ...]:
     """Return the failures of a gate that failed in `root_abs`, told apart as its pattern says."""
     return split(whole_output(result), gate.failures, gate.name, root_abs)
@@ -230,95 +265,5 @@ def read_log(path_abs: str) -> bytes:
         return b""
 
 
-def earlier_lines(rounds: Sequence[Round], gate: str) -> frozenset[str]:
-    """Return the lines of a gate's outputs in the attempts of a cycle, normalised."""
-    lines: set[str] = set()
-    for path_abs in logs_of(rounds, gate):
-        output = read_log(path_abs)
-        lines.update(normalise("\n".join(readable(output))).split("\n") if output else ())
-    return frozenset(lines)
-
-
-def logs_of(rounds: Sequence[Round], gate: str) -> list[str]:
-    """Return the logs of a gate in the attempts of a cycle, the oldest first."""
-    folders = [
-        f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
-        for number, one in enumerate(rounds, 1)
-    ]
-    paths_abs = [log_abs(folder, gate, 0) for folder in folders]
-    return [path_abs for path_abs in paths_abs if os.path.isfile(path_abs)]
-
-
-def event_report(call: Call, run: GateRun, decision: Decision) -> EventReport:
-    """Return what there is to be said of a decision."""
-    gates = {step.gate.name: step.gate for step in run.plan.steps}
-    met = {visit.result.gate for visit in decision.visits}
-    why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
-    findings = tuple(
-        GateReport(
-            result=visit.result,
-            description=gates[visit.result.gate].description,
-            command=_command_of(gates[visit.result.gate]),
-        )
-        for visit in unpassed(decision)
-    )
-    passed = (v.result.gate for v in decision.visits if v.result.status == "passed")
-    return EventReport(
-        hook=call.payload.event,
-        root_abs=call.repo.root_abs,
-        elsewhere=call.is_elsewhere,
-        attempt=0,
-        attempts=0,
-        findings=findings,
-        passed=tuple(dict.fromkeys(passed)),
-        not_run=tuple((name, why) for name in decision.not_run if name not in met),
-        observed=observed(decision.visits),
-        notes=tuple(
-            f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` put that right."
-            for v in decision.visits
-            if v.rescued_by
-        ),
-        changed_paths=changed_by_gates(decision),
-    )
-
-
 def _command_of(gate: Gate) -> str:
     return gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
-
-
-def changed_by_gates(decision: Decision) -> tuple[str, ...]:
-    """Return which files gates have changed under the agent, or somebody else while they ran."""
-    return tuple(sorted({path for v in decision.visits for path in v.result.changed_paths}))
-
-
-def attempt_of(call: Call, run: GateRun, verdict: Verdict, decision: Decision) -> AttemptReport:
-    """Return what is written down of an attempt, as far as no retries have a say in it."""
-    payload = call.payload
-    return AttemptReport(
-        hook=payload.event,
-        host=payload.host,
-        root=call.repo.root_abs,
-        timestamp_s=run.began_s,
-        duration_s=max(time.time() - run.began_s, 0.0),
-        decision=decision,
-        verdict=outcome_of(decision),
-        session=payload.session,
-        agent=payload.agent_type,
-        agent_fixes=payload.last_message,
-        fed_back_bytes=len(verdict.to_agent.encode("utf-8", "replace")),
-    )
-
-
-def save_attempt(call: Call, run: GateRun, attempt: AttemptReport) -> None:
-    """Write down what came of an attempt, and clear old runs away now and then."""
-    config = call.config
-    notes = save(
-        attempt,
-        run.run_abs,
-        max_retries=call.hook.max_retries if call.payload.kind in ENDINGS else 0,
-        artifacts_dir=config.artifacts_dir,
-        keep_runs=config.keep_runs,
-    )
-    for text in notes:
-        call.note(text)
-    collect_if_due(call.repo, config)

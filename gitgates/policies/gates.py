@@ -1,11 +1,12 @@
-"""The gates that hooks list, at an agent's events but the end of work.
+"""The gates that hooks list, at each event of an agent.
 
-At the end of work, policies/retry.py decides whether they run, and what becomes of what they say.
+At the end of work they run where something has changed; policies/attempt.py decides what becomes of
+what they say.
 """
 
 from __future__ import annotations
 
-from gitgates.engine.hooks import matches_hook
+from gitgates.engine.hooks import host_limit_s, matches_hook
 from gitgates.hosts.capabilities import express
 from gitgates.lifecycle import ENDINGS, kind_of
 from gitgates.policies.needs import agent_hooks
@@ -60,24 +61,43 @@ def _can_stop(hook: Hook, config: Config) -> bool:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Run the gates of a tool call, a prompt or the like; tell the rules, and warnings."""
-    if call.payload.kind in ENDINGS:
-        return so_far
+    """Run the gates that are about this tool and this agent; tell the rules, and warnings."""
+    hook, payload = call.hook, call.payload
+    listed = any(name not in policy_gates() for name in hook.gates)
+    has_gates = listed and matches_hook(hook, payload) and not payload.automatic
+    if payload.kind in ENDINGS:
+        return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
     own = Verdict()
-    if has_gates(call):
+    if has_gates:
         from gitgates.policies.gate_run import decide_event  # most events have none to run
 
         own = decide_event(call)
-    if express(call.payload, own.level)[0] >= BLOCK:
+    if express(payload, own.level)[0] >= BLOCK:
         return own._replace(entries=(*so_far.entries, *own.entries))  # nothing else is said then
     return _add_context(call).joined(so_far).joined(own)
 
 
-def has_gates(call: Call) -> bool:
-    """Return whether gates are listed for the event, and are about this tool and this agent."""
-    hook = call.hook
-    listed = any(name not in policy_gates() for name in hook.gates)
-    return listed and matches_hook(hook, call.payload) and not call.payload.automatic
+def _decide_ending(call: Call) -> Verdict:
+    """Run the gates at the end of work where something has changed, and say what that leads to."""
+    if not call.session.base:
+        from gitgates.policies.beginning import record_base  # seldom: hooks came in mid-session
+
+        record_base(call)
+    if call.is_unchanged:
+        # What has been undone needs no warning any more.
+        return Verdict(entries=({"what": "told"},) if call.session.warnings else ())
+    # What runs gates takes as long to load as git takes to tell what has changed.
+    from gitgates.policies.attempt import StopAttempt
+    from gitgates.policies.gate_run import plan_run
+
+    run = plan_run(call, call.changes)
+    if run is None:
+        return Verdict()
+    call.end_within(host_limit_s(call.config, call.hook) + call.more_s)
+    verdict = StopAttempt(run).decide()
+    if any(step.gate.writes and not step.skip for step in run.plan.steps):
+        call.forget_snapshot()
+    return verdict
 
 
 def _add_context(call: Call) -> Verdict:

@@ -74,15 +74,13 @@ class Round(Record):
     agent: str  # the sub-agent's id; empty: the main thread
     prompt: str
     gates: str  # the set of gates, as it was listed
-    outcome: str  # passed, blocked, stopped, exhausted, …: see policies/retry.py
+    outcome: str  # passed, blocked, stopped, exhausted, …: see policies/breaker.py
     tree: str = ""  # the snapshot that the gates saw; empty: unknown, or not provable
     statuses: tuple[tuple[str, str], ...] = ()  # of those that did not pass
     failures: tuple[tuple[str, Failures], ...] = ()  # of each gate that failed
     answer: str = ""  # what the host received
     run: str = ""  # the run's folder
-    transcript: int = -1  # how long the transcript was; -1: unknown
     config: str = ""  # the digest of the configuration
-    began: float = 0.0  # when the gates began to run; 0: unknown, or none did
 
     def fingerprints(self) -> frozenset[str]:
         """Return the failures of all gates, as one set."""
@@ -106,9 +104,8 @@ class Session(Record):
     warnings: tuple[str, ...] = ()  # that the agent has not been told yet
     stop: str = ""  # why the main thread is to be stopped at its next event
     notes: tuple[str, ...] = ()
-    watched: tuple[tuple[str, str], ...] | None = (
-        None  # what decides what is checked, as it was noted last
-    )
+    # What decides what is checked, as it was noted last.
+    watched: tuple[tuple[str, Any], ...] | None = None
     elsewhere: tuple[int, int] = (0, 0)  # blocks in other worktrees: in this prompt, and at all
 
     def prompt_of(self, prompt_id: str) -> str:
@@ -216,9 +213,7 @@ def _round(state: Fact, fact: Fact) -> None:
         failures=tuple((str(g), _pairs(found)) for g, found in fact.get("failures", [])),
         answer=str(fact.get("answer", "")),
         run=str(fact.get("run", "")),
-        transcript=int(fact.get("transcript", -1)),
         config=str(fact.get("config", "")),
-        began=float(fact.get("began", 0)),
     )
     state["rounds"].append(one)
     if one.outcome == "passed":
@@ -273,8 +268,7 @@ def _warning(state: Fact, fact: Fact) -> None:
 
 def _watched(state: Fact, fact: Fact) -> None:
     found = fact.get("found")
-    known = found if isinstance(found, dict) else {}
-    state["watched"] = {str(name): str(value) for name, value in known.items()}
+    state["watched"] = found if isinstance(found, dict) else {}
 
 
 def _note(state: Fact, fact: Fact) -> None:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
-_REVIEW = "gate `review`"
 _DEFINITIONS = ("gate ", "hook ")
 _MOST_READ = 1 << 20  # bytes of a file
 _MOST_NAMED = 5
@@ -48,11 +47,6 @@ def begin(call: Call) -> None:
     """Record what there is as a session begins."""
     first = next((str(one["event"]) for one in call.entries if one.get("what") == "event"), "")
     call.record({"what": _WATCHED, "found": {_BEGAN: first, **_digests(call)}})
-
-
-def knows_review(facts: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the gate `review` was on as the session began. `facts`: of its journal."""
-    return any(_REVIEW in _found(fact) for fact in facts)
 
 
 def _found(fact: Mapping[str, Any]) -> dict[str, str]:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gitgates.types import Level
 
 _PERSON = 2000
-_REPEATED = "Nothing has happened since the last attempt, so that its result stands"
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
 _FAILED = ("failed", "timed-out", "killed")
 _UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
@@ -86,7 +85,6 @@ class EventReport(Record):
     observed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     changed_paths: tuple[str, ...] = ()  # by a gate, under the agent
-    repeated: bool = False
     leads_to: Level = BLOCK  # what becomes of the event
     elsewhere: bool = False  # all this is about another folder than the one the agent is in
 
@@ -175,13 +173,10 @@ def _headline(report: EventReport) -> str:
     }
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
-    attempt = f"attempt {report.attempt} of {report.attempts}"
-    if report.repeated:
-        return f"{where}{_REPEATED}: {', '.join(parts)}. This was {attempt}."
     gates = f"{total} gate{'s' if total != 1 else ''}"
     said = where + (fine or f"{then}{len(found)} of {gates} {ended}: {', '.join(parts)}.")
     if report.attempt:
-        said += f" This was {attempt}."
+        said += f" This was attempt {report.attempt} of {report.attempts}."
     return said
 
 

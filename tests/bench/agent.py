@@ -110,7 +110,8 @@ class Bench:
         case = self._case(f"a session of {LONG:,} events: PostToolUse", folder, (payload, False))
         journal = folder / ".git/gitgates/sessions/long.jsonl"
         lines = journal.read_text().splitlines(keepends=True)
-        journal.write_text("".join([*lines, *lines[-1:] * LONG]))
+        event = next(line for line in lines if '"what": "event"' in line)
+        journal.write_text("".join([*lines, *[event] * LONG]))
         return case
 
     def _repository(self, files: int) -> Path:
