@@ -11,8 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    # What an agent's event is, whatever its host calls it.
+    # What an event is, whatever its host calls it.
     EventKind: TypeAlias = Literal[
+        "before-commit",
+        "before-push",
+        "other",  # another hook of git, or one run by hand: gates are all that it is about
         "session-start",
         "prompt",
         "prompt-expansion",
@@ -50,22 +53,22 @@ class HookPoint(Record):
     client: bool = True  # git: runs where people work, so that install-hooks can install it
     framework: bool = False  # a stage of the pre-commit framework too
     can_block: bool = True  # False: it is fired when all is done, and nothing can be held up
-    kind: EventKind = ""  # of an agent's event
+    kind: EventKind = "other"
 
 
 GIT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("applypatch-msg", "git", "message"),
     HookPoint("pre-applypatch", "git"),
     HookPoint("post-applypatch", "git", can_block=False),
-    HookPoint("pre-commit", "git", "staged", framework=True),
-    HookPoint("pre-merge-commit", "git", "staged", framework=True),
+    HookPoint("pre-commit", "git", "staged", framework=True, kind="before-commit"),
+    HookPoint("pre-merge-commit", "git", "staged", framework=True, kind="before-commit"),
     HookPoint("prepare-commit-msg", "git", "message", framework=True),
     HookPoint("commit-msg", "git", "message", framework=True),
     HookPoint("post-commit", "git", "head", framework=True, can_block=False),
     HookPoint("pre-rebase", "git", framework=True),
     HookPoint("post-checkout", "git", "two-commits", framework=True, can_block=False),
     HookPoint("post-merge", "git", "merged", framework=True, can_block=False),
-    HookPoint("pre-push", "git", "pushed", reads_stdin=True, framework=True),
+    HookPoint("pre-push", "git", "pushed", reads_stdin=True, framework=True, kind="before-push"),
     HookPoint("post-rewrite", "git", reads_stdin=True, framework=True, can_block=False),
     HookPoint("reference-transaction", "git", reads_stdin=True),
     HookPoint("post-index-change", "git", can_block=False),
@@ -102,6 +105,8 @@ AGENT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("SessionEnd", "agent", kind="session-end"),
 )
 HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS}
+AGENT_KINDS = tuple(HOOK_OF)
+GIT_KINDS: tuple[EventKind, ...] = ("before-commit", "before-push", "other")
 ENDING_HOOKS = tuple(HOOK_OF[kind] for kind in ENDINGS)
 
 HOOK_POINTS: dict[str, HookPoint] = {
@@ -118,6 +123,6 @@ KEPT_SUFFIX = ".before-gitgates"
 
 
 def kind_of(hook: str) -> EventKind:
-    """Return what an agent's event is that a hook of the configuration is about; "": none."""
+    """Return what the event of a hook is; "": no hook that is known."""
     point = HOOK_POINTS.get(hook)
     return point.kind if point else ""

@@ -1,21 +1,50 @@
-"""The table of policies, in order of priority: what may have a say in an event. Data only.
+"""The table of policies, in order of priority: what may have a say in an event, and the asking.
 
-A policy is a module with `decide(call, so_far) -> Verdict` and `needs(config)`; policies/driver.py
-asks them. Nothing but its row and its module knows of it.
+A policy is a module with `decide(call, so_far) -> Verdict` and `needs(config)`. Nothing but its row
+and its module knows of it. policies/git_hooks.py has them asked at hooks of git and the framework,
+policies/driver.py at events of an agent. A policy that is not asked costs a hook of git its row.
 """
 
 from __future__ import annotations
 
+import sys
+
+from gitgates.errors import Interrupted
+from gitgates.lifecycle import AGENT_KINDS, GIT_KINDS
 from gitgates.record import Record
+from gitgates.types import BLOCK, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
     from gitgates.agent_types import ToolKind
     from gitgates.lifecycle import EventKind
+    from gitgates.types import Config, Hook
+
+    class AnyCall(Protocol):
+        """What a policy is told of an event, whichever host it is of."""
+
+        kind: EventKind
+        repo: Any  # a Repo, which is above
+        env: Mapping[str, str]
+        config: Config
+        say: Callable[[str], None]
+        hook: Hook
+
+    class PolicyModule(Protocol):
+        """What the module of a policy offers."""
+
+        def needs(self, config: Config) -> tuple[Need, ...]:
+            """Return the events that are to be heard of, where that is not said by another row."""
+
+        def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
+            """Return the verdict with what this policy has to say."""
 
 
 class Need(Record):
-    """One event of an agent that is to be heard of."""
+    """One event that is to be heard of; all but `kind` are about an agent's."""
 
     kind: EventKind
     tools: tuple[str, ...] | None = None  # patterns, in the host's words; None: all
@@ -61,8 +90,15 @@ POLICIES: tuple[Policy, ...] = (
         gate="review",
         kinds=("prompt", *_ENDINGS),
     ),
-    Policy(name="session", module="gitgates.policies.session_start", passive=True),
-    Policy(name="gates", module="gitgates.policies.gates", passive=True),
+    Policy(
+        name="session",
+        module="gitgates.policies.session_start",
+        kinds=AGENT_KINDS,
+        passive=True,
+    ),
+    Policy(name="gates", module="gitgates.policies.gates", kinds=AGENT_KINDS, passive=True),
+    # The same where there is no session; whoever starts such a hook wants them.
+    Policy(name="gates", module="gitgates.policies.git_hooks", kinds=GIT_KINDS, passive=True),
     Policy(
         name="review",
         module="gitgates.policies.review",
@@ -79,3 +115,56 @@ POLICIES: tuple[Policy, ...] = (
 def policy_gates() -> tuple[str, ...]:
     """Return the names of gates that no command stands behind: hooks list a policy by it."""
     return tuple(dict.fromkeys(row.gate for row in POLICIES if row.gate))
+
+
+def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
+    """Return the rows of the policies that may have a say, at events of a kind or at all."""
+    listed = {name for hook in config.hooks for name in hook.gates}
+    return [
+        row
+        for row in POLICIES
+        if (not row.gate or row.gate in listed) and (not (kind and row.kinds) or kind in row.kinds)
+    ]
+
+
+def module_of(row: Policy) -> PolicyModule:
+    """Import the module of a policy."""
+    __import__(row.module)
+    found: PolicyModule = sys.modules[row.module]
+    return found
+
+
+def asked_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:
+    """Return the policies that are asked at an event, in order, with what they need of it."""
+    found = []
+    for row in wanted(config, kind):
+        module = module_of(row)
+        own = [need for need in module.needs(config) if need.kind == kind]
+        if own or row.passive:
+            found.append((row, module, own))
+    return found
+
+
+def ask(
+    call: Any,  # noqa: ANN401 - a Call of either kind, which is above
+    asked: Sequence[tuple[str, PolicyModule]],
+    failed: Callable[[str, Exception], Verdict],
+) -> Verdict:
+    """Ask each policy in turn. `failed` says what becomes of one that fails; it stops no other.
+
+    Raises: Interrupted, OSError.
+    """
+    so_far = Verdict()
+    for name, module in asked:
+        before = so_far
+        try:
+            so_far = module.decide(call, so_far)
+        except (Interrupted, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of one policy, which the others can do without
+            so_far = before.joined(failed(name, error))
+        if so_far.level >= BLOCK > before.level:
+            so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
+        if so_far.final:
+            break
+    return so_far

@@ -42,7 +42,7 @@ LEAN = {
 }
 
 # A module of ours costs a hook a quarter of a million instructions: see docs/adr/0001.
-MOST_OF_OURS = 41  # before `commit -a`, which isolates, with patterns; 34 without either
+MOST_OF_OURS = 43  # before `commit -a`, which isolates, with patterns; 36 without either
 
 CONFIG = """\
 [tool.gitgates.gates.first]

@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "agent_types": ("record", "lifecycle"),
     "types": ("record", "agent_types"),
     "environ": ("record",),
-    "policy": ("record", "lifecycle", "agent_types"),
+    "policy": ("record", "errors", "lifecycle", "agent_types", "types"),
     "lifecycle": ("record",),
     "store": _WORDS,
     "config": (*_WORDS, "store"),

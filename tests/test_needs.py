@@ -8,8 +8,8 @@ import pytest
 
 from gitgates.install.agents import tools_of
 from gitgates.lifecycle import AGENT_HOOKS, HOOK_OF
-from gitgates.policies.needs import module_of, needs
-from gitgates.policy import POLICIES, Need
+from gitgates.policies.needs import needs
+from gitgates.policy import POLICIES, Need, module_of
 from gitgates.types import Config, Gate, Hook, Review
 
 CHECK = Gate(name="check", command="x")

@@ -52,7 +52,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if hook is None:
         raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {_with_gates(config)}.")
     found = find_hook(config, hook)
-    besides = asked_besides(config, kind_of(hook)) if kind_of(hook) else ()
+    besides = asked_besides(config, kind_of(hook))
     if besides:
         found = found or Hook(name=hook)
     elif found is None or not found.gates:

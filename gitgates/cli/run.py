@@ -7,21 +7,20 @@ import time
 
 import click
 
-from gitgates import environ, errors
+from gitgates import errors
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
 from gitgates.cli.output import stdout
 from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_paths
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
-from gitgates.engine.command import is_running_here
-from gitgates.engine.pipeline import PipelineResult, handle, record_skips
-from gitgates.engine.plan import find_hook, make_plan
-from gitgates.engine.run import InterruptedRun, NullListener, run_plan
+from gitgates.engine.plan import find_hook
+from gitgates.engine.run import InterruptedRun, NullListener
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.report.artifacts import save_handled
+from gitgates.policies.git_hooks import handle
+from gitgates.report.artifacts import save_run
 from gitgates.report.documents import (
     JsonLines,
     error_document,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.engine.run import Listener
+    from gitgates.policies.git_hooks import HookCall
     from gitgates.report.text import Terminal
 
 
@@ -97,31 +97,31 @@ def command(
         raise
 
 
-def _report(
-    run: Callable[[], PipelineResult], listener: Listener, terminal: Terminal, junit: str
-) -> int:
+def _report(run: Callable[[], HookCall], listener: Listener, terminal: Terminal, junit: str) -> int:
     """Run, save what came of it, and say it; return the exit status."""
     began_s = time.time()
     try:
-        handled = run()
+        call = run()
     except InterruptedRun as error:
         if junit:
             _write_junit(junit, error.decision, error.plan)
         raise
-    if handled.plan is None or handled.decision is None:
-        click.echo(f"gitgates: {handled.note}", err=True)
-        return errors.OK
-    for note in save_handled(handled, began_s).splitlines():
-        click.echo(note, err=True)
-    _tell(handled.decision, handled.plan, listener, terminal)
-    if junit:
-        _write_junit(junit, handled.decision, handled.plan)
-    return manual.encode(handled.decision)
+    if call.plan and call.decision:
+        for note in save_run(call.decision, call.plan, call.config, began_s).splitlines():
+            click.echo(note, err=True)
+        _tell(call.decision, call.plan, listener, terminal)
+        if junit:
+            _write_junit(junit, call.decision, call.plan)
+    elif call.note:
+        click.echo(f"gitgates: {call.note}", err=True)
+    if call.errors:
+        raise call.errors[0]
+    return manual.encode(call.decision) if call.decision else errors.OK
 
 
 def _run(
     hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
-) -> PipelineResult:
+) -> HookCall:
     """Run the gates on paths of the working tree as it is."""
     repo = current_repo()
     config = configuration(repo)
@@ -129,18 +129,12 @@ def _run(
     paths, gone = select_paths(selection, repo)
     event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
     event = event._replace(with_untracked=selection == PathSelection())
-    if is_running_here(repo.env, repo.git_dir_abs, event.name):
-        return PipelineResult(note=f"{event.name} is running here already; not run again")
-    if not hook.gates:
-        raise _no_gates(hook.name, config)
-    plan = make_plan(config, hook, event, environ.skipped_gates(repo.env))
-    record_skips(plan, repo)
-    return PipelineResult(plan, run_plan(plan, config, repo, listener), config=config)
+    return _checked(handle(event, repo, listener, hook.gates if gates else ()), config)
 
 
 def _run_staged(
     hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
-) -> PipelineResult:
+) -> HookCall:
     """Do what git's own hook does before a commit."""
     repo = current_repo()
     config = configuration(repo)
@@ -153,10 +147,13 @@ def _run_staged(
     staged = select_paths(selection, repo)  # the hook asks for itself
     if not any(staged) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
         event = event._replace(note="nothing is staged; to stage what you have changed: git add")
-    handled = handle(event, repo, listener, gates)
-    if handled.plan is None and not handled.note:
-        raise _no_gates(hook.name, config)
-    return handled
+    return _checked(handle(event, repo, listener, hook.gates if gates else ()), config)
+
+
+def _checked(call: HookCall, config: Config) -> HookCall:
+    if call.plan is None and not call.note and not call.errors:
+        raise _no_gates(call.event.name, config)
+    return call
 
 
 def _no_gates(name: str, config: Config) -> errors.ConfigError:

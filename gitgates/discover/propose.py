@@ -21,7 +21,7 @@ from gitgates.discover.project import (
 )
 from gitgates.hosts.claude import FOLDER, TOOL_NAMES
 from gitgates.hosts.claude.settings import RULES_FILE
-from gitgates.lifecycle import HOOK_OF, kind_of
+from gitgates.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
 from gitgates.record import Record
 from gitgates.types import Config
 
@@ -131,7 +131,9 @@ def propose(
     raw = load.read_files(root_abs)
     config = read_shared(raw)
     addition = _missing(found, failed, config)
-    if with_agent and not any(hook.gates and kind_of(hook.name) for hook in config.hooks):
+    if with_agent and not any(
+        hook.gates and kind_of(hook.name) in AGENT_KINDS for hook in config.hooks
+    ):
         addition = _with_agent(addition, config)
     comments = tuple(f"left out by gitgates init --try: {why}" for why in failed.values())
     return make_edit(raw, addition._replace(comments=comments))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.environ import skipped_gates
+from gitgates.errors import StateError
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.types import (
     ACTIONS,
@@ -20,6 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal, TypeAlias
+
+    from gitgates.git.repo import Repo
 
     View: TypeAlias = Literal["hide", "checkout", "keep"]
 
@@ -189,3 +193,21 @@ def describe_refs(event: Event) -> str:
     """Return the names of what is pushed, for people: `main, v1`."""
     names = (ref.local_ref or ref.remote_ref for ref in event.refs)
     return ", ".join(name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in names)
+
+
+def record_skips(plan: Plan, repo: Repo) -> None:
+    """Write to the ledger which gates a person left out of this run."""
+    skips = skipped_gates(repo.env)
+    skipped = [step.gate.name for step in plan.steps if step.skip and step.gate.name in skips]
+    if not skipped:
+        return
+    from gitgates.store.log import write_ledger  # seldom needed, and it loads json
+
+    fields = {"hook": plan.event.name, "gates": skipped, "by": skips[skipped[0]]}
+    try:
+        write_ledger(repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
+    except OSError as error:
+        raise StateError(
+            f"{repo.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
+            "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
+        ) from error

@@ -10,11 +10,12 @@ import time
 
 from gitgates import environ
 from gitgates.engine.command import is_running_here, with_hook
-from gitgates.engine.pipeline import handle
+from gitgates.entry import finish
 from gitgates.errors import UsageError
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS, KEPT_SUFFIX
+from gitgates.policies.git_hooks import handle
 from gitgates.report.text import Console, Style, Terminal, as_bytes, open_terminal, shown
 
 TYPE_CHECKING = False
@@ -44,19 +45,9 @@ def run(args: list[str]) -> int:
     console = Console(terminal, Style(colour=terminal.colour))
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
     began_s = time.time()
-    handled = handle(event, repo, console)
-    if handled.note:
-        terminal.write(as_bytes(f"gitgates {hook}: {shown(handled.note)}\n"))
-    if handled.plan is None or handled.decision is None:
-        return kept_status
-    terminal.write(console.closing(handled.decision, handled.plan))
-    if handled.has_results:
-        from gitgates.report.artifacts import (
-            save_handled,  # cold: where all passed, nothing is saved
-        )
-
-        terminal.write(save_handled(handled, began_s))
-    return host.encode(handled.decision) or kept_status
+    call = handle(event, repo, console)
+    finish(call, console, terminal, began_s)
+    return (host.encode(call.decision) if call.decision else 0) or kept_status
 
 
 def _run_kept(

@@ -6,13 +6,14 @@ import os
 import time
 
 from gitgates import environ
-from gitgates.engine.pipeline import handle
+from gitgates.entry import finish
 from gitgates.errors import UsageError
 from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.report.text import Console, Style, as_bytes, open_terminal, shown
+from gitgates.policies.git_hooks import handle
+from gitgates.report.text import Console, Style, open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,20 +36,10 @@ def run(args: list[str]) -> int:
     told = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
     began_s = time.time()
-    handled = handle(event, repo._replace(env=_original_env(env)), console)
-    if handled.note:
-        terminal.write(as_bytes(f"gitgates {stage}: {shown(handled.note)}\n"))
-    if handled.plan is None or handled.decision is None:
-        return 0
+    call = handle(event, repo._replace(env=_original_env(env)), console)
     # The framework shows stdout where we fail, or where it is asked to.
-    terminal.write(console.closing(handled.decision, handled.plan))
-    if handled.has_results:
-        from gitgates.report.artifacts import (
-            save_handled,  # cold: where all passed, nothing is saved
-        )
-
-        terminal.write(save_handled(handled, began_s))
-    return host.encode(handled.decision)
+    finish(call, console, terminal, began_s)
+    return host.encode(call.decision) if call.decision else 0
 
 
 def _original_env(env: Mapping[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitgates.config.values import did_you_mean
 from gitgates.errors import ConfigError, UsageError
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.policies.needs import git_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def configured(config: Config) -> tuple[str, ...]:
     Raises: ConfigError where it names none that runs here.
     """
     names = [hook.name for hook in config.hooks if hook.name in CLIENT_HOOKS]
+    names += git_hooks(config)
     if not names:
         said = "".join(f"\n  {why}" for why in left_out(config))
         prefix = "tool.gitgates." if "pyproject.toml" in config.sources else ""
@@ -65,7 +67,9 @@ def stages(config: Config | None, named_: tuple[str, ...]) -> tuple[str, ...]:
             raise UsageError(
                 f"`{name}` is no stage of the pre-commit framework", f"Known: {', '.join(_STAGES)}"
             )
-    wanted = {hook.name for hook in config.hooks} if config else set(named_)
+    wanted = set(named_)
+    if config:
+        wanted = {*(hook.name for hook in config.hooks), *git_hooks(config)}
     wanted |= {by for by, of in STANDS_IN_FOR.items() if of in wanted}
     found = tuple(stage for stage in _STAGES if stage in wanted)
     if not found:

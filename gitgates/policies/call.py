@@ -63,6 +63,7 @@ class Call:
         is_dry: bool = False,
     ) -> None:
         self.payload = payload
+        self.kind = payload.kind
         self.raw = raw  # the payload as it came, for gates that ask for it
         self.repo = repo
         self.env = repo.env

@@ -17,14 +17,15 @@ import os
 from gitgates.agent_types import Payload
 from gitgates.config.load import load
 from gitgates.engine.hooks import least_limit_s
-from gitgates.errors import ConfigError, GitError, GitgatesError, Interrupted, LockError
+from gitgates.errors import ConfigError, GitError, GitgatesError, LockError
 from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
 from gitgates.hosts.capabilities import express
 from gitgates.lifecycle import ENDINGS
 from gitgates.policies import session_start
 from gitgates.policies.call import Call
-from gitgates.policies.needs import agent_hooks, module_of, needs, wanted
+from gitgates.policies.needs import agent_hooks, needs
 from gitgates.policies.trust import find_repos
+from gitgates.policy import ask, asked_at
 from gitgates.proc.alarm import stop_alarm
 from gitgates.proc.call import DeadlineExceeded
 from gitgates.store.log import EventLock
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.hosts import AgentHost
-    from gitgates.policies.needs import PolicyModule
     from gitgates.policies.session import Round
+    from gitgates.policy import PolicyModule
 
     Asked = list[tuple[str, PolicyModule]]
 
@@ -168,17 +169,12 @@ def _decide_here(call: Call) -> Verdict:
 
 def _asked(call: Call) -> Asked:
     """Return the policies that need this event, in order, with their modules."""
-    kind = call.payload.kind
-    found, is_needed = [], False
-    for row in wanted(call.config, kind):
-        module = module_of(row)
-        own = [need for need in module.needs(call.config) if need.kind == kind]
-        call.more_s = max((call.more_s, *(need.more_s for need in own)))
-        is_needed = is_needed or bool(own)
-        if own or row.passive:
-            found.append((row.name, module))
+    found = asked_at(call.config, call.kind)
+    own = [need for _row, _module, needed in found for need in needed]
+    call.more_s = max((call.more_s, *(need.more_s for need in own)))
     # Whatever is heard of tells the journal something, as long as anybody is to be asked.
-    return found if is_needed or agent_hooks(call.config) or needs(call.config) else []
+    is_needed = own or agent_hooks(call.config) or needs(call.config)
+    return [(row.name, module) for row, module, _needed in found] if is_needed else []
 
 
 def _decide_in_time(call: Call, asked: Asked) -> Verdict:
@@ -283,24 +279,15 @@ def _is_same(call: Call, one: Round) -> bool:
 
 def _ask_all(call: Call, asked: Asked) -> Verdict:
     """Ask each policy in turn; what fails in one is said, and stops no other."""
-    so_far = Verdict()
-    for name, module in asked:
-        before = so_far
-        try:
-            so_far = module.decide(call, so_far)
-        except (Interrupted, OSError):
-            raise
-        except GitgatesError as error:
-            so_far = before.joined(Verdict(WARN, to_person=_not_checked(call, error)))
-        except Exception as error:  # noqa: BLE001 - of one policy, which the others can do without
-            call.note(f"{_BUG}: {name}: {_trace(error)}")
-            text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
-            so_far = before.joined(Verdict(WARN, to_person=text))
-        if so_far.level >= BLOCK > before.level:
-            so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
-        if so_far.final:
-            break
-    return so_far
+
+    def failed(name: str, error: Exception) -> Verdict:
+        if isinstance(error, GitgatesError):
+            return Verdict(WARN, to_person=_not_checked(call, error))
+        call.note(f"{_BUG}: {name}: {_trace(error)}")
+        text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
+        return Verdict(WARN, to_person=text)
+
+    return ask(call, asked, failed)
 
 
 def _keep(call: Call, verdict: Verdict) -> Verdict:

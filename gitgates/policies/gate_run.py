@@ -8,8 +8,7 @@ import time
 from gitgates.config.load import FILES
 from gitgates.engine.failures import Failure, split
 from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s, host_limit_s
-from gitgates.engine.pipeline import record_skips
-from gitgates.engine.plan import make_plan
+from gitgates.engine.plan import make_plan, record_skips
 from gitgates.engine.run import Deadline, NullListener, RunOptions, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates

@@ -5,29 +5,14 @@ Installing writes those and no others: each event that is heard of costs a proce
 
 from __future__ import annotations
 
-import sys
-
-from gitgates import policy
-from gitgates.lifecycle import AGENT_HOOKS, kind_of
-from gitgates.policy import Need
+from gitgates.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, kind_of
+from gitgates.policy import Need, asked_at, module_of, wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
-
     from gitgates.lifecycle import EventKind
     from gitgates.policy import Policy, WantedAgent
-    from gitgates.types import Config, Hook, Verdict
-
-    class PolicyModule(Protocol):
-        """What the module of a policy offers."""
-
-        def needs(self, config: Config) -> tuple[Need, ...]:
-            """Return the events that are to be heard of, where that is not said by another row."""
-
-        def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
-            """Return the verdict with what this policy has to say."""
-
+    from gitgates.types import Config, Hook
 
 # Where a session begins, where a prompt does, and whom else the rules are told.
 _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
@@ -37,7 +22,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     # Those of the hooks themselves first: in that order they stand in an agent's settings.
     rows = sorted(wanted(config), key=lambda row: not row.passive)
-    found = [need for row in rows for need in module_of(row).needs(config)]
+    found = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
     if found:
         found += [Need(kind=kind) for kind in _ALWAYS]
     merged: dict[str, Need] = {}
@@ -46,21 +31,14 @@ def needs(config: Config) -> tuple[Need, ...]:
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
 
-def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
-    """Return the rows of the policies that may have a say, at events of a kind or at all."""
-    listed = {name for hook in config.hooks for name in hook.gates}
-    return [
-        row
-        for row in policy.POLICIES
-        if (not row.gate or row.gate in listed) and (not (kind and row.kinds) or kind in row.kinds)
-    ]
+def git_hooks(config: Config) -> tuple[str, ...]:
+    """Return the hooks of git that policies need, whether or not they are configured."""
+    kinds = {need.kind for need in _needs_of(wanted(config), config)}
+    return tuple(point.name for point in GIT_HOOKS if point.kind in kinds)
 
 
-def module_of(row: Policy) -> PolicyModule:
-    """Import the module of a policy."""
-    __import__(row.module)
-    found: PolicyModule = sys.modules[row.module]
-    return found
+def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
+    return [need for row in rows for need in module_of(row).needs(config)]
 
 
 def gates_on(config: Config) -> tuple[str, ...]:
@@ -80,12 +58,8 @@ def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
 
 def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
     """Return the policies that are asked at an event though no hook lists them."""
-    return tuple(
-        row.name
-        for row in wanted(config, kind)
-        if not (row.gate or row.passive)
-        and any(need.kind == kind for need in module_of(row).needs(config))
-    )
+    asked = asked_at(config, kind)
+    return tuple(row.name for row, _module, own in asked if own and not (row.gate or row.passive))
 
 
 def agent_hooks(config: Config) -> list[Hook]:
@@ -94,7 +68,7 @@ def agent_hooks(config: Config) -> list[Hook]:
         hook
         for hook in config.hooks
         if hook.gates
-        and kind_of(hook.name)
+        and kind_of(hook.name) in AGENT_KINDS
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
 

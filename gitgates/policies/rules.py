@@ -8,8 +8,8 @@ from __future__ import annotations
 from gitgates.clean import plain_line
 from gitgates.engine.plan import reachable
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
-from gitgates.policies.needs import gates_on, module_of, wanted
-from gitgates.policy import policy_gates
+from gitgates.policies.needs import gates_on
+from gitgates.policy import module_of, policy_gates, wanted
 from gitgates.types import Gate
 
 TYPE_CHECKING = False

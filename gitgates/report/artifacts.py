@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.engine.pipeline import PipelineResult
+    from gitgates.types import Config, Decision, Plan
 
 RESULT = "result.json"
 SUMMARY = "summary.md"
@@ -78,11 +78,10 @@ def save(
     return tuple(notes)
 
 
-def save_handled(handled: PipelineResult, began_s: float) -> bytes:
+def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> bytes:
     """Save the run of a hook that has one attempt; return what a person should know, as lines."""
-    plan, decision, config = handled.plan, handled.decision, handled.config
-    if plan is None or decision is None or config is None:
-        return b""
+    if not decision.run_abs:
+        return b""  # no gate ran
     attempt = AttemptReport(
         hook=plan.event.name,
         host=plan.event.host,

@@ -1,0 +1,238 @@
+"""Handle a hook of git, of the pre-commit framework, or one that is run by hand.
+
+`handle` reads the configuration, asks the policies that need the event, and puts what they say into
+one decision; `decide` is the policy that runs the gates. There is no session and no journal. A hook
+of git fails closed: what goes wrong in a policy refuses the commit, once the others were asked.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gitgates.config.load import FILES, checked, load, read_files
+from gitgates.engine.command import is_running_here, without_git
+from gitgates.engine.plan import (
+    choose_view,
+    describe_refs,
+    find_hook,
+    join,
+    make_plan,
+    matches_deleted,
+    record_skips,
+    split_push,
+    wants_paths,
+)
+from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.environ import skipped_gates
+from gitgates.git.index import named_index
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.policy import ask, asked_at
+from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
+from gitgates.worktree.isolate import recover_and_report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.engine.run import Listener
+    from gitgates.git.repo import Git, Repo
+    from gitgates.lifecycle import EventKind
+    from gitgates.policy import Need
+
+
+class HookCall:
+    """One event without a session while it is handled, and what has become of it.
+
+    Without a plan nothing had to run, and `note` may say why. `config` is what the plan is from.
+    """
+
+    def __init__(self, event: Event, repo: Repo, listener: Listener, only: tuple[str, ...]) -> None:
+        point = HOOK_POINTS[event.name]
+        # An agent's hook that is run by hand is no event of an agent.
+        self.kind: EventKind = "other" if point.host == "agent" else point.kind
+        self.event, self.repo, self.env = event, repo, repo.env
+        self.listener, self.say = listener, listener.said
+        self.only = only  # these gates run, in place of those of the hook
+        self.options = RunOptions(began_ns=time.time_ns())
+        self.config = Config()
+        self.hook = Hook(name=event.name)
+        self.plan: Plan | None = None
+        self.decision: Decision | None = None
+        self.note = ""
+        self.errors: list[Exception] = []  # of policies; the first is to be raised in the end
+
+    @property
+    def has_results(self) -> bool:
+        """Whether something did not pass, which is to be written down."""
+        if self.decision is None:
+            return False
+        ends = {visit.result.status for visit in self.decision.visits}
+        return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
+
+    def configure(self, config: Config) -> None:
+        """Take the settings of the hook from a configuration."""
+        found = find_hook(config, self.event.name) or Hook(name=self.event.name)
+        self.config, self.hook = config, found._replace(gates=self.only) if self.only else found
+
+    def failed(self, name: str, error: Exception) -> Verdict:
+        """Keep what went wrong in a policy."""
+        if self.errors:
+            self.say(f"{name}: {error}")
+        self.errors.append(error)
+        return Verdict()
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Put what policies beside the gates say into the decision."""
+        texts = (verdict.to_agent, verdict.to_person)
+        lines = tuple(line for text in texts for line in text.split("\n") if line)
+        known = self.decision or Decision(verdict=ALLOW)
+        if verdict.level > known.verdict:
+            self.decision = known._replace(verdict=verdict.level, reason=" ".join(lines))
+        elif lines:
+            self.decision = known._replace(notes=(*known.notes, *lines))
+        if self.decision and not self.plan:
+            self.plan = Plan(event=self.event, hook=self.hook, listed=(), steps=())
+
+
+def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] = ()) -> HookCall:
+    """Handle an event as the configuration of its repository says.
+
+    `only`: these gates run, in place of those of the hook.
+
+    Raises: GitgatesError where the event cannot be handled at all, because of problems in the
+    configuration, for example. What policies raise is in `errors`.
+    """
+    call = HookCall(event, repo, listener, only)
+    if is_running_here(repo.env, repo.git_dir_abs, event.name):
+        call.note = f"{event.name} is running here already; not run again inside itself"
+        return call
+    recover_and_report(repo, listener.said)
+    config = load(event.root_abs, _cache(repo))
+    call.configure(config or Config())
+    if event.host == "git" and event.name in BEFORE_A_COMMIT and not call.hook.gates:
+        # Taken away in an edit that is not part of the commit, gates are still asked for by it.
+        config = committed_config(repo.git) or config
+        call.configure(config or Config())
+    if config is None:
+        call.note = "no [tool.gitgates] here; nothing was checked (gitgates init adds it)"
+    elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
+        asked = [(row.name, module) for row, module, _needs in asked_at(config, call.kind)]
+        call.conclude(ask(call, asked, call.failed))
+    return call
+
+
+def _cache(repo: Repo) -> str:
+    return f"{repo.state_abs}/config.marshal"
+
+
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: whoever starts a hook wants its gates."""
+    return ()
+
+
+def decide(call: HookCall, so_far: Verdict) -> Verdict:
+    """Run the gates of the hook: in the working tree, or for what is pushed apart from it."""
+    event, hook = call.event, call.hook
+    if not hook.gates:
+        return so_far
+    if choose_view(event, hook) != "checkout":
+        call.decision = _run_here(call, event, as_committed=True)
+    elif event.name == "pre-push":
+        call.decision = _run_push(call)
+    else:
+        call.decision = _run_in_checkout(call, event)
+    return so_far.joined(Verdict(call.decision.verdict))
+
+
+def _plan(call: HookCall, event: Event) -> Plan:
+    call.plan = plan_event(call.config, call.hook, event, call.repo)
+    record_skips(call.plan, call.repo)
+    return call.plan
+
+
+def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> Decision:
+    """Check the working tree. `as_committed`: as the configuration says that is committed."""
+
+    def plan_again() -> tuple[Plan, Config]:
+        call.configure(load(event.root_abs, _cache(call.repo)) or Config())
+        note = "the configuration has changes that are not part of the commit; they do not count"
+        told = event._replace(note="; ".join(filter(None, (event.note, note))))
+        call.plan = plan_event(call.config, call.hook, told, call.repo)
+        return call.plan, call.config
+
+    options = call.options
+    if as_committed:
+        options = options._replace(as_committed=plan_again)
+    return run_plan(_plan(call, event), call.config, call.repo, call.listener, options=options)
+
+
+def _run_push(call: HookCall) -> Decision:
+    """Check each pushed commit: where the working tree is just that, there; else apart."""
+    from gitgates.git.paths import is_as_committed  # not needed before a commit
+
+    decisions: list[Decision] = []
+    for tip, part in split_push(call.event):
+        if not tip or is_as_committed(call.repo.git, tip):
+            decisions.append(_run_here(call, part))
+        else:
+            call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
+            decisions.append(_run_in_checkout(call, part, tip))
+        if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
+            break
+    return join(tuple(decisions))
+
+
+def _run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
+    """Check a commit, or without one the index being committed, in a private checkout."""
+    # Cold: only where the working tree is not what is to be checked.
+    from gitgates.git.checkout import check_out, check_out_index
+
+    repo, link = call.repo, call.config.link
+    plan = _plan(call, event)
+    checked_out = (
+        check_out(repo, tip, link=link)
+        if tip
+        else check_out_index(repo, named_index(repo)[0], link=link)
+    )
+    with checked_out as checkout:
+        for note in checkout.notes:
+            call.say(note)
+        there = checkout.repo._replace(env=without_git(repo.env))
+        options = call.options._replace(checkout=there)
+        return run_plan(plan, call.config, repo, call.listener, options=options)
+
+
+def committed_config(git: Git) -> Config | None:
+    """Return the configuration that is being committed, if it is not the working tree's.
+
+    Raises: ConfigError where that has problems.
+    """
+    changed = git.names("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--", *FILES)
+    if not changed:
+        return None
+    read = read_files(git.cwd_abs)
+    staged = [git.ask("cat-file", "blob", f":{name}") for name in FILES]
+    raw = tuple(
+        done.stdout if name in changed and not done.exit_status else content
+        for name, done, content in zip(FILES, staged, read, strict=True)
+    )
+    return checked(raw)
+
+
+def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
+    """Return the plan of an event, its paths asked from git where a gate wants them."""
+    is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
+    # Where unstaged work is hidden, git tells what is staged as well.
+    is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
+    if event.paths is None and is_needed:
+        from gitgates.git.paths import with_paths  # only where a gate is about paths
+
+        event = with_paths(event, repo)
+    plan = make_plan(config, hook, event, skipped_gates(repo.env))
+    is_framework = event.host == "pre-commit" and is_named
+    if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
+        # The framework does not name deleted files; git is asked only where that may matter.
+        from gitgates.git.paths import with_paths
+
+        gone = with_paths(event, repo).gone
+        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(repo.env))
+    return plan
