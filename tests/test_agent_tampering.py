@@ -16,7 +16,7 @@ required = true
 [gates.fast]
 command = "true"
 [hooks.Stop]
-gates = ["check"]
+gates = ["check", "review"]
 [hooks.PostToolUse]
 gates = ["fast"]
 """

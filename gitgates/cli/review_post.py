@@ -22,7 +22,7 @@ from gitgates.policies.evidence import (
     is_strict,
     last_seen,
 )
-from gitgates.policies.tampering import is_another_reviewer, reviewers
+from gitgates.policies.tampering import agent_digests, is_another_agent
 from gitgates.policies.tokens import digest_of
 from gitgates.store.log import EventLock, session_journal, write_ledger
 
@@ -263,8 +263,8 @@ def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Tok
             None,
             f"it came from the {agent_label(caller.agent)}, and the token is another agent's",
         )
-    now = reviewers(session.config.review, session.repo.root_abs, environ.read())
-    if decision == COMPLETE and is_another_reviewer(caller.facts[0], now):
+    now = agent_digests(session.config, session.repo.root_abs, environ.read())
+    if decision == COMPLETE and is_another_agent(caller.facts[0], now):
         return None, _ANOTHER
     if found.used and decision == COMPLETE:
         return None, "a decision was posted with this token before: only ISSUES may follow it"

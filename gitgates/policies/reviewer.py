@@ -125,12 +125,12 @@ def _begin(call: Call) -> Verdict:
     if not agent or was_told or not _is_held(call):
         return Verdict(entries=(began,))
     from gitgates.policies.review_text import reviewer_task
-    from gitgates.policies.tampering import is_another_reviewer, reviewers
+    from gitgates.policies.tampering import agent_digests, is_another_agent
     from gitgates.policies.tokens import new_token
 
     review = call.config.review
     changed: tuple[Fact, ...] = ()
-    if is_another_reviewer(entries, reviewers(review, call.repo.root_abs, call.env)):
+    if is_another_agent(entries, agent_digests(call.config, call.repo.root_abs, call.env)):
         changed = ({"what": "reviewer-changed"},)  # even if it is put back before it posts
     token, handed = new_token(agent, call.key)
     text = reviewer_task(review, token)

@@ -15,7 +15,7 @@ from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.call import Call
-from gitgates.policies.needs import gates_on
+from gitgates.policies.needs import agents_wanted, gates_on
 from gitgates.policies.trust import find_repos
 from gitgates.store.files import read_tail
 from gitgates.store.log import session_journal
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gitgates.agent_types import Payload
     from gitgates.policy import Need
-    from gitgates.types import Config, Review
+    from gitgates.types import Config
 
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
@@ -49,12 +49,10 @@ def begin(call: Call) -> None:
     call.record({"what": _WATCHED, "found": {_BEGAN: first, **_digests(call)}})
 
 
-def _found(fact: Mapping[str, Any]) -> dict[str, str]:
+def _found(fact: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a fact of the journal keeps of what is watched; nothing if it is another."""
     found = fact.get("found") if fact.get("what") == _WATCHED else None
-    if not isinstance(found, dict):
-        return {}
-    return {str(name): str(value) for name, value in found.items()}
+    return found if isinstance(found, dict) else {}
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -63,7 +61,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         return so_far
     before = dict(call.session.watched)
     now = {_BEGAN: _TOLD, **_digests(call)}
-    lines = [*_beginning(call, before), *_lines(call.config, before, now)]
+    changed = [name for name in before if name != _BEGAN and now.get(name, "") != before[name]]
+    lines = _beginning(call, before) + (_lines(call.config, changed, now) if changed else [])
     if not lines:
         return so_far
     text = "\n".join(f"gitgates: {line}" for line in lines)
@@ -109,26 +108,25 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
     return Verdict()
 
 
-def reviewers(review: Review, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-    """Return each file that the reviewer may have, after `reviewer `, with a digest of it."""
-    name = review.reviewer.rpartition(":")[2]
+def agent_digests(config: Config, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return each file that may define a sub-agent of a policy, with a digest of it."""
     host = agent_host(DEFAULT_AGENT)
-    files = host.agent_files(name, (f"{root_abs}/{host.FOLDER}", host.home(env)))
-    digests = {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}
-    return {path: digest for path, digest in digests.items() if digest}
+    folders = (f"{root_abs}/{host.FOLDER}", host.home(env))
+    names = [agent.name.rpartition(":")[2] for agent in agents_wanted(config)]
+    files = [path for name in names for path in host.agent_files(name, folders)]
+    return {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}
 
 
-def is_another_reviewer(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
-    """Return whether the reviewer's files have changed in a session. `facts`: those of its journal.
+def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
+    """Return whether such files have changed in a session. `facts`: those of its journal.
 
-    `now`: as `reviewers` returns them.
+    `now`: as `agent_digests` returns them.
     """
     for fact in facts:
         if fact.get("what") == "reviewer-changed":
             return True
-        found = _found(fact)
-        then = {name: one for name, one in found.items() if name.startswith(_REVIEWER)}
-        if found and then != now:
+        then = {name: one for name, one in _found(fact).items() if name.startswith(_REVIEWER)}
+        if then and then != now:
             return True
     return False
 
@@ -146,9 +144,8 @@ def _digests(call: Call) -> dict[str, str]:
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
     found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
     own = agent_host(call.payload.host or DEFAULT_AGENT).settings_files(repo.root_abs, call.env)
-    settings = [path for path in own if _switches_off(_read(path))]
-    found[_OFF] = ", ".join(settings)
-    return found | reviewers(config.review, repo.root_abs, call.env)
+    found[_OFF] = ", ".join(path for path in own if _switches_off(_read(path)))
+    return found | agent_digests(config, repo.root_abs, call.env)
 
 
 def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
@@ -162,18 +159,16 @@ def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
     return [f"{text}is deleted, or the hooks were not there; what it did until then may not count"]
 
 
-def _lines(config: Config, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    changed = [name for name in before if name != _BEGAN and now.get(name, "") != before[name]]
-    changed += [name for name in now if name.startswith(_REVIEWER) and name not in before]
-    if not changed:
-        return []
+def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[str]:
     from gitgates.clean import plain_line  # most often, nothing has changed
 
     lines = []
-    if defined := [name for name in changed if name.startswith(_DEFINITIONS)]:
-        gone = [name for name in defined if name not in now]
-        lines += _definitions("changed in", [name for name in defined if name in now])
-        lines += _definitions("gone from", gone)
+    defined = [name for name in changed if name.startswith(_DEFINITIONS)]
+    for what, is_there in (("changed in", True), ("gone from", False)):
+        if names := [name for name in defined if (name in now) is is_there]:
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            shown = ", ".join(map(plain_line, names[:_MOST_NAMED]))
+            lines.append(f"{what} the configuration {_SINCE}: {shown}{more}")
     if _EXCLUDE in changed:
         lines.append(f".git/info/exclude has changed {_SINCE}: no gate sees what it names")
     if _CORE in changed:
@@ -187,21 +182,11 @@ def _lines(config: Config, before: Mapping[str, str], now: Mapping[str, str]) ->
     if _OFF in changed and now[_OFF] and (required := _required(config)):
         where = plain_line(now[_OFF])
         lines.append(f"{where} has set GITGATES=0 {_SINCE}: {required} will not run")
-    for name in changed:
-        if name.startswith(_REVIEWER):
-            path = plain_line(name.removeprefix(_REVIEWER))
-            lines.append(f"{path} has changed {_SINCE}: a COMPLETE of this reviewer does not count")
-    return lines
-
-
-def _definitions(what: str, names: list[str]) -> list[str]:
-    if not names:
-        return []
-    from gitgates.clean import plain_line
-
-    shown = ", ".join(plain_line(name) for name in names[:_MOST_NAMED])
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return [f"{what} the configuration {_SINCE}: {shown}{more}"]
+    files = [name.removeprefix(_REVIEWER) for name in changed if name.startswith(_REVIEWER)]
+    return lines + [
+        f"{plain_line(path)} has changed {_SINCE}: a COMPLETE of this reviewer does not count"
+        for path in files
+    ]
 
 
 def _required(config: Config) -> str:
