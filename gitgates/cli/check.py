@@ -7,6 +7,7 @@ import json
 import click
 
 from gitgates import errors
+from gitgates.clean import counted
 from gitgates.cli.output import format_option, print_json
 from gitgates.cli.repository import config_root, no_configuration
 from gitgates.config.jsonschema import get_schema
@@ -36,16 +37,12 @@ def command(fmt: str) -> int:
         print_json({"version": 1, "ok": not problems, "problems": found})
     elif problems:
         click.echo(describe(list(problems)), err=True)
-        click.echo(f"gitgates: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
+        click.echo(f"gitgates: {counted(len(problems), 'problem')}", err=True)
     elif config:
         files = " and ".join(config.sources)
-        gates, hooks = _count(config.gates, "gate"), _count(config.hooks, "hook")
+        gates, hooks = counted(len(config.gates), "gate"), counted(len(config.hooks), "hook")
         click.echo(f"{files}: {gates}, {hooks}, no problems")
     return errors.ConfigError.exit_status if problems else errors.OK
-
-
-def _count(items: tuple[object, ...], what: str) -> str:
-    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
 
 
 @click.command("schema")

@@ -8,7 +8,7 @@ import textwrap
 import click
 
 from gitgates import errors
-from gitgates.clean import plain_line
+from gitgates.clean import counted, plain_line
 from gitgates.cli.output import dump, format_option, print_json, table
 from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
@@ -106,7 +106,7 @@ def prune(keep: int | None) -> int:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
     gone, left = runs.prune(repo.state_abs, keep), len(runs.run_ids(repo.state_abs))
-    click.echo(f"removed {_count(gone)}, {left} left")
+    click.echo(f"removed {counted(gone, 'run')}, {left} left")
     return errors.OK
 
 
@@ -240,7 +240,7 @@ def _stats_text(found: list[dict[str, Any]], number: int) -> str:
         for gate in found
         for tree in gate["flaps"]
     ]
-    closing = f"of {_count(number)} with results\n"
+    closing = f"of {counted(number, 'run')} with results\n"
     return table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
 
 
@@ -260,10 +260,6 @@ def _cell(field: str, value: Any, all_bytes: int) -> str:  # noqa: ANN401 - as t
             return str(len(value))
         case _:
             return str(value)
-
-
-def _count(number: int) -> str:
-    return f"{number} run{'' if number == 1 else 's'}"
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

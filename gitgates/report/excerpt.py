@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from gitgates.clean import plain
+from gitgates.clean import counted, plain
 from gitgates.engine.normalise import normalise
 
 _LONGEST_LINE = 400
@@ -96,4 +96,4 @@ def _fitting(lines: list[str], room: int) -> list[str]:
 
 def _gap(count: int, log: str) -> str:
     where = f"; all of it: {log}" if log else ""
-    return f"[... {count} line{'s' if count != 1 else ''} left out{where} ...]"
+    return f"[... {counted(count, 'line')} left out{where} ...]"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from gitgates.clean import utf8, visible_line
+from gitgates.clean import counted, utf8, visible_line
 from gitgates.engine.plan import takes_paths
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policy import policy_gates
@@ -76,10 +76,10 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
 
 def _heading(plan: Plan) -> str:
     paths, gone = plan.event.paths or (), plan.event.gone
-    on = f"on {_count(paths, 'path')}: {_first(paths)}" if paths else "no path has changed"
+    on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no path has changed"
     if gone and not paths:
-        on = f"on {_count(gone, 'deleted path')}: {_first(gone)}"
-    return f"{plan.event.name}: {_count(plan.listed, 'gate')}, {plan.hook.strategy}; {on}"
+        on = f"on {counted(len(gone), 'deleted path')}: {_first(gone)}"
+    return f"{plan.event.name}: {counted(len(plan.listed), 'gate')}, {plan.hook.strategy}; {on}"
 
 
 def _gate_lines(
@@ -120,7 +120,7 @@ def why(step: Step) -> str:
         return "runs, whatever has changed"
     if not step.paths:
         return "runs: what is deleted matches"
-    return f"runs on {_count(step.paths, 'path')}: {_first(step.paths)}"
+    return f"runs on {counted(len(step.paths), 'path')}: {_first(step.paths)}"
 
 
 def _facts(gate: Gate) -> list[str]:
@@ -194,10 +194,6 @@ def _shown(path: str) -> str:
     """Return a path as it is, or escaped where it would break the line or the terminal."""
     is_fine = visible_line(path) == path
     return path if is_fine else json.dumps(utf8(path), ensure_ascii=False)
-
-
-def _count(items: tuple[str, ...], what: str) -> str:
-    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
 
 
 def _quoted(names: list[str]) -> str:

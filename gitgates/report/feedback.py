@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from gitgates.clean import plain_line
+from gitgates.clean import counted, plain_line
 from gitgates.engine.failures import Change, Failure
 from gitgates.engine.walk import describe
 from gitgates.lifecycle import HOOK_OF
@@ -173,7 +173,7 @@ def _headline(report: EventReport) -> str:
     }
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
-    gates = f"{total} gate{'s' if total != 1 else ''}"
+    gates = counted(total, "gate")
     said = where + (fine or f"{then}{len(found)} of {gates} {ended}: {', '.join(parts)}.")
     if report.attempt:
         said += f" This was attempt {report.attempt} of {report.attempts}."

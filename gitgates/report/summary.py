@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gitgates.clean import plain, plain_line
+from gitgates.clean import counted, plain, plain_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def summary(document: dict[str, Any]) -> str:
     cycle = document["quality_gates"]
     attempts = cycle["attempts"]
     outcome, last = document["outcome"], attempts[-1]
-    final = _ENDS[outcome].format(_count(len(attempts)))
+    final = _ENDS[outcome].format(counted(len(attempts), "attempt"))
     if outcome != "passed" and last["reason"]:
         final += f": {_text(last['reason'])}"
     parts = ["## Quality Gates - Iterative Fix Cycle", f"**Final Status:** {final}"]
@@ -153,7 +153,3 @@ def _fenced(result: dict[str, Any]) -> str:
 
 def _where(result: dict[str, Any]) -> str:
     return plain_line(result.get("log") or "result.json")
-
-
-def _count(number: int) -> str:
-    return f"{number} attempt{'' if number == 1 else 's'}"
