@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tomllib
 
-from gitgates.config.document import Document
 from gitgates.config.load import describe
-from gitgates.config.parse import parse
+from gitgates.config.parse import Document, parse
 from gitgates.types import Config
 
 

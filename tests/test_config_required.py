@@ -28,7 +28,7 @@ enabled_tools = ["Edit"]
 """
 BACK = "Put `lint` back into the list."
 SEEN = "Change it in gitgates.toml, where everybody sees it."
-LEAVE = "Leave it as gitgates.toml has it."
+LEAVE = "Leave `on_pass` and `on_fail` as gitgates.toml has them."
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ LEAVE = "Leave it as gitgates.toml has it."
         ),
         (
             '[gates.test]\non_fail = "BLOCK"',
-            "gates.test.on_fail: cuts the chain of pre-push to the required gate `lint`. " + LEAVE,
+            "gates: cuts the chain of pre-push to the required gate `lint`. " + LEAVE,
         ),
         (
             '[gates.call]\non_pass = "CONTINUE"',
-            "gates.call.on_pass: cuts the chain of pre-push to the required gate `lint`. " + LEAVE,
+            "gates: cuts the chain of pre-push to the required gate `lint`. " + LEAVE,
         ),
         (
             '[gates.lint]\ncommand = "true"',

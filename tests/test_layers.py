@@ -75,7 +75,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 # Heavy packages, and the only places that may load them: no hook comes there.
 COLD = (
     *("cli/", "install/", "discover", "doctor"),
-    "config/insert.py",  # writes settings, with tomlkit
+    "config/edit.py",  # writes settings, with tomlkit
     "yaml_load.py",
 )
 

@@ -19,7 +19,6 @@ from validate_pyproject import api
 from validate_pyproject.errors import ValidationError
 
 from gitgates.cli.check import schema
-from gitgates.config.document import Document
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import (
     GATE_KEYS,
@@ -28,7 +27,7 @@ from gitgates.config.keys import (
     REVIEW_KEYS,
     TOP_KEYS,
 )
-from gitgates.config.parse import parse
+from gitgates.config.parse import Document, parse
 from gitgates.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes

@@ -1,36 +1,42 @@
 """Add gates and hooks to a project's configuration; every other byte of the file stays.
 
 What is there is never changed: a gate or hook of the same name and another definition is left, and
-named; a hook's list gets the gates that it lacks. Cold: loads tomlkit.
+named; a hook's list gets the gates that it lacks. New tables are blocks of text beside ours, or at
+the end; tomlkit extends the lists. The new text is then read back, and refused unless every
+character of the old one is in it, in its order, and it means the old one and the addition. Cold.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, TypeAlias
 
+import tomlkit
+import tomlkit.exceptions
+
+from gitgates.clean import counted, visible
 from gitgates.config import load
-from gitgates.config.document import Document
-from gitgates.config.insert import CannotInsert, extend, insert, render_table
 from gitgates.config.keys import HOOK_KEYS
-from gitgates.config.parse import parse
+from gitgates.config.parse import Document, parse
 from gitgates.errors import ConfigError
 from gitgates.record import Record
 from gitgates.store.files import link_out, replace_file
-from gitgates.types import Config
+from gitgates.types import Config, Problem
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import TypeAlias
+# name → key → value, as they are written
+Tables: TypeAlias = Mapping[str, Mapping[str, object]]
 
-    from gitgates.types import Problem
-
-    # name → key → value, as they are written
-    Tables: TypeAlias = Mapping[str, Mapping[str, object]]
-
-_PREFIXES = {load.PYPROJECT: ("tool", "gitgates"), load.OWN_FILE: ()}
+_PREFIXES: dict[str, tuple[str, ...]] = {load.PYPROJECT: ("tool", "gitgates"), load.OWN_FILE: ()}
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_HEADER = re.compile(r"^[ \t]*\[.*\n?", re.MULTILINE)
+_TAIL = re.compile(r"^(?:[ \t\r]*(?:#.*)?\n)*\Z", re.MULTILINE)  # comments and empty lines
+_COMMENTS = re.compile(r"(?:[ \t]*#.*\n)*")
 
 
 class Addition(Record):
@@ -69,7 +75,7 @@ def make_edit(raw: tuple[bytes | None, ...], addition: Addition) -> Edit:
     file = load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
     before = raw[load.FILES.index(file)]
     edit = _compare(current, addition, Document(file, _PREFIXES[file], {}))
-    after = _write(edit._replace(before=before), addition)
+    after = _write((before or b"").decode(), edit, addition).encode()
     new = tuple(after if name == file else old for name, old in zip(load.FILES, raw, strict=True))
     _, problems = load.parse_files(new)
     _refuse_problems(problems, f"Nothing was written to {file}.")
@@ -126,50 +132,142 @@ def _compare(current: Config, addition: Addition, document: Document) -> Edit:
     )
 
 
-def _write(edit: Edit, addition: Addition) -> bytes:
+def _write(old: str, edit: Edit, addition: Addition) -> str:
+    """Return a settings file with an addition. Raises: ConfigError where it finds no place."""
     prefix = _PREFIXES[edit.file]
-    text = (edit.before or b"").decode("utf-8")
-    comments = addition.comments
-    try:
-        for section, name, table in _new_tables(edit, addition):
-            text = insert(text, (*prefix, section, name), table, comments)
-            comments = ()
-        for hook, missing in edit.extended:
-            path = (*prefix, "hooks", hook, "gates")
-            has_list = _has(text, path)
-            text = extend(text, path, missing) if has_list else insert(text, path, list(missing))
-    except CannotInsert:
-        raise _by_hand(edit, addition) from None
-    return text.encode("utf-8")
-
-
-def _new_tables(edit: Edit, addition: Addition) -> Iterator[tuple[str, str, Mapping[str, object]]]:
-    yield from (("gates", name, addition.gates[name]) for name in edit.gates)
-    yield from (("hooks", name, addition.hooks[name]) for name in edit.hooks)
-
-
-def _has(text: str, path: tuple[str, ...]) -> bool:
-    node: object = tomllib.loads(text)
-    for name in path:
-        if not isinstance(node, dict) or name not in node:
-            return False
-        node = node[name]
-    return True
-
-
-def _by_hand(edit: Edit, addition: Addition) -> ConfigError:
-    """Return the refusal of an edit, with what to add by hand."""
-    prefix = _PREFIXES[edit.file]
-    tables = _new_tables(edit, addition)
-    blocks = [render_table((*prefix, section, name), table) for section, name, table in tables]
-    blocks += [
+    blocks = dict(_blocks(edit, addition))
+    expected: Any = tomllib.loads(old)
+    for path in blocks:
+        _at(expected, path[:-1], make=True)[path[-1]] = getattr(addition, path[-2])[path[-1]]
+    for hook, missing in edit.extended:
+        _at(expected, (*prefix, "hooks", hook)).setdefault("gates", []).extend(missing)
+    for beside in (True, False):  # what looks like a header may be a line of some text
+        new = old
+        for path, block in blocks.items():
+            new = _insert(new, _position(new, path) if beside else len(new), block)
+        try:
+            new = _extend(new, prefix, edit.extended)
+            found = tomllib.loads(new)
+        except (tomlkit.exceptions.TOMLKitError, ValueError, AttributeError, KeyError, TypeError):
+            continue
+        rest = iter(new)
+        if all(char in rest for char in old) and _as_json(found) == _as_json(expected):
+            return new
+    by_hand = [block for _path, block in _blocks(edit, addition)] + [
         f"# add to [{'.'.join((*prefix, 'hooks', hook))}]: {', '.join(missing)}\n"
         for hook, missing in edit.extended
     ]
-    return ConfigError(
+    raise ConfigError(
         f"{edit.file}: its tables are written so that nothing can be added without rewriting them",
-        "Write them with [headers] and run this again, or add by hand:\n\n" + "\n".join(blocks),
+        "Write them with [headers] and run this again, or add by hand:\n\n" + "\n".join(by_hand),
     )
+
+
+def _as_json(tables: object) -> str:
+    # Unlike `==`, this tells 1 from true, and finds nan equal to nan.
+    return json.dumps(tables, sort_keys=True, default=repr)
+
+
+def _at(node: Any, path: tuple[str, ...], *, make: bool = False) -> Any:  # noqa: ANN401 - of tomllib or tomlkit
+    for name in path:
+        node = node.setdefault(name, {}) if make else node[name]
+    return node
+
+
+def _blocks(edit: Edit, addition: Addition) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the path and the text of each new table."""
+    comments = "".join(f"# {line}\n" for line in addition.comments)
+    for section in ("gates", "hooks"):
+        for name in getattr(edit, section):
+            path = (*_PREFIXES[edit.file], section, name)
+            keys = getattr(addition, section)[name].items()
+            lines = "".join(f"{_key(key)} = {_value(value)}\n" for key, value in keys)
+            yield path, f"{comments}[{'.'.join(map(_key, path))}]\n{lines}"
+            comments = ""
+
+
+def _position(text: str, path: tuple[str, ...]) -> int:
+    """Return where a table belongs: behind those of the same kind, else behind ours, else last."""
+    best = (0, len(text))
+    for start, end in pairwise([*(match.start() for match in _HEADER.finditer(text)), len(text)]):
+        found = _path_of(text[start:end])
+        shared = next((n for n in (len(path) - 1, len(path) - 2) if found[:n] == path[:n]), 0)
+        if shared >= max(best[0], 1):
+            best = (shared, start + _content_length(text[start:end], is_last=end == len(text)))
+    return best[1]
+
+
+def _path_of(section: str) -> tuple[str, ...]:
+    try:
+        node: Any = tomllib.loads(section.partition("\n")[0])
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while node := node[-1] if isinstance(node, list) else node:
+        name, node = next(iter(node.items()))
+        path.append(name)
+    return tuple(path)
+
+
+def _content_length(section: str, *, is_last: bool) -> int:
+    """Return how much of a section says something, with the comments right below it.
+
+    Comments that lead over to the next header do not belong to it.
+    """
+    tail = _TAIL.search(section)
+    rest = tail.group() if tail else ""
+    below = _COMMENTS.match(rest)
+    comments = below.group() if below else ""
+    is_own = is_last or comments != rest
+    return len(section) - len(rest) + (len(comments) if is_own else 0)
+
+
+def _insert(text: str, position: int, block: str) -> str:
+    """Insert a block, set apart from what is before and behind it by one empty line."""
+    before, behind = text[:position], text[position:]
+    gap = "" if not before or before.endswith(("\n\n", "\n\r\n")) else "\n"
+    gap += "" if not before or before.endswith("\n") else "\n"
+    gap_behind = "\n" if behind and not behind.startswith(("\n", "\r\n")) else ""
+    line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    return before + f"{gap}{block}{gap_behind}".replace("\n", line_end) + behind
+
+
+def _extend(
+    text: str, prefix: tuple[str, ...], extended: tuple[tuple[str, tuple[str, ...]], ...]
+) -> str:
+    """Append gates to the lists of hooks, as tomlkit lays them out."""
+    if not extended:
+        return text
+    document = tomlkit.parse(text)
+    for hook, missing in extended:
+        table = _at(document, (*prefix, "hooks", hook))
+        if "gates" not in table:
+            table.add("gates", tomlkit.array())
+        for gate in missing:
+            table["gates"].append(tomlkit.value(_text(gate)))
+    return document.as_string()
+
+
+def _value(value: object) -> str:
+    """Return a value on one line; a table becomes an inline one."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return _text(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _text(name)
+
+
+def _text(value: str) -> str:
+    # A command full of double quotes is easier to read between single ones.
+    literal = ('"' in value or "\\" in value) and "'" not in value and value.isprintable()
+    text = str(tomlkit.string(value, literal=literal).as_string())
+    # What nobody sees is shown to who reads the file; it says the same.
+    return "".join(char if visible(char) == char else f"\\U{ord(char):08x}" for char in text)
 
 
 def save(root_abs: str, edit: Edit) -> None:
@@ -214,8 +312,8 @@ def difference(edit: Edit) -> bytes:
     """Return an edit as a unified diff that `git apply` takes; empty if nothing changes."""
     found = difflib.diff_bytes(
         difflib.unified_diff,
-        _lines(edit.before or b""),
-        _lines(edit.after),
+        (edit.before or b"").splitlines(keepends=True),
+        edit.after.splitlines(keepends=True),
         b"/dev/null" if edit.before is None else b"a/" + edit.file.encode(),
         b"b/" + edit.file.encode(),
     )
@@ -229,18 +327,8 @@ def summary(edit: Edit) -> str:
     """Return what an edit adds, on one line."""
     parts = []
     if edit.gates:
-        parts.append(f"added {_count(len(edit.gates), 'gate')}: {', '.join(edit.gates)}")
+        parts.append(f"added {counted(len(edit.gates), 'gate')}: {', '.join(edit.gates)}")
     if edit.hooks:
-        parts.append(f"added {_count(len(edit.hooks), 'hook')}: {', '.join(edit.hooks)}")
+        parts.append(f"added {counted(len(edit.hooks), 'hook')}: {', '.join(edit.hooks)}")
     parts += [f"added to {hook}: {', '.join(gates)}" for hook, gates in edit.extended]
     return "; ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _lines(content: bytes) -> list[bytes]:
-    # bytes.splitlines would cut at a lone carriage return, too.
-    lines = content.split(b"\n")
-    return [*(line + b"\n" for line in lines[:-1]), *([lines[-1]] if lines[-1] else [])]

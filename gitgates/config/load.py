@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.config.document import Document
+    from gitgates.config.parse import Document
     from gitgates.types import Problem
 
 PYPROJECT = "pyproject.toml"
@@ -127,7 +127,7 @@ def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Pro
 
 
 def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
-    from gitgates.config.document import Document
+    from gitgates.config.parse import Document
     from gitgates.config.values import show
 
     tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]

@@ -1,27 +1,44 @@
-"""From settings files to a `Config`: local ones over shared ones, checked as a whole. Pure.
+"""Settings files to a `Config`: each read value by value, local ones laid over shared ones. Pure.
 
-Only the whole shows a required gate that local settings take away, a gate that is not there, and a
-chain that never ends.
+A problem does not end the reading, so that all are told at once. Only the whole shows a required
+gate that local settings take away, a gate that is not there, and a chain that never ends.
 """
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+import re
 from graphlib import CycleError, TopologicalSorter
 
 from gitgates.clean import visible_line
-from gitgates.config.document import Document, Settings, read
-from gitgates.config.keys import POLICY_NAMES
-from gitgates.config.values import did_you_mean
+from gitgates.config.keys import (
+    GATE_KEYS,
+    HOOK_KEYS,
+    POLICY_NAMES,
+    RESERVED_GATE_NAMES,
+    REVIEW_KEYS,
+    TOP_KEYS,
+    Key,
+    foreign_key,
+    hook_keys,
+)
+from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.policy import policy_gates
+from gitgates.record import Record
 from gitgates.types import ACTIONS, Config, Gate, Hook, Problem, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
+    from typing import Any, TypeAlias
 
+    # Of a table: () for the top, ("review",), ("gates", NAME), ("hooks", NAME).
+    Path: TypeAlias = tuple[str, ...]
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_SECTIONS = ("review", "gates", "hooks")
+_NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *REVIEW_KEYS)}
 # What a person may still adapt in a required gate: nothing that changes what it checks.
 _FREE_FIELDS = ("description", "timeout_s", "env")
 # And in a hook that runs one. Which gates it runs is looked at by itself.
@@ -30,27 +47,27 @@ _STRICT = ("unstaged", "hide")  # gates see what is being committed: nobody is f
 
 
 def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]:
-    """Return the configuration of all documents, later ones laid over earlier ones.
+    """Return the configuration of the shared document, the local one, or the second over the first.
 
     The configuration is usable where every problem is a deferred one: a gate that is named but not
     defined, or has no command, stops the hook that reaches it, and no other.
     """
     problems: list[Problem] = []
-    layers = [read(document, problems) for document in documents]
-    merged = _merge(layers, problems)
+    shared, *local = [_read(document, problems) for document in documents]
+    merged = _merge(shared, local)
     config = _build(merged, tuple(document.source for document in documents))
-    if not problems:
-        problems += _required_gone(layers, config)
+    for layer in local:
+        problems += _required_changed(shared, layer)
+        if not problems:
+            problems += _required_gone(shared, layer, config)
     _check(config, merged, problems)
     return config, tuple(problems)
 
 
-def _merge(layers: list[Settings], problems: list[Problem]) -> Settings:
+def _merge(shared: Settings, local: list[Settings]) -> Settings:
     """Return all layers as one; a later layer wins key by key."""
-    merged = Settings(layers[0].document, {}, {})
-    for depth, layer in enumerate(layers):
-        if depth:
-            problems.extend(_required_changed(merged, layer))
+    merged = Settings(shared.document, {}, {})
+    for layer in (shared, *local):
         for path, table in layer.tables.items():
             merged.tables[path] = {**merged.tables.get(path, {}), **table}
         for path, document in layer.origins.items():
@@ -70,73 +87,62 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
     return config._replace(digest=digest, sources=sources)
 
 
-def _required_changed(merged: Settings, layer: Settings) -> Iterator[Problem]:
+def _required_changed(shared: Settings, local: Settings) -> Iterator[Problem]:
     """Find local settings of gates that the shared ones require."""
-    for path, table in layer.tables.items():
-        there = merged.tables.get(path, {})
-        if path[:1] not in (("gates",), ("review",)) or not there.get("required"):
+    for path in local.tables:
+        there = shared.tables.get(path, {})
+        if not there.get("required"):
             continue
-        article = "" if path[0] == "gates" else "the "
-        free, defaults = (_FREE_FIELDS, {}) if path[0] == "gates" else ((), Review()._asdict())
-        for field, value in table.items():
-            if field not in free and there.get(field, defaults.get(field)) != value:
-                yield Problem(
-                    layer.where(*path, field=field),
-                    f"{article}gate `{path[-1]}` is required and cannot be changed locally",
-                    f"Change it in {merged.document.source}, where everybody sees it.",
-                )
+        is_gate = path[0] == "gates"
+        before = Gate(name=path[1], **there) if is_gate else Review(**there)
+        article = "" if is_gate else "the "
+        message = f"{article}gate `{path[-1]}` is required and cannot be changed locally"
+        for where in _changed(before, local, path, free=_FREE_FIELDS if is_gate else ()):
+            yield Problem(where, message, _change_shared(shared))
 
 
-def _required_gone(layers: list[Settings], config: Config) -> Iterator[Problem]:
-    """Find required gates that the shared settings reach in a hook and the merged ones do not."""
-    shared = layers[0]
+def _required_gone(shared: Settings, local: Settings, config: Config) -> Iterator[Problem]:
+    """Find required gates that local settings keep from running in a hook, or on all of it."""
     gates = {name: Gate(name=name, **table) for name, table in shared.named("gates").items()}
     merged = {gate.name: gate for gate in config.gates}
     policies = policy_gates() if shared.tables.get(("review",), {}).get("required") else ()
+    hooks = shared.named("hooks")
     for hook in config.hooks:
-        before = _shared_hook(hook.name, shared)
+        # What would run without the local settings: another hook's gates, maybe.
+        table = hooks.get(hook.name, hooks.get(STANDS_IN_FOR.get(hook.name, hook.name), {}))
+        before = Hook(name=hook.name, **table)
         required = [name for name in reachable(before.gates, gates) if gates[name].required]
         required += [name for name in policies if name in before.gates]
         after = (*reachable(hook.gates, merged), *hook.gates)
-        yield from (_taken_away(n, hook, before, layers) for n in required if n not in after)
+        for name in required:
+            if name in after:
+                continue
+            if hook.gates != before.gates:
+                where = local.document.where("hooks", hook.name, "gates")
+                message = f"takes the required gate `{name}` away"
+                yield Problem(where, message, f"Put `{name}` back into the list.")
+            else:
+                message = f"cuts the chain of {hook.name} to the required gate `{name}`"
+                hint = f"Leave `on_pass` and `on_fail` as {shared.document.source} has them."
+                yield Problem(local.document.where("gates"), message, hint)
         if required:
-            yield from _narrowed(before, required[0], layers)
+            for where in _changed(before, local, ("hooks", hook.name), free=_FREE_HOOK_FIELDS):
+                why = f"the required gate `{required[0]}` runs at {hook.name}"
+                yield Problem(where, f"cannot be changed locally: {why}", _change_shared(shared))
 
 
-def _shared_hook(name: str, shared: Settings) -> Hook:
-    """Return what would run without the local settings: another hook's gates, maybe."""
-    hooks = shared.named("hooks")
-    return Hook(name=name, **hooks.get(name, hooks.get(STANDS_IN_FOR.get(name, name), {})))
+def _changed(
+    before: Gate | Hook | Review, local: Settings, path: Path, *, free: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield the places of a table, but for the free fields, in which local settings differ."""
+    for field, value in local.tables.get(path, {}).items():
+        is_free = field in free or (field, value) == _STRICT
+        if not is_free and getattr(before, field) != value:
+            yield local.where(*path, field=field)
 
 
-def _taken_away(name: str, hook: Hook, before: Hook, layers: list[Settings]) -> Problem:
-    shared, local = layers[0], layers[-1]
-    if hook.gates != before.gates:
-        where = local.document.where("hooks", hook.name, "gates")
-        message = f"takes the required gate `{name}` away"
-        return Problem(where, message, f"Put `{name}` back into the list.")
-    cuts = (
-        local.where("gates", gate, field=action)
-        for gate, table in local.named("gates").items()
-        for action in ("on_pass", "on_fail")
-        if action in table and shared.named("gates").get(gate, {}).get(action) != table[action]
-    )
-    where = next(cuts, local.document.source)
-    message = f"cuts the chain of {hook.name} to the required gate `{name}`"
-    return Problem(where, message, f"Leave it as {shared.document.source} has it.")
-
-
-def _narrowed(before: Hook, gate: str, layers: list[Settings]) -> Iterator[Problem]:
-    """Find local settings that change when, or on what, the required gate of a hook runs."""
-    for layer in layers[1:]:
-        for field, value in layer.named("hooks").get(before.name, {}).items():
-            is_free = field in _FREE_HOOK_FIELDS or (field, value) == _STRICT
-            if not is_free and value != getattr(before, field):
-                yield Problem(
-                    layer.where("hooks", before.name, field=field),
-                    f"cannot be changed locally: the required gate `{gate}` runs at {before.name}",
-                    f"Change it in {layers[0].document.source}, where everybody sees it.",
-                )
+def _change_shared(shared: Settings) -> str:
+    return f"Change it in {shared.document.source}, where everybody sees it."
 
 
 def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
@@ -165,7 +171,7 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "review"].'
         message = "no hook lists the gate `review`, so that these settings have no effect"
         problems.append(Problem(where, message, hint, deferred=True))
-    for circle in _circles(gates):
+    if circle := _circle(gates):
         chain = " → ".join(f"`{name}`" for name in circle)
         message = f"its chain comes back to itself: {chain}"
         hint = "Let one of them end in CONTINUE, BLOCK or STOP instead."
@@ -234,50 +240,153 @@ def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
     return Problem(where, f"gate `{visible_line(name)}` is not defined", hint, deferred=True)
 
 
-def _circles(gates: dict[str, Gate]) -> list[tuple[str, ...]]:
-    """Return chains that come back to their start, from their first gate in the file.
-
-    One for each gate that is in none before it.
-    """
-    leads_to = {
-        gate.name: [action for action in (gate.on_pass, gate.on_fail) if action in gates]
-        for gate in gates.values()
-    }
-    for name in _without_circles(leads_to):
-        del leads_to[name]
-    found: list[tuple[str, ...]] = []
-    told: set[str] = set()
-    for start in leads_to:
-        if start not in told and (chain := _way_back(start, leads_to)):
-            found.append(chain)
-            told.update(chain)
-    return found
+def _circle(gates: dict[str, Gate]) -> list[str]:
+    """Return a chain that comes back to its start, from its first gate in the file; or nothing."""
+    leads_to = {gate.name: (gate.on_pass, gate.on_fail) for gate in gates.values()}
+    try:
+        TopologicalSorter(leads_to).prepare()
+    except CycleError as error:
+        chain: list[str] = error.args[1][:0:-1]  # each leads to the next, the last to the first
+        first = chain.index(min(chain, key=list(gates).index))
+        return [*chain[first:], *chain[: first + 1]]
+    return []
 
 
-def _without_circles(leads_to: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Yield the gates that lead to no circle."""
-    sorter = TopologicalSorter(leads_to)
-    with suppress(CycleError):  # what leads to none can be sorted all the same
-        sorter.prepare()
-    while ready := sorter.get_ready():
-        yield from ready
-        sorter.done(*ready)
+class Document(Record):
+    """One settings file, as TOML gave it."""
+
+    source: str  # the file's name
+    prefix: tuple[str, ...]  # the table that holds our keys
+    table: dict[str, Any]
+
+    def where(self, *path: str) -> str:
+        """Name a place in this file, such as `pyproject.toml: tool.gitgates.gates.lint`."""
+        keys = (*self.prefix, *path)
+        dotted = ".".join(key if _BARE_KEY.fullmatch(key) else show(key) for key in keys)
+        return f"{self.source}: {dotted}" if dotted else self.source
 
 
-def _way_back(start: str, leads_to: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """Return the shortest chain from `start` to itself, both ends named; empty if none."""
-    came_from: dict[str, str] = {}
-    waiting = [start]
-    for name in waiting:  # which grows while it is walked
-        for target in leads_to.get(name, ()):
-            if target not in came_from:
-                came_from[target] = name
-                waiting.append(target)
-        if start in came_from:
-            break
+class Settings(Record):
+    """What one document, or several merged ones, set."""
+
+    document: Document
+    tables: dict[Path, dict[str, Any]]  # path → record field → value
+    origins: dict[Path, Document]  # path, and path with a field that is written there, right or not
+
+    def named(self, section: str) -> dict[str, dict[str, Any]]:
+        """Return the tables of one section, by name."""
+        return {path[1]: table for path, table in self.tables.items() if path[:1] == (section,)}
+
+    def where(self, *path: str, field: str = "") -> str:
+        """Name a table, or a field of it, in the file that set it."""
+        document = self.origins.get((*path, field) if field else path, self.document)
+        return document.where(*path, *([_NAMES[field]] if field else []))
+
+
+def _read(document: Document, problems: list[Problem]) -> Settings:
+    """Parse one document, value by value; what does not fit goes to `problems`."""
+    settings = Settings(document, {}, {})
+    _read_table(settings, (), document.table, keys=TOP_KEYS, problems=problems)
+    for section in ("gates", "hooks"):
+        tables = document.table.get(section, {})
+        if not isinstance(tables, dict):
+            message = f"got {show(tables)}, expected a table for each name"
+            problems.append(Problem(document.where(section), message))
+            continue
+        for name, table in tables.items():
+            _read_named(settings, (section, name), table, problems)
+    review = document.table.get("review", {})
+    if isinstance(review, dict):
+        _read_table(settings, ("review",), review, keys=REVIEW_KEYS, problems=problems)
     else:
-        return ()
-    chain = [start, came_from[start]]
-    while chain[-1] != start:
-        chain.append(came_from[chain[-1]])
-    return tuple(reversed(chain))
+        hint = 'Try [tool.gitgates.review] with mode = "remind", and list `review` in a hook.'
+        problems.append(_no_table(document, ("review",), review, hint))
+    return settings
+
+
+def _read_named(settings: Settings, path: Path, table: object, problems: list[Problem]) -> None:
+    section, name = path
+    is_gate = section == "gates"
+    if not isinstance(table, dict):
+        # Guess which key was meant.
+        key, kind = ("command", str) if is_gate else ("gates", list)
+        hint = f"Try {{ {key} = {show(table)} }}." if isinstance(table, kind) else ""
+        problems.append(_no_table(settings.document, path, table, hint))
+        return
+    message, hint = _wrong_name(section, name)
+    if message:
+        problems.append(Problem(settings.document.where(*path), message, hint))
+        return
+    keys = GATE_KEYS if is_gate else hook_keys(name)
+    _read_table(settings, path, table, keys=keys, problems=problems)
+
+
+def _no_table(document: Document, path: Path, value: object, hint: str) -> Problem:
+    return Problem(document.where(*path), f"got {show(value)}, expected a table", hint)
+
+
+def _read_table(
+    settings: Settings,
+    path: Path,
+    table: dict[str, Any],
+    *,
+    keys: tuple[Key, ...],
+    problems: list[Problem],
+) -> None:
+    document = settings.document
+    known = (*(key.name for key in keys), *(() if path else _SECTIONS))
+    for name in table:
+        if name not in known:
+            hint = _unknown_key_hint(document, path, name, known)
+            problems.append(Problem(document.where(*path, name), "unknown key", hint))
+    found = settings.tables.setdefault(path, {})
+    settings.origins[path] = document
+    for key in keys:
+        if key.name not in table:
+            continue
+        settings.origins[*path, key.field] = document
+        value = table[key.name]
+        try:
+            found[key.field] = key.type.parse(value)
+        except BadValue as bad:
+            where = document.where(*path, key.name)
+            if bad.entry is not None and isinstance(value, list):
+                where, value = f"{where}[{bad.entry}]", value[bad.entry]
+            message = f"got {show(value)}, expected {bad.expected}"
+            problems.append(Problem(where, message, bad.hint))
+
+
+def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[str, ...]) -> str:
+    """Say where a key belongs, what it is called here, or which one was meant."""
+    tool = document.table.get("tool") if not (path or document.prefix) else None
+    if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
+        return f"In {document.source}, leave `tool.gitgates.` out: [gates.x]."
+    for key in HOOK_KEYS if path[:1] == ("hooks",) else ():
+        if key.name == name:
+            return f"`{name}` has a meaning only for {', '.join(key.only_in)}."
+    hint = foreign_key(name) or did_you_mean(name, known)
+    return hint or f"Known here: {', '.join(known)}."
+
+
+def _wrong_name(section: str, name: str) -> tuple[str, str]:
+    """Return what is wrong with the name of a gate or hook, and what to do; empty where nothing."""
+    if section == "hooks":
+        if name in HOOK_POINTS:
+            return "", ""
+        known = "the hooks of githooks(5), an agent's events such as Stop, headless and manual"
+        hint = did_you_mean(name, tuple(HOOK_POINTS)) or f"Known are {known}."
+        return f"unknown hook `{visible_line(name)}`", hint
+    if name.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}:
+        message = f"`{name}` is the name of an action or of a built-in policy"
+        return message, "Choose another name for the gate."
+    if "," in name:
+        message = f"got {show(name)}, expected a name without a comma"
+        return message, "Commas separate names in GITGATES_SKIP."
+    if not name or name != name.strip() or any(_is_control(char) for char in name):
+        return f"got {show(name)}, expected a name on one line, without spaces at its ends", ""
+    return "", ""
+
+
+def _is_control(char: str) -> bool:
+    # What could break a line of output, or command a terminal. The JSON Schema says the same.
+    return char < " " or "\x7f" <= char <= "\x9f" or char in "\u2028\u2029"

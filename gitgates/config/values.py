@@ -61,14 +61,10 @@ def _toml(value: object) -> str:
             pairs = ", ".join(f"{visible_line(key)} = {_toml(item)}" for key, item in value.items())
             return f"{{ {pairs} }}" if pairs else "{}"
         case _:  # numbers and times: Python says them as TOML does
-            return _number(value)
-
-
-def _number(value: object) -> str:
-    try:
-        return str(value)
-    except ValueError:  # Python does not write out whole numbers of thousands of digits
-        return "a number of thousands of digits"
+            try:
+                return str(value)
+            except ValueError:  # Python does not write out whole numbers of thousands of digits
+                return "a number of thousands of digits"
 
 
 def did_you_mean(word: object, known: tuple[str, ...]) -> str:

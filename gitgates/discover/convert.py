@@ -12,9 +12,8 @@ import re
 from typing import Any
 
 from gitgates.clean import visible_line
-from gitgates.config.document import Document
 from gitgates.config.load import describe
-from gitgates.config.parse import parse
+from gitgates.config.parse import Document, parse
 from gitgates.errors import UsageError
 from gitgates.store.files import open_regular
 from gitgates.yaml_load import load_texts
