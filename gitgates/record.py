@@ -71,7 +71,7 @@ else:
             return tuple(self)
 
         def __repr__(self):
-            shown = ", ".join(f"{field}={value!r}" for field, value in self._asdict().items())
+            shown = ", ".join([f"{field}={value!r}" for field, value in self._asdict().items()])
             return f"{type(self).__name__}({shown})"
 
     def _refuse(cls, args, values):

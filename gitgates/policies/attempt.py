@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitgates.engine.failures import Failure, compare, does_not_converge
 from gitgates.engine.normalise import normalise
 from gitgates.errors import GitgatesError, Interrupted
-from gitgates.policies.baseline import BaselineFailures, suppress_baseline
 from gitgates.policies.breaker import (
     BLOCKED,
     EXHAUSTED,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.engine.failures import Change
+    from gitgates.policies.baseline import BaselineFailures
     from gitgates.policies.breaker import Ruling
     from gitgates.policies.gate_run import GateRun
     from gitgates.policies.session import Fact
@@ -81,7 +81,12 @@ class StopAttempt:
             return self._could_not_run(str(error))
         if any(visit.result.changed_paths for visit in decision.visits):
             self._tree = ""  # not all gates have seen what is there now
-        decision, known, learnt = suppress_baseline(run, self._session, decision)
+        known: Known = {}
+        learnt: list[Fact] = []
+        if any(gate.baseline for gate in run.gates.values()):
+            from gitgates.policies.baseline import suppress_baseline
+
+            decision, known, learnt = suppress_baseline(run, self._session, decision)
         found = self._failures(decision, known)
         asked = deciding(decision)
         ruling = self._rule(decision.verdict, asked, found)
@@ -195,12 +200,13 @@ class StopAttempt:
 
     def _finding(self, one: GateReport, found: Found, known: Known) -> GateReport:
         gate = one.result.gate
-        before, own = known.get(gate, BaselineFailures()), found.get(gate, ())
-        one = one._replace(
-            cannot_fix=self._given_up.get(gate, ""), known=before.failures, note=before.note
-        )
+        own, caused = found.get(gate, ()), False
+        one = one._replace(cannot_fix=self._given_up.get(gate, ""))
+        if before := known.get(gate):
+            one = one._replace(known=before.failures, note=before.note)
+            caused = bool(before.failures)
         if not (own and self._blocked):
-            return one._replace(caused=own if before.failures else ())
+            return one._replace(caused=own if caused else ())
         change, since = self._since_last(gate, own)
         return one._replace(change=change, since=since, earlier=self._earlier_lines(gate))
 

@@ -182,7 +182,7 @@ def _decide_in_time(call: Call, asked: Asked) -> Verdict:
     call.end_within(least_limit_s(call.hook) + call.more_s)
     try:
         if not call.config_error:
-            _heal(call)
+            _recover(call)
         return _decide_once(call, asked)
     except DeadlineExceeded:
         text = f"gitgates: {payload.event} was not checked: that took longer than the host waits"
@@ -206,7 +206,7 @@ def _not_checked(call: Call, error: GitgatesError) -> str:
     return text
 
 
-def _heal(call: Call) -> None:
+def _recover(call: Call) -> None:
     """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
     state_abs = call.repo.state_abs
     if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):

@@ -52,7 +52,9 @@ def gates_on(config: Config) -> tuple[str, ...]:
 
 def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
     """Return the sub-agents that policies work with (`agents` of their modules)."""
-    offers = [getattr(module_of(row), "agents", None) for row in wanted(config)]
+    # Passive ones are spared: what runs gates takes long to load.
+    active = [row for row in wanted(config) if not row.passive]
+    offers = [getattr(module_of(row), "agents", None) for row in active]
     return tuple(agent for offer in offers if offer for agent in offer(config))
 
 

@@ -58,18 +58,18 @@ TEST_NAMES = frozenset({"conftest.py", "tests.py", "tests.rs"})
 TEST_STARTS = ("test_",)
 TEST_ENDINGS_AFTER_START = (".py", ".rb", ".c", ".cc", ".cpp", ".sh", ".lua", ".jl", ".ml", ".zig")
 TEST_ENDINGS = (
-    *(f"_test.{one}" for one in ("py", "go", "rb", "rs", "c", "cc", "cpp", "dart", "exs", "clj")),
-    *(f"_test.{one}" for one in ("ts", "tsx", "js", "jsx", "sh", "lua", "ml", "erl", "zig")),
-    *(f"_spec.{one}" for one in ("rb", "lua", "cr", "js", "ts")),
+    *[f"_test.{one}" for one in ("py", "go", "rb", "rs", "c", "cc", "cpp", "dart", "exs", "clj")],
+    *[f"_test.{one}" for one in ("ts", "tsx", "js", "jsx", "sh", "lua", "ml", "erl", "zig")],
+    *[f"_spec.{one}" for one in ("rb", "lua", "cr", "js", "ts")],
     *("_unittest.cc", "_unittest.cpp", "_unittest.py", "_SUITE.erl"),
-    *(
+    *[
         f".{word}.{one}"
         for word in ("test", "spec", "cy", "e2e")
         for one in ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", "svelte")
-    ),
-    *(f"Test.{one}" for one in ("java", "kt", "cs", "php", "scala", "groovy", "swift")),
-    *(f"Tests.{one}" for one in ("java", "kt", "cs", "swift", "fs")),
-    *(f"Spec.{one}" for one in ("scala", "kt", "groovy", "swift", "hs")),
+    ],
+    *[f"Test.{one}" for one in ("java", "kt", "cs", "php", "scala", "groovy", "swift")],
+    *[f"Tests.{one}" for one in ("java", "kt", "cs", "swift", "fs")],
+    *[f"Spec.{one}" for one in ("scala", "kt", "groovy", "swift", "hs")],
     *("IT.java", ".snap", ".bats", ".feature", ".golden"),
 )
 

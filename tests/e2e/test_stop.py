@@ -57,7 +57,7 @@ def test_an_agent_that_does_nothing_is_told_so(tmp_path: Path) -> None:
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", bash("mv bad.txt good.txt"), "3")
     assert "attempt 2 of 3" in run.told(3)
     assert "BAD-IS-THERE" in run.told(3)
-    assert (scene.ran(), run.results[0]["result"]) == (2, "3")
+    assert (scene.ran(), run.results[0]["result"]) == (3, "3")
 
 
 def test_each_attempt_is_counted(tmp_path: Path) -> None:
