@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.git.repo import Repo
-    from gitgates.policies.evidence import Evidence, Fact
+    from gitgates.policies.session import Fact
 
 _SHOWN = 8
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
@@ -41,21 +41,6 @@ class Caller(Record):
     agent_type: str = ""
     is_certain: bool = False  # the command itself says which agent it is of
     by_agent: bool = False  # an agent runs it, or a gate or an opinion, and not a person
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the session's journal of this worktree says of reviews, and others of reviews.
-
-        The content of one is the same in each worktree.
-        """
-        here, others = fold(self.facts[0]), [fact for facts in self.facts[1:] for fact in facts]
-        return here.joined(fold(others)) if others else here
-
-    @property
-    def session_evidence(self) -> Evidence:
-        """What all of its journals say together: tokens and prompts are of the session."""
-        facts = (fact for facts in self.facts for fact in facts)
-        return fold(sorted(facts, key=_stamp))
 
     def again(self) -> Caller:
         """Return it with the facts that are there by now.
@@ -155,11 +140,6 @@ def _read(journal: Journal) -> tuple[Fact, ...]:
         return tuple(journal.read())
     except OSError as error:
         raise StateError(f"{journal.path_abs}: cannot be read: {error.strerror}") from error
-
-
-def _stamp(fact: Fact) -> float:
-    stamp = fact.get("t", 0.0)
-    return float(stamp) if isinstance(stamp, int | float) else 0.0
 
 
 # The sessions that have been in a repository, as a person names and is shown them.

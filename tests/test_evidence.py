@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gitgates.agent_types import Point
-from gitgates.policies.evidence import Evidence, Marker, Token, fold
+from gitgates.policies.evidence import Evidence, Marker, fold
 
 
 def told(*facts: dict[str, Any]) -> Evidence:
@@ -47,7 +47,6 @@ def test_requests_are_the_persons_prompts_each_once() -> None:
 def test_the_strict_form_is_what_was_asked_last() -> None:
     on, off = {"what": "review-on"}, {"what": "review-off"}
     assert (told(on).strict, told(on, off).strict, told(on, off, on).strict) == (True, False, True)
-    assert told(on, off).strict_stamp == 2.0
 
 
 def test_markers_are_kept_once_for_each_event() -> None:
@@ -57,18 +56,18 @@ def test_markers_are_kept_once_for_each_event() -> None:
 
 
 def test_blocks_count_since_the_last_marker_or_decision() -> None:
-    assert told(block(), block(), block("2")).blocks == (("1", 2), ("2", 1))
-    assert told(block(), block(), MARKER, block()).blocks == (("1", 1),)
-    assert told(block(), DECISION, block(), block()).blocks == (("1", 2),)
+    assert told(block(), block(), block("2")).blocks == {"1": 2, "2": 1}
+    assert told(block(), block(), MARKER, block()).blocks == {"1": 1}
+    assert told(block(), DECISION, block(), block()).blocks == {"1": 2}
     other = {**block(), "gates": "check, review"}
     passed = {**block(), "outcome": "passed"}
-    assert told(other, passed, block()).blocks == (("1", 1),)
+    assert told(other, passed, block()).blocks == {"1": 1}
 
 
 def test_a_claim_restarts_no_count() -> None:
     claim = {**DECISION, "counts": False}
     found = told({"what": "review-on"}, block(strict=True), claim, block(strict=True))
-    assert (found.blocks, found.undecided, len(found.decisions)) == ((("1", 2),), 2, 1)
+    assert (found.blocks, found.undecided, len(found.decisions)) == ({"1": 2}, 2, 1)
     assert found.markers == ()
 
 
@@ -84,25 +83,28 @@ def test_blocks_without_any_decision_are_counted_over_prompts() -> None:
 def test_a_decision_is_a_marker_and_uses_up_its_token() -> None:
     token = {"what": "token", "agent": "a", "digest": "d"}
     found = told(token, {**token, "digest": "e"}, {**DECISION, "digest": "d", "agent": "a"})
-    assert found.tokens == (Token("a", "d", used=True), Token("a", "e"))
+    assert (found.tokens, found.used) == ({"d": "a", "e": "a"}, {"d"})
     assert [(one.how, one.name) for one in found.markers] == [("decision", "ISSUES")]
 
 
 def test_a_claim_uses_up_no_token() -> None:
     token = {"what": "token", "agent": "a", "digest": "d"}
     claim = {**DECISION, "counts": False, "digest": "d"}
-    assert told(token, claim).tokens == (Token("a", "d"),)
+    found = told(token, claim)
+    assert (found.tokens, found.used) == ({"d": "a"}, set())
 
 
-def test_a_sub_agent_saw_what_was_there_when_it_began_first() -> None:
+def test_a_sub_agent_saw_what_was_there_when_it_began_or_was_sent_back_last() -> None:
     began = {"what": "review-began", "agent": "a", "tree": "t"}
-    assert told(began, {**began, "tree": "u"}).began == (("a", Point("t", "", 1.0)),)
+    assert told(began, {**began, "tree": "u"}).seen == {"a": Point("u", "", 2.0)}
+    back = {**block(""), "sent_back": True, "agent": "a", "tree": "v"}
+    assert told(began, back).seen == {"a": Point("v", "", 2.0)}
 
 
 def test_reviewers_that_were_sent_back() -> None:
     back = {**block(""), "sent_back": True, "agent": "a"}
     found = told(back, back, {**back, "agent": "b"})
-    assert (found.sent_back, found.blocks) == ((("a", 2), ("b", 1)), ())
+    assert (found.sent_back, found.blocks) == ({"a": 2, "b": 1}, {})
 
 
 def test_what_is_damaged_is_passed_over() -> None:

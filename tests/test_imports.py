@@ -216,7 +216,7 @@ AGENT_PARTS = {
     *("proc.call", "proc.alarm", "store.log", "git.repo"),
 }
 TO_LOOK = {
-    *(f"policies.{name}" for name in ("breaker", "tampering", "review_config")),
+    *(f"policies.{name}" for name in ("breaker", "tampering")),
     *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
     *("store.rescue", "store.slots"),
 }

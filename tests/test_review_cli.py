@@ -324,6 +324,20 @@ def test_in_a_linked_worktree(agent: Agent, tmp_path: Path) -> None:
     assert said(linked, "request") == "Request 1 of 1:\n    do it\n"
 
 
+def test_the_newest_wish_of_all_worktrees_counts(agent: Agent, tmp_path: Path) -> None:
+    repo = agent.repo
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    linked = Repo(tmp_path / "linked")
+    agent.prompt("#review do it")
+    decision = {"what": "decision", "decision": "COMPLETE", "counts": True, "tree": "", "agent": ""}
+    session_journal(f"{repo.path}/.git/worktrees/linked/gitgates", "s1").append(decision)
+    assert document(linked, "--session", "s1")["strict"]
+    session_journal(f"{repo.path}/.git/worktrees/linked/gitgates", "s1").append(
+        {"what": "review-off"}
+    )
+    assert not document(repo)["strict"]
+
+
 def test_before_the_first_commit(repo: Repo) -> None:
     repo.config(CONFIG)
     session_journal(f"{repo.path}/.git/gitgates", "s1").append({"what": "prompt", "text": "x"})

@@ -60,8 +60,8 @@ def test_a_decision_that_counts(agent: Agent) -> None:
         "gitgates: recorded ISSUES of the reviewer (message ID)\n",
     )
     known = evidence(agent)
-    assert (known.decisions[0].agent, known.decisions[0].counts) == ("r1", True)
-    assert known.tokens[0].used
+    assert (known.decisions[0].agent, known.decisions[0].how) == ("r1", "decision")
+    assert known.used
     message = json.loads((agent.repo.path / ".git/gitgates/messages.jsonl").read_text())
     assert (message["topic"], message["text"]) == ("review/s1", "ISSUES: two bugs")
     assert message["data"]["message_to_agent"] == "two bugs"
@@ -129,8 +129,8 @@ def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
         f"gitgates: recorded as your own claim (message ID); it does not count, because {why}\n",
     )
     known = evidence(agent)
-    assert [one.counts for one in known.decisions] == [False]
-    assert not known.tokens[0].used
+    assert [one.how for one in known.decisions] == ["claim"]
+    assert not known.used
     assert agent.stop()["decision"] == "block"
 
 
@@ -182,7 +182,7 @@ def test_a_command_that_does_not_say_that_it_is_of_the_reviewer(
     wanted = OTHER if seen else UNSEEN
     assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, wanted)
     known = evidence(agent)
-    assert ([one.counts for one in known.decisions], known.tokens[0].used) == ([False], False)
+    assert ([one.how for one in known.decisions], known.used) == (["claim"], set())
     assert post(agent, "COMPLETE", "--token", TOKEN)[0] == 0
     assert "decision" not in agent.stop()
 
@@ -229,7 +229,7 @@ def test_one_token_at_the_same_moment(agent: Agent) -> None:
     ]
     ends = [one.communicate() for one in posts]
     assert sorted(one.returncode for one in posts) == [0, 1, 1, 1], ends
-    assert sum(one.counts for one in evidence(agent).decisions) == 1
+    assert sum(one.how == "decision" for one in evidence(agent).decisions) == 1
     assert [path.name for path in (agent.repo.path / ".git/gitgates/sessions").iterdir()] == [
         "s1.jsonl"
     ]
@@ -267,9 +267,9 @@ def test_two_reviewers_at_once(agent: Agent) -> None:
     for command in commands:
         done = agent.repo.gitgates(*shlex.split(command)[1:])
         assert (done.returncode, done.stderr) == (0, b"")
-    assert [(one.agent, one.counts) for one in evidence(agent).decisions] == [
-        ("r1", True),
-        ("r2", True),
+    assert [(one.agent, one.how) for one in evidence(agent).decisions] == [
+        ("r1", "decision"),
+        ("r2", "decision"),
     ]
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from gitgates.agent_types import UNCHANGING
 from gitgates.policies import transcript
-from gitgates.policies.transcript import may_have_acted
+from gitgates.policies.transcript import TranscriptUnreadable, calls_since
 
 
 def call(block: dict[str, Any]) -> bytes:
@@ -25,13 +26,13 @@ READ, BASH = call({"name": "Read", "input": {}}), call({"name": "Bash", "input":
 def acted(tmp_path: Path, *lines: bytes) -> bool:
     path = tmp_path / "transcript.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
-    return may_have_acted(str(path))
+    try:
+        return any(one.kind not in UNCHANGING for one in calls_since(str(path), 0))
+    except TranscriptUnreadable:
+        return True
 
 
 def test_whether_the_agent_may_have_acted(tmp_path: Path) -> None:
-    assert may_have_acted(str(tmp_path / "none"))  # nobody knows
-    assert may_have_acted("")
-    assert may_have_acted(str(tmp_path))
     assert not acted(tmp_path, READ)
     assert acted(tmp_path, READ, BASH)
 

@@ -10,12 +10,11 @@ from gitgates.cli.review_post import done, post, skip
 from gitgates.cli.review_session import ReviewGroup, ReviewSession, verb
 from gitgates.cli.review_status import status
 from gitgates.errors import OK, UsageError
-from gitgates.git.diff import changes, diff_text
-from gitgates.policies.change import ChangeRange, assess
-from gitgates.policies.evidence import Evidence
+from gitgates.git.diff import diff_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.policies.significance import Weighed
     from gitgates.weakening.finding import Weakening
 
 _NAMED = 4  # files that are left out, of each kind
@@ -31,30 +30,21 @@ def diff(session: ReviewSession, *, everything: bool) -> int:
     Left out, and said on standard error: generated files, renames, white space, what came from
     others by a merge or a pull, and what others are known to have changed meanwhile.
     """
-    found = session.survey()
-    paths, left_out = _paths(found.scene, everything=everything)
-    dump(diff_text(found.scene.since(found.scene.base), paths) if paths else b"")
-    notes = (*found.notes, left_out) if left_out else found.notes
+    change = session.change
+    files, notes = change.weight.files, [*change.notes]
+    paths = tuple(one.path for one in files if everything or one.counts)
+    dump(diff_text(change.whole, paths) if paths else b"")
+    if left_out := [one for one in files if not (everything or one.counts)]:
+        notes.append(_left_out(left_out))
     for note in notes or (() if paths else ("nothing has changed",)):
         click.echo(f"gitgates: {note}", err=True)
     return OK
 
 
-def _paths(scene: ChangeRange, *, everything: bool) -> tuple[tuple[str, ...], str]:
-    """Return the files to show, and what is to be said of the others."""
-    changed = tuple(one.path for one in changes(scene.since(scene.base)))
-    if everything:
-        return changed, ""
-    weighed = assess(scene, Evidence(), strict=False).change.files
-    counted = {one.path for one in weighed if one.counts}
-    whys = tuple((one.path, one.why) for one in weighed if not one.counts)
-    return tuple(path for path in changed if path in counted), left_out_text(whys)
-
-
 @verb("request", "Show what the person asked for, word for word.", reads=True)
 def request(session: ReviewSession) -> int:
     """Show the person's prompts of this session, word for word."""
-    requests = session.caller.session_evidence.requests
+    requests = session.evidence.requests
     if not requests:
         click.echo("gitgates: no prompt of this session was heard of", err=True)
     click.echo(requests_text(requests), nl=False)
@@ -71,15 +61,12 @@ def requests_text(requests: tuple[str, ...]) -> str:
     return "\n".join(parts)
 
 
-def left_out_text(whys: tuple[tuple[str, str], ...]) -> str:
-    """Return which files are left out of a diff, and why, on one line; empty if none is."""
-    if not whys:
-        return ""
+def _left_out(files: list[Weighed]) -> str:
+    """Return which files are left out of a diff, and why, on one line."""
     by_why: dict[str, list[str]] = {}
-    for path, why in whys:
-        by_why.setdefault(why.removeprefix("left out: "), []).append(
-            plain_line(path, _LONGEST_PATH)
-        )
+    for one in files:
+        paths = by_why.setdefault(one.why.removeprefix("left out: "), [])
+        paths.append(plain_line(one.path, _LONGEST_PATH))
     parts = []
     for why, paths in by_why.items():
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
@@ -106,14 +93,13 @@ def weakened(session: ReviewSession, fmt: str) -> int:
             "this is for the reviewer, who is to look at a change without having made it",
             f"A sub-agent of the type `{reviewer}` may run it, or a person in another terminal.",
         )
-    found = session.survey()
-    findings = find(found.scene.since(found.scene.base), session.config)
+    findings = find(session.change.whole, session.config)
     if fmt == "json":
         listed = [one._asdict() for one in findings]
         print_json({"version": 1, "findings": listed})
         return OK
     click.echo(_weakened_text(findings), nl=False)
-    for note in found.notes:
+    for note in session.change.notes:
         click.echo(f"gitgates: {note}", err=True)
     return OK
 

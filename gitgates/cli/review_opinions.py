@@ -21,8 +21,6 @@ from gitgates.engine.walk import ENDED
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.git.diff import diff_text
 from gitgates.hosts import withheld_from_agents
-from gitgates.policies.change import assess
-from gitgates.policies.evidence import Evidence
 from gitgates.record import Record
 from gitgates.store.runs import new_run
 from gitgates.types import Config, Event, Gate, Hook, Plan, Step
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
     from gitgates.cli.review_session import ReviewSession
     from gitgates.git.repo import Repo
-    from gitgates.policies.change import Survey
+    from gitgates.policies.change import SessionChange
     from gitgates.types import GateResult
 
 _VERSION = 1
@@ -97,8 +95,7 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
     """Ask each command of `second_opinions`; return the exit status."""
     review = session.config.review
     commands = review.second_opinions
-    found = session.survey() if commands else None
-    diff = _diff(found) if found else b""
+    diff = _diff(session.change) if commands else b""
     if not diff:
         return _nothing(fmt, "nothing has changed that counts" if commands else _NONE)
     topic = f"review/{session.caller.session}{_TOPIC}"
@@ -109,7 +106,7 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
         err=True,
     )
     output = _OpinionOutput(session, fmt)
-    question = prompt(session.caller.session_evidence.requests, diff)
+    question = prompt(session.evidence.requests, diff)
     try:
         ask(session.repo, session.config, environ.read(), question, on_opinion=output.on_opinion)
     except Interrupted as error:
@@ -118,11 +115,10 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
     return output.finish()
 
 
-def _diff(found: Survey) -> bytes:
+def _diff(change: SessionChange) -> bytes:
     """Return the change that is to be reviewed."""
-    change = assess(found.scene, Evidence(), strict=False).change
-    paths = tuple(one.path for one in change.files if one.counts)
-    return diff_text(found.scene.since(found.scene.base), paths) if paths else b""
+    paths = tuple(one.path for one in change.weight.files if one.counts)
+    return diff_text(change.whole, paths) if paths else b""
 
 
 def _nothing(fmt: str, why: str) -> int:

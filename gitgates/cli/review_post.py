@@ -6,22 +6,11 @@ from contextlib import contextmanager
 
 import click
 
-from gitgates import environ
 from gitgates.caller import agent_label
 from gitgates.clean import plain_line, utf8
 from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
-from gitgates.policies.change import Survey, assess
-from gitgates.policies.evidence import (
-    COMPLETE,
-    ISSUES,
-    SKIP,
-    Evidence,
-    Token,
-    fold,
-    is_strict,
-    last_seen,
-)
+from gitgates.policies.evidence import COMPLETE, ISSUES, SKIP, is_strict
 from gitgates.policies.tampering import agent_digests, is_another_agent
 from gitgates.policies.tokens import digest_of
 from gitgates.store.log import EventLock, session_journal, write_ledger
@@ -30,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+    from gitgates.policies.change import SessionChange
 
 _LONGEST_BYTES = 64 * 1024  # of a text
 _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
@@ -52,11 +43,10 @@ def done(session: ReviewSession, summary: str | None) -> int:
     for, only the reviewer's COMPLETE counts; this is recorded all the same.
     """
     said = "" if summary is None else _checked_text("--summary", summary)
-    found = session.survey()
-    message = _mark(session, found, said or "reviewed", how="done", summary=said)
+    message = _mark(session, said or "reviewed", how="done", summary=said)
     click.echo(f"gitgates: noted that this change was reviewed (message {message})")
-    _warn_of_nothing(found)
-    if found.strict:
+    _warn_of_nothing(session.change)
+    if session.change.is_strict:
         reviewer = session.config.review.reviewer
         click.echo(
             f"  An independent review is asked for: only COMPLETE of `{reviewer}` counts for that."
@@ -75,11 +65,10 @@ def skip(session: ReviewSession, reason: str) -> int:
     Exit status 0: it is noted. 64: no reason, no session that could be meant, or not yours to say.
     """
     said, caller = _checked_text("--reason", reason), session.caller
-    strict = is_strict(session.config.review, map(fold, caller.facts))
+    strict = is_strict(session.call)
     if strict and caller.by_agent:
         raise _not_yours(session)
-    found = session.survey()
-    message = _mark(session, found, said, how=SKIP, reason=said)
+    message = _mark(session, said, how=SKIP, reason=said)
     shared_abs = session.repo.shared_state_abs
     fields: dict[str, object] = {"session": caller.session, "root": session.repo.root_abs}
     fields |= {"reason": said, "by_person": not caller.by_agent, "strict": strict}
@@ -89,17 +78,16 @@ def skip(session: ReviewSession, reason: str) -> int:
         where = f"{shared_abs}/ledger.jsonl"
         raise StateError(f"{where}: cannot be written: {error.strerror}") from error
     click.echo(f"gitgates: noted that this change needs no review (message {message})")
-    _warn_of_nothing(found)
+    _warn_of_nothing(session.change)
     return OK
 
 
-def _mark(session: ReviewSession, found: Survey, text: str, *, how: str, **data: str) -> str:
+def _mark(session: ReviewSession, text: str, *, how: str, **data: str) -> str:
     """Keep that this change was reviewed, or needs no review; return the message's id."""
+    now = session.change.now
     message = session.post(text, {"how": how, **data})
     by_person = not session.caller.by_agent
-    session.note(
-        found, found.scene.now, what="marker", how=how, message=message, by_person=by_person
-    )
+    session.note(now, what="marker", how=how, message=message, by_person=by_person)
     return message
 
 
@@ -114,10 +102,10 @@ def _not_yours(session: ReviewSession) -> UsageError:
     )
 
 
-def _warn_of_nothing(found: Survey) -> None:
-    """Say where nothing has changed that could be reviewed: the change may be elsewhere."""
-    if not assess(found.scene, Evidence(), strict=True).change.counts:
-        root_abs = plain_line(found.scene.repo.root_abs)
+def _warn_of_nothing(change: SessionChange) -> None:
+    """Say if nothing has changed that could be reviewed: the change may be elsewhere."""
+    if not change.weight.counts:
+        root_abs = plain_line(change.repo.root_abs)
         click.echo(
             f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
             "  If the change is in another worktree, run this there.",
@@ -159,9 +147,9 @@ def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: A
 
     Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
     """
-    posted = _posted(**given)
-    with _lock(session, token.strip()):
-        return _post(session._replace(caller=session.caller.again()), posted, token.strip())
+    posted, token = _posted(**given), token.strip()
+    with _lock(session, token):
+        return _post(session.again(), posted, token)
 
 
 def _posted(
@@ -185,11 +173,11 @@ def _posted(
 
 
 def _opinion(given: str) -> tuple[str, str]:
+    option = "--second-opinion"
     name, is_named, text = given.partition("=")
     if not (is_named and name.strip()):
-        hint = "For example: --second-opinion codex='nothing found'"
-        raise UsageError(f"--second-opinion {given[:40]!r}: expected NAME=TEXT", hint)
-    option = "--second-opinion"
+        hint = f"For example: {option} codex='nothing found'"
+        raise UsageError(f"{option} {given[:40]!r}: expected NAME=TEXT", hint)
     return _checked_text(option, name), _checked_text(f"{option} {name.strip()[:40]}", text)
 
 
@@ -197,7 +185,7 @@ def _opinion(given: str) -> tuple[str, str]:
 def _lock(session: ReviewSession, token: str) -> Iterator[None]:
     """Let nobody else post with a token meanwhile, in none of the worktrees.
 
-    Raises: LockError where somebody else takes too long; StateError where there can be no lock.
+    Raises: LockError if somebody else takes too long; StateError if there can be no lock.
     """
     journal = session_journal(session.repo.shared_state_abs, session.caller.session)
     lock = EventLock(journal, f"post {digest_of(token)}")
@@ -215,57 +203,50 @@ def _lock(session: ReviewSession, token: str) -> Iterator[None]:
 
 def _post(session: ReviewSession, posted: dict[str, object], token: str) -> int:
     """Record what is posted; return the exit status."""
-    decision = str(posted["decision"])
-    handed, why_not = _weigh_token(session, decision, token)
-    found = session.survey()
-    now = found.scene.now
-    seen = last_seen(session.caller.facts, handed.agent) if handed else None
+    decision, why_not = str(posted["decision"]), _why_not(session, str(posted["decision"]), token)
+    point = now = session.change.now
+    seen = session.evidence.seen.get(session.caller.agent)
     # What has the same content is what is there now.
-    point = seen if seen and seen.tree != now.tree else now
-    text = f"{decision}: {posted['summary']}"
-    message = session.post(text, {**posted, "counts": handed is not None})
+    if not why_not and seen and seen.tree not in ("", now.tree):
+        point = seen
+    message = session.post(f"{decision}: {posted['summary']}", {**posted, "counts": not why_not})
     session.note(
-        found,
         point,
         what="decision",
         decision=decision,
-        counts=handed is not None,
-        digest=handed.digest if handed else "",
+        counts=not why_not,
+        digest="" if why_not else digest_of(token),
         message=message,
     )
-    if handed is None:
+    if why_not:
         click.echo(
             f"gitgates: recorded as your own claim (message {message}); it does not count, "
             f"because {why_not}"
         )
         return BLOCKED
     click.echo(f"gitgates: recorded {decision} of the reviewer (message {message})")
-    if point.tree != now.tree:
+    if point is not now:
         click.echo(
             "  The change is another one than when you were started: the decision is of that one."
         )
     return OK
 
 
-def _weigh_token(session: ReviewSession, decision: str, token: str) -> tuple[Token | None, str]:
-    """Return the token that makes a decision count; None, and why, where it does not."""
-    caller = session.caller
+def _why_not(session: ReviewSession, decision: str, token: str) -> str:
+    """Return why a decision does not count; empty if it does."""
+    caller, known, digest = session.caller, session.evidence, digest_of(token)
     if not token:
-        return None, "only the reviewer's own does: it was handed a token for it (--token)"
-    digest = digest_of(token)
-    found = next((one for one in caller.session_evidence.tokens if one.digest == digest), None)
-    if found is None:
-        return None, "the token is none of this session"
+        return "only the reviewer's own does: it was handed a token for it (--token)"
+    if digest not in known.tokens:
+        return "the token is none of this session"
     if not caller.is_certain:
-        return None, _UNSEEN
-    if caller.agent != found.agent:
-        return (
-            None,
-            f"it came from the {agent_label(caller.agent)}, and the token is another agent's",
-        )
-    now = agent_digests(session.config, session.repo.root_abs, environ.read())
-    if decision == COMPLETE and is_another_agent(caller.facts[0], now):
-        return None, _ANOTHER
-    if found.used and decision == COMPLETE:
-        return None, "a decision was posted with this token before: only ISSUES may follow it"
-    return found, ""
+        return _UNSEEN
+    if caller.agent != known.tokens[digest]:
+        return f"it came from the {agent_label(caller.agent)}, and the token is another agent's"
+    if decision == COMPLETE:
+        now = agent_digests(session.config, session.repo.root_abs, session.repo.env)
+        if is_another_agent(caller.facts[0], now):
+            return _ANOTHER
+        if digest in known.used:
+            return "a decision was posted with this token before: only ISSUES may follow it"
+    return ""

@@ -14,19 +14,26 @@ from gitgates.config.values import did_you_mean
 from gitgates.engine.command import is_running_here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.diff import patch_id
-from gitgates.git.repo import Repo
+from gitgates.lifecycle import HOOK_OF
+from gitgates.policies.authorship import record_now
 from gitgates.policies.call import Call
-from gitgates.policies.change import Survey, survey
+from gitgates.policies.change import change_of
+from gitgates.policies.evidence import session_evidence
+from gitgates.policies.session_start import entries_of
 from gitgates.policies.tokens import OPTION
-from gitgates.record import Record
+from gitgates.record import lazy
 from gitgates.store.log import git_dir_of
 from gitgates.store.messages import Message
-from gitgates.types import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
+
+    from gitgates.git.repo import Repo
+    from gitgates.policies.change import SessionChange
+    from gitgates.policies.evidence import Evidence
+    from gitgates.types import Config
 
 ASKING = "review-opinions"  # no host's hook: what asks for opinions is known by it
 _HELP = ("-h", "--help")
@@ -57,29 +64,52 @@ class ReviewGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class ReviewSession(Record):
+class ReviewSession:
     """The session that a verb speaks for, in its repository."""
 
-    repo: Repo
-    config: Config
-    caller: Caller
+    def __init__(self, repo: Repo, config: Config, caller: Caller) -> None:
+        self.repo, self.config, self.caller = repo, config, caller
 
-    @property
+    @lazy
     def call(self) -> Call:
-        """What a hook would work with, if the session's agent stopped now; nothing is recorded."""
+        """Return what a hook works with where the session's agent stops, now; nothing is written.
+
+        Raises: GitError, StateError if what is there now cannot be told.
+        """
         caller = self.caller
-        known = Payload(
-            session=caller.session, transcript_abs=caller.session_evidence.transcript_abs
-        )
+        known = Payload(event=HOOK_OF["turn-end"], kind="turn-end", session=caller.session)
         call = Call(known, self.repo, is_dry=True)
         call.config, call.entries = self.config, [*caller.facts[0]]
         others = zip(caller.journals[1:], caller.facts[1:], strict=True)
         call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
+        prompts = call.session.prompts
+        call.payload = known._replace(
+            prompt_id=prompts[-1][0] if prompts else "",
+            transcript_abs=session_evidence(call).transcript_abs,
+        )
+        call.record(*entries_of(call))
         return call
 
-    def survey(self) -> Survey:
-        """Look at the change as it is now."""
-        return survey(self.call)
+    @property
+    def evidence(self) -> Evidence:
+        """What all journals of the session say of reviews."""
+        return session_evidence(self.call)
+
+    @lazy
+    def change(self) -> SessionChange:
+        """Return the change as it is now.
+
+        Raises: GitError, StateError if what is there now cannot be told.
+        """
+        record_now(self.call)
+        return change_of(self.call)
+
+    def again(self) -> ReviewSession:
+        """Return it with what its journals hold by now.
+
+        Raises: StateError if a journal cannot be read.
+        """
+        return ReviewSession(self.repo, self.config, self.caller.again())
 
     def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
         """Write into the message log what is said of a review; return the message's id."""
@@ -93,14 +123,13 @@ class ReviewSession(Record):
         )
         return post_message(self.repo, draft)
 
-    def note(self, found: Survey, point: Point, **fact: object) -> None:
+    def note(self, point: Point, **fact: object) -> None:
         """Write into the session's journal of this worktree what is said of a state.
 
-        Raises: StateError where that is not possible.
+        Raises: StateError if that is not possible.
         """
-        span = found.scene.since(found.scene.base)._replace(now=point)
         try:
-            patch = patch_id(span)
+            patch = patch_id(self.change.whole._replace(now=point))
         except GitError:
             patch = ""  # the beginning is gone: it holds for the content alone
         bound = {"tree": point.tree, "head": point.head, "patch": patch}
@@ -122,45 +151,37 @@ def verb(
     def register(function: Callable[..., int]) -> click.Command:
         @functools.wraps(function)
         def run(session: str | None, agent: str | None, caller: str, **options: Any) -> int:  # noqa: ANN401 - of any type
-            opened = _open(session or "", agent or "", caller, reads=reads)
-            return function(opened, **options)
+            return function(_open(session or "", agent or "", caller, reads=reads), **options)
 
-        return click.command(name, short_help=short_help)(_for_caller(run))
+        command = click.command(name, short_help=short_help)(run)
+        command.params += [
+            click.Option(
+                ["--session"],
+                metavar="ID",
+                help="The agent's session. Default: the one that runs this.",
+            ),
+            click.Option(["--agent"], metavar="ID", help="A sub-agent of it."),
+            click.Option([OPTION], default="", hidden=True),
+        ]
+        return command
 
     return register
-
-
-def _for_caller(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that name whom a verb speaks for, behind its own."""
-    own = vars(function).pop("__click_params__", [])
-    function = click.option(OPTION, default="", hidden=True)(function)
-    function = click.option("--agent", metavar="ID", help="A sub-agent of it.")(function)
-    function = click.option(
-        "--session", metavar="ID", help="The agent's session. Default: the one that runs this."
-    )(function)
-    vars(function)["__click_params__"] += own
-    return function
 
 
 def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession:
     """Return the session that a verb speaks for.
 
-    Raises: ConfigError, GitError; UsageError where nobody, or more than one, could be meant, and
-    where a second opinion is about to do more than read what all agents may.
+    Raises: ConfigError, GitError; UsageError if nobody, or more than one, could be meant, and
+    if a second opinion is about to do more than read what all agents may.
     """
-    repo = current_repo()
-    env = environ.read()
-    if not reads and _is_asking(repo, env):
+    repo, env = current_repo(), environ.read()
+    # In whatever worktree opinions are being asked for further up: this is one of them.
+    folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
+    if not reads and any(is_running_here(env, folder, ASKING) for folder in folders):
         raise UsageError(
             "opinions are being asked for, and this is one of them: it may only read",
             "Say what you think of the change yourself, on your standard output.",
         )
     config = configuration(repo)
     caller = find_caller(repo, env, session=session, agent=agent, nonce=nonce)
-    return ReviewSession(repo=repo, config=config, caller=caller)
-
-
-def _is_asking(repo: Repo, env: Mapping[str, str]) -> bool:
-    """Return whether an ancestor process asks for opinions, in any worktree."""
-    folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
-    return any(is_running_here(env, git_dir_abs, ASKING) for git_dir_abs in folders)
+    return ReviewSession(repo, config, caller)

@@ -8,12 +8,11 @@ written anything.
 from __future__ import annotations
 
 import os
-import time
 
 from gitgates.agent_types import UNCHANGING
-from gitgates.lifecycle import HOOK_OF
-from gitgates.policies.beginning import record_base, stamp_of
-from gitgates.policies.evidence import EVIDENCE, Quiet
+from gitgates.lifecycle import HOOK_OF, kind_of
+from gitgates.policies.beginning import record_base
+from gitgates.policies.evidence import EVIDENCE, stamp_of
 from gitgates.policies.review_config import asks_for_review, hears_all, review_needs
 from gitgates.policies.reviewer_commands import only_shows
 from gitgates.policies.transcript import TranscriptUnreadable, calls_since
@@ -21,22 +20,24 @@ from gitgates.store.files import length_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from gitgates.agent_types import Point
+    from gitgates.lifecycle import EventKind
     from gitgates.policies.call import Call
-    from gitgates.policies.evidence import Evidence
     from gitgates.policies.session import Fact
-    from gitgates.policy import Need
-    from gitgates.types import Config, Verdict
+    from gitgates.types import Verdict
 
 _POINTS = ("snapshot", "rest")
 _TOOL_HOOKS = (HOOK_OF["before-tool"], HOOK_OF["after-tool"])
+# Events that come while the agent has nothing to do.
+_BETWEEN: tuple[EventKind, ...] = (
+    *("prompt", "prompt-expansion"),
+    *("session-start", "session-end", "before-compact", "after-compact"),
+)
+_OF_AGENTS: tuple[EventKind, ...] = ("subagent-start", "subagent-end")
 
 
-def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events that tell whose work a change is: those that reviews need."""
-    return review_needs(config)
+needs = review_needs
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -49,18 +50,24 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         if call.session.base and not payload.automatic:
             call.snapshot_fields["own"] = own_files_now(call)
     elif asks_for_review(call) and (call.ends_work or payload.mode == "plan"):
-        if call.ends_work:
-            record_base(call)
-        if call.snapshot.tree:
-            fields = {
-                "tree": call.snapshot.tree,
-                "head": call.snapshot.head,
-                "own": own_files_now(call),
-            }
-            length = length_of(payload.transcript_abs)
-            running = _is_shell_running(call)
-            call.record({"what": "snapshot", **fields, "transcript": length, "running": running})
+        record_now(call)
     return so_far
+
+
+def record_now(call: Call) -> None:
+    """Record what is there now, and which of it is the session's own.
+
+    Raises: GitError where git cannot be asked.
+    """
+    record_base(call)
+    if call.snapshot.tree:
+        fields = {
+            "tree": call.snapshot.tree,
+            "head": call.snapshot.head,
+            "own": own_files_now(call),
+        }
+        length, running = length_of(call.payload.transcript_abs), _is_shell_running(call)
+        call.record({"what": "snapshot", **fields, "transcript": length, "running": running})
 
 
 def idle_entry(call: Call) -> tuple[Fact, ...]:
@@ -78,20 +85,37 @@ def idle_entry(call: Call) -> tuple[Fact, ...]:
 def own_files_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
     """Return the files that the session's tools have written since its last snapshot.
 
-    None if they may have written any file. `knows_tools` tells whether events tell of each tool
-    that writes; None: the configuration does.
+    None if they may have written any file. `knows_tools`: whether events tell of each tool that
+    writes; None: the configuration says.
     """
-    payload = call.payload
-    if _is_shell_running(call):
+    facts, at = call.entries, _last_point(call.entries)
+    if at < 0:
         return None
+    point = facts[at]
+    elsewhere = [one for one in call.entries_elsewhere if stamp_of(one) > stamp_of(point)]
+    since = [*facts[at + 1 :], *elsewhere]
+    if _is_idle(facts[:at], point, since):
+        return []
     if knows_tools is None:
         knows_tools = hears_all(call.config)
-    has_agents = any(task.kind == "subagent" for task in payload.background)
-    if not knows_tools and (payload.agent_id or has_agents):
-        return None  # what a sub-agent does is in no transcript of the session
-    journals = (call.entries, call.entries_elsewhere)
-    paths = (payload.transcript_abs, call.repo.root_abs)
-    return own_files_since(journals, *paths, hears_all=knows_tools)
+    has_agents = any(task.kind == "subagent" for task in call.payload.background)
+    # What a sub-agent does is in no transcript of the session.
+    may_be_unseen = not knows_tools and (bool(call.payload.agent_id) or has_agents)
+    if may_be_unseen or _is_shell_running(call) or point.get("running"):
+        return None
+    events = [fact for fact in since if fact.get("event") in _TOOL_HOOKS]
+    # Not every client tells of it.
+    tells = knows_tools and any(fact.get("agent") for fact in events)
+    quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
+    if any(fact.get("tool_kind") not in quiet and fact.get("shows") is not True for fact in events):
+        return None
+    own = {str(fact["path"]) for fact in since if fact.get("what") == "wrote" and "path" in fact}
+    start, size = point.get("transcript"), length_of(call.payload.transcript_abs)
+    if not isinstance(start, int) or size < max(start, 0):
+        heard = any(fact.get("event") in _TOOL_HOOKS for fact in facts)
+        return sorted(own) if knows_tools and heard else None
+    written = _written(call, start, quiet)
+    return None if written is None else sorted(own | written)
 
 
 def _is_shell_running(call: Call) -> bool:
@@ -100,83 +124,71 @@ def _is_shell_running(call: Call) -> bool:
     return any(one.status == "running" and one.kind != "subagent" for one in tasks)
 
 
+def _last_point(facts: list[Fact]) -> int:
+    """Return where the last entry with a snapshot is; -1 if there is none."""
+    for at in range(len(facts) - 1, -1, -1):
+        if facts[at].get("what") in _POINTS and facts[at].get("tree"):
+            return at
+    return -1
+
+
+def _is_idle(before: list[Fact], point: Fact, since: list[Fact]) -> bool:
+    """Return whether the agent had nothing to do after a snapshot.
+
+    So it is between a stop that was let go and the next prompt, and before the first prompt.
+    """
+    if point["what"] != "rest":
+        last = next((fact for fact in reversed(before) if fact.get("what") == "event"), {})
+        if _kind(last) != "session-start":
+            return False
+    return not any(map(_is_work, since))
+
+
+def _is_work(fact: Fact) -> bool:
+    if fact.get("what") != "event":
+        return fact.get("what") == "snapshot"  # a prompt begins with one
+    if _kind(fact) in _OF_AGENTS:
+        return bool(fact.get("agent_type"))  # what has none is the summary of a conversation
+    return _kind(fact) not in _BETWEEN
+
+
+def _kind(fact: Fact) -> EventKind:
+    return kind_of(str(fact.get("event")))
+
+
 def changed_by_others(call: Call) -> tuple[str, ...]:
     """Return the files that somebody else has changed since the session began, as far as is known.
 
-    Raises: GitError where a tree is not there.
+    Raises: GitError if a tree is not there.
     """
     from gitgates.git.object_store import reading_git  # only where gates failed
     from gitgates.git.paths import tree_paths
 
+    evidence, own = call.state(EVIDENCE), own_files_now(call)
+    spans = [(span.before, span.after, span.own) for span in evidence.quiet]
+    if evidence.point and own is not None:
+        spans.append((evidence.point.tree, call.point.tree, tuple(own)))
     git = reading_git(call.repo)
     found: set[str] = set()
-    for span in with_open_span(call.state(EVIDENCE), own_files_now(call), call.point).quiet:
-        if span.before != span.after:
-            changed, gone = tree_paths(git, span.before, span.after)
-            found.update({*changed, *gone}.difference(span.own))
+    for before, after, written in spans:
+        if before != after != "":
+            changed, gone = tree_paths(git, before, after)
+            found.update({*changed, *gone}.difference(written))
     return tuple(sorted(found))
 
 
-def own_files_since(
-    journals: Sequence[Sequence[Fact]], transcript_abs: str, root_abs: str, *, hears_all: bool
-) -> list[str] | None:
-    """Return the files that the session's tools have written since its last snapshot.
-
-    None if they may have written any file, or if that is not known. `journals` are those of
-    the session, that of this worktree first; `hears_all` tells whether events tell of all tools.
-    """
-    point, since = _since_last(journals[0])
-    if point is None or point.get("running"):
-        return None
-    since += [fact for facts in journals[1:] for fact in facts if stamp_of(fact) > stamp_of(point)]
-    events = [fact for fact in since if fact.get("event") in _TOOL_HOOKS]
-    # What a sub-agent does is in no transcript of the session, and not every client tells of it.
-    tells = hears_all and any(fact.get("agent") for fact in events)
-    quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
-    if any(fact.get("tool_kind") not in quiet and fact.get("shows") is not True for fact in events):
-        return None
-    own = {str(fact["path"]) for fact in since if fact.get("what") == "wrote" and "path" in fact}
-    start, size = point.get("transcript"), length_of(transcript_abs)
-    if not isinstance(start, int) or size < max(start, 0):
-        heard = hears_all and any(fact.get("event") in _TOOL_HOOKS for fact in journals[0])
-        return sorted(own) if heard else None
-    written = _written(transcript_abs, start, root_abs, quiet)
-    return None if written is None else sorted(own | written)
-
-
-def with_open_span(evidence: Evidence, own: list[str] | None, now: Point) -> Evidence:
-    """Return evidence that tells apart, too, what others have changed since the last snapshot."""
-    point = evidence.point
-    if own is None or point is None or not now.tree:
-        return evidence
-    span = Quiet(
-        began=point.stamp, ended=time.time(), before=point.tree, after=now.tree, own=tuple(own)
-    )
-    return evidence._replace(quiet=(*evidence.quiet, span))
-
-
-def _since_last(facts: Sequence[Fact]) -> tuple[Fact | None, list[Fact]]:
-    """Return the last fact with a snapshot, and those after it."""
-    for at in range(len(facts) - 1, -1, -1):
-        if facts[at].get("what") in _POINTS and facts[at].get("tree"):
-            return facts[at], list(facts[at + 1 :])
-    return None, []
-
-
-def _written(
-    transcript_abs: str, start: int, root_abs: str, quiet: Iterable[str]
-) -> set[str] | None:
+def _written(call: Call, start: int, quiet: Iterable[str]) -> set[str] | None:
     """Return the files that tools wrote since a place of the transcript; None for any file."""
     found: set[str] = set()
-    real_abs = os.path.realpath(root_abs)
+    real_abs = os.path.realpath(call.repo.root_abs)
     try:
-        for call in calls_since(transcript_abs, start):
-            if call.kind == "shell" and only_shows(call.command):
+        for one in calls_since(call.payload.transcript_abs, start):
+            if one.kind == "shell" and only_shows(one.command):
                 continue
-            if call.kind not in quiet or (call.kind == "writes" and not os.path.isabs(call.path)):
+            if one.kind not in quiet or (one.kind == "writes" and not os.path.isabs(one.path)):
                 return None
-            if call.kind == "writes":
-                found.add(os.path.relpath(os.path.realpath(call.path), real_abs))
+            if one.kind == "writes":
+                found.add(os.path.relpath(os.path.realpath(one.path), real_abs))
     except TranscriptUnreadable:
         return None
     return found

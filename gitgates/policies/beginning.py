@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.agent_types import Point
-from gitgates.policies.evidence import EVIDENCE
+from gitgates.policies.evidence import EVIDENCE, stamp_of
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -78,9 +78,3 @@ def record_base(call: Call) -> None:
     entry: Fact = {"tree": began.point.tree, "head": began.point.head, "why": why}
     entry |= {"note": began.note, "not_seen": list(now.not_seen)}
     call.record({"what": "snapshot", **entry, **elsewhere_s})
-
-
-def stamp_of(fact: Fact) -> float:
-    """Return when an entry of a journal was written, since the epoch; 0 if that is not told."""
-    stamp = fact.get("t")
-    return float(stamp) if isinstance(stamp, int | float) else 0.0

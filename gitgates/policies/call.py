@@ -67,7 +67,8 @@ class Call:
         self.raw = raw  # the payload as it came, for gates that ask for it
         self.repo = repo
         self.env = repo.env
-        self.is_dry = is_dry  # nothing is appended to the journal: a verb asks, and no event
+        self.is_dry = is_dry  # nothing is written: a verb asks, and no event
+        self.rests_on: dict[str, Any] = {}  # policy → what its verdict rests on, for such a verb
         self.say = say  # to whoever reads the host's debug log
         self.config = Config()
         self.config_error: ConfigError | None = None
@@ -91,9 +92,13 @@ class Call:
     def record(self, *entries: Fact) -> None:
         """Append to the journal at once, and take in what others have appended.
 
+        A dry call keeps them to itself.
+
         Raises: OSError where that cannot be written.
         """
-        if entries and not self.is_dry:
+        if self.is_dry:
+            self.entries += [{"t": time.time(), **entry} for entry in entries]
+        elif entries:
             self.journal.append(*entries)
             self.read()
 

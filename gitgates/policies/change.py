@@ -2,182 +2,156 @@
 
 from __future__ import annotations
 
-from gitgates.agent_types import Point
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, with_changes
 from gitgates.git.diff import changes, patch_id
-from gitgates.policies.authorship import own_files_now, with_open_span
 from gitgates.policies.beginning import first_point
-from gitgates.policies.evidence import EVIDENCE, Quiet, Standing, fold, is_strict
+from gitgates.policies.evidence import COMPLETE, DECISION, SKIP, evidence_of, is_strict
 from gitgates.policies.significance import Significance, kinds_of, weigh
-from gitgates.record import Record
+from gitgates.record import Record, lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.repo import Repo
+    from gitgates.agent_types import Point
     from gitgates.policies.call import Call
-    from gitgates.policies.evidence import Evidence, ReviewDecision
-    from gitgates.types import Review
+    from gitgates.policies.evidence import Marker
 
 
-_MOST_MARKERS = 3  # the newest: each one costs a comparison
+MOST_MARKERS = 3  # the newest: each one costs a comparison
 
 
-class ChangeRange(Record):
-    """What a session's change lies between, and which of it is not its own."""
+_CHANGE = "change"
 
-    repo: Repo
-    review: Review
-    base: Point  # what there was when the session began
-    now: Point
-    also: tuple[str, ...] = ()  # git folders of other worktrees that the session has worked in
-    quiet: tuple[Quiet, ...] = ()
+
+class Standing(Record):
+    """A marker, and whether it still holds for what is there now."""
+
+    marker: Marker
+    holds: bool
+    why: str  # in words
+
+
+class SessionChange:
+    """What a session has changed, and which reviews of it hold; each thing is found out once.
+
+    Whatever compares raises GitError if git cannot.
+    """
+
+    def __init__(self, call: Call, now: Point | None = None) -> None:
+        """Take what a session began with. `now`: what there is to compare it with; None: now."""
+        began = first_point(call)
+        self.repo, self.review = call.repo, call.config.review
+        self.base, self.began_note = began.point, began.note
+        self.now = now or call.point
+        self.notes = tuple(filter(None, (began.note, *call.snapshot.why_unprovable)))
+        self.evidence = evidence_of(call)
+        self.is_strict = is_strict(call)
+        self._also = began.also
+        self._known: dict[tuple[str, str, bool], tuple[bool, str]] = {}
 
     def since(self, start: Point) -> Span:
-        """Return the span from a point until now, without what others are known to have done.
-
-        Raises: GitError where git cannot tell that apart.
-        """
-        later = [one for one in self.quiet if one.ended >= start.stamp]
+        """Return the span from a point until now, without what others are known to have done."""
+        later = [one for one in self.evidence.quiet if one.ended >= start.stamp]
         times = tuple((one.began, one.ended) for one in later)
         trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
         if trees:
             start = start._replace(tree=with_changes(self.repo, start.tree, trees))
-        return Span(self.repo, start, self.now, self.also, times)
+        return Span(self.repo, start, self.now, self._also, times)
 
+    @lazy
+    def whole(self) -> Span:
+        """Return all of it."""
+        return self.since(self.base)
 
-class Assessment(Record):
-    """What a session has changed, and what is known of reviews of it."""
+    @lazy
+    def weight(self) -> Significance:
+        """Return what it comes to."""
+        return self._weigh(self.whole)
 
-    change: Significance  # since the session began
-    standings: tuple[Standing, ...] = ()  # the newest first
-    decision: ReviewDecision | None = None  # the reviewer's last one
-    decision_holds: bool = False
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it asks for a review: in the strict form, anything that counts does."""
+        return self.weight.counts if self.is_strict else self.weight.significant
 
+    @lazy
+    def patch(self) -> str:
+        """Return its patch id; empty if there is none."""
+        return patch_id(self.whole)
 
-def assess(scene: ChangeRange, evidence: Evidence, *, strict: bool) -> Assessment:
-    """Return what the session has changed, and which reviews hold.
+    @lazy
+    def standings(self) -> tuple[Standing, ...]:
+        """Return the newest markers, and whether they hold, the newest first."""
+        newest = reversed(self.evidence.markers[-MOST_MARKERS:])
+        return tuple(Standing(one, *self._holds(one, strict=self.is_strict)) for one in newest)
 
-    A marker holds for the same content, for the same patch, and as long as what has changed since
-    is not significant. In the strict form nothing that counts may have changed.
+    @property
+    def decision(self) -> Marker | None:
+        """The reviewer's last decision."""
+        decided = (one for one in reversed(self.evidence.decisions) if one.how == DECISION)
+        return next(decided, None)
 
-    Raises: GitError where git cannot compare.
-    """
-    change = _weigh(scene, scene.base)
-    wanted = change.counts if strict else change.significant
-    if not wanted:
-        return Assessment(change)
-    compare = _Comparison(scene, strict=strict)
-    newest = tuple(reversed(evidence.markers))[:_MOST_MARKERS]
-    standings = tuple(Standing(one, *compare.holds(one.point, one.patch)) for one in newest)
-    decided = [one for one in evidence.decisions if one.counts]
-    if not decided:
-        return Assessment(change, standings)
-    last = decided[-1]
-    return Assessment(change, standings, last, compare.holds(last.point, last.patch)[0])
+    @property
+    def decision_holds(self) -> bool:
+        """Whether that is of what is there now."""
+        last = self.decision
+        return last is not None and self.is_of_now(last)
 
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether there is the evidence that is wanted."""
+        holding = [one.marker for one in self.standings if one.holds]
+        if not self.is_strict:
+            return bool(holding)
+        if any(one.how == SKIP and one.by_person for one in holding):
+            return True
+        last = self.decision
+        return last is not None and last.name == COMPLETE and self.is_of_now(last)
 
-def still_holds(scene: ChangeRange, point: Point, patch: str, *, strict: bool) -> tuple[bool, str]:
-    """Return whether a review of `point` holds for what is there now, and why.
+    def is_of_now(self, one: Marker) -> bool:
+        """Return whether nothing that counts has changed since a review."""
+        return self._holds(one, strict=True)[0]
 
-    Raises: GitError where git cannot compare.
-    """
-    return _Comparison(scene, strict=strict).holds(point, patch)
+    def _weigh(self, span: Span) -> Significance:
+        found = changes(span)
+        paths = (*(one.path for one in found), *(one.was for one in found if one.was))
+        return weigh(found, kinds_of(paths, self.review), self.review)
 
+    def _holds(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
+        """Return whether a review still holds, and why.
 
-def _weigh(scene: ChangeRange, start: Point) -> Significance:
-    found = changes(scene.since(start))
-    paths = (*(one.path for one in found), *(one.was for one in found if one.was))
-    kinds = kinds_of(paths, scene.review)
-    return weigh(found, kinds, scene.review)
-
-
-class _Comparison:
-    """Compares what a review saw with what is there now; each thing is found out once."""
-
-    def __init__(self, scene: ChangeRange, *, strict: bool) -> None:
-        self._scene = scene
-        self._strict = strict
-        self._patch = ""
-        self._known: dict[tuple[str, str], tuple[bool, str]] = {}
-
-    def holds(self, point: Point, patch: str) -> tuple[bool, str]:
-        """Return whether a review of this still holds, and why."""
-        key = (point.tree, patch)
+        It holds for the same content, for the same patch, and as long as what has changed since is
+        not significant; if `strict`, nothing that counts may have changed.
+        """
+        key = (one.point.tree, one.patch, strict)
         if key not in self._known:
             try:
-                self._known[key] = self._compare(point, patch)
+                self._known[key] = self._compare(one, strict=strict)
             except GitError as error:  # of one review alone
                 self._known[key] = False, f"it cannot be compared: {error.message}"
         return self._known[key]
 
-    def _compare(self, point: Point, patch: str) -> tuple[bool, str]:
-        scene = self._scene
-        if not point.tree:
+    def _compare(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
+        if not one.point.tree:
             return False, "what it saw is not known"
-        if point.tree == scene.now.tree:
+        if one.point.tree == self.now.tree:
             return True, "nothing has changed since"
-        since = _weigh(scene, point)
+        since = self._weigh(self.since(one.point))
         if not since.counts:
             return True, "nothing that counts has changed since"
         # White space is in no patch id, and in a critical file it may have a meaning.
-        is_critical = any(one.critical for one in since.files)
-        if patch and not is_critical and patch == self._patch_now():
+        is_critical = any(file.critical for file in since.files)
+        if one.patch and not is_critical and one.patch == self.patch:
             return True, "it is the same change as then"
-        if self._strict:
+        if strict:
             return False, f"it has changed since: {since.why}"
         if since.significant:
             return False, f"what has changed since is significant: {since.why}"
         return True, f"what has changed since is below the thresholds: {since.why}"
 
-    def _patch_now(self) -> str:
-        if not self._patch:
-            self._patch = patch_id(self._scene.since(self._scene.base))
-        return self._patch
 
-
-class Survey(Record):
-    """What there is to review, and in which form."""
-
-    scene: ChangeRange
-    evidence: Evidence
-    strict: bool
-    began_note: str = ""  # what stands in for a beginning that was not heard of; empty: it was
-    notes: tuple[str, ...] = ()  # that, and why not all of what is there is known
-
-
-def survey(call: Call, now: Point | None = None) -> Survey:
-    """Return what a session's change is measured between. `now`: None for what is there now.
-
-    Raises: GitError where git cannot be asked.
-    """
-    evidence, now = evidence_of(call), now or call.point
-    if call.is_dry:  # at the end of work, policies/authorship.py has recorded that
-        evidence = with_open_span(evidence, own_files_now(call), now)
-    began = first_point(call)
-    scene = ChangeRange(
-        repo=call.repo,
-        review=call.config.review,
-        base=began.point,
-        now=now,
-        also=began.also,
-        quiet=evidence.quiet,
-    )
-    return Survey(
-        scene=scene,
-        evidence=evidence,
-        strict=is_strict_here(call),
-        began_note=began.note,
-        notes=tuple(filter(None, (began.note, *call.snapshot.why_unprovable))),
-    )
-
-
-def evidence_of(call: Call) -> Evidence:
-    """Return what is known of the session's reviews, those in its other worktrees included."""
-    here, others = call.state(EVIDENCE), call.entries_elsewhere
-    return here.joined(fold(others)) if others else here
-
-
-def is_strict_here(call: Call) -> bool:
-    """Return whether the strict form is in force."""
-    return is_strict(call.config.review, (call.state(EVIDENCE), fold(call.entries_elsewhere)))
+def change_of(call: Call) -> SessionChange:
+    """Return what the session has changed by now; it is found out once for a call."""
+    if _CHANGE not in call.rests_on:
+        call.rests_on[_CHANGE] = SessionChange(call)
+    found: SessionChange = call.rests_on[_CHANGE]
+    return found

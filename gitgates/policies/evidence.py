@@ -3,9 +3,11 @@
 Facts (`what`), beside those of policies/session.py:
 
 - `snapshot`: tree, head, note, own, transcript, running. The first one with a tree is where the
-  session began, or what stands in for it: then the note says so. `own` are the files that its tools
-  wrote since the one before, where they can have written no others. The rest is for
-  policies/change.py: how long the transcript was, and whether a shell ran in the background.
+  session began, or what stands in for it: then the note says so. The rest is for
+  policies/authorship.py: the files that the session's tools wrote since the one before, if they can
+  have written no others; how long the transcript was; whether a shell ran in the background.
+- `rest`: tree. The agent was let go, and is idle until the next prompt.
+- `wrote`: path. A tool of this session has written this file.
 - `prompt`: text, transcript. What the person asked for, word for word; the host's transcript.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
@@ -13,10 +15,7 @@ Facts (`what`), beside those of policies/session.py:
 - `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
 - `caller`: nonce, agent, agent_type. Whose a command of ours is, for caller.py alone.
-- `wrote`: path. A tool of this session has written this file: see policies/authorship.py.
-- `round` with the gates `review`: the gate has decided on a stop.
-- `rest`: tree. The agent was let go, and is idle until the next prompt; what there is then that was
-  not there before, somebody else has done.
+- `round` with the gates `review`: the gate has decided on a stop, or sent a reviewer back.
 - `reported`: message. The person has been told of this decision, or of this skip.
 
 Whatever is not understood is passed over.
@@ -24,65 +23,37 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
-from gitgates.agent_types import UNCHANGING, Point
-from gitgates.lifecycle import AGENT_HOOKS
+from gitgates.agent_types import Point
+from gitgates.lifecycle import kind_of
 from gitgates.policies.review_config import GATE
 from gitgates.policies.session import Projection
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, TypeAlias
+    from collections.abc import Mapping
+    from typing import Any
 
-    from gitgates.lifecycle import EventKind
-    from gitgates.types import Review
-
-    Fact: TypeAlias = dict[str, Any]
+    from gitgates.policies.call import Call
+    from gitgates.policies.session import Fact
 
 
 COMPLETE = "COMPLETE"
 ISSUES = "ISSUES"
 SKIP = "skip"  # how a marker came about: somebody says that no review is needed
+DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which does not count
 
 
 class Marker(Record):
-    """Evidence that a review ran, and what it saw."""
+    """Evidence that a review ran: what it saw, and for a decision, what came of it."""
 
-    how: str  # skill, command, agent, findings, done, transcript, skip, decision
+    how: str  # skill, command, agent, findings, done, skip, decision, claim
     point: Point
-    name: str = ""  # of the skill, the command, the agent
+    name: str = ""  # of the skill, the command, the agent; COMPLETE or ISSUES of a decision
     patch: str = ""  # `git patch-id --stable` of the change that it saw; empty: not known
     agent: str = ""  # the sub-agent's id; empty: the main thread
     message: str = ""  # the id of the message that says more
     by_person: bool = False
-
-
-class ReviewDecision(Record):
-    """What was posted as a reviewer's decision."""
-
-    decision: str  # COMPLETE, ISSUES
-    point: Point
-    counts: bool  # False: not the reviewer's own, so that it is a claim and no more
-    patch: str = ""
-    agent: str = ""
-    message: str = ""
-
-
-class Standing(Record):
-    """A marker, and whether it still holds for what is there now."""
-
-    marker: Marker
-    holds: bool
-    why: str  # in words
-
-
-class Token(Record):
-    """What a reviewer was handed; the journal holds only its digest."""
-
-    agent: str
-    digest: str
-    used: bool = False
 
 
 class Quiet(Record):
@@ -99,228 +70,148 @@ class Evidence(Record):
     """What is known of a session's reviews."""
 
     base: Point | None = None
-    base_note: str = ""  # what it stands in for, where the beginning was not heard of
-    requests: tuple[str, ...] = ()  # the person's prompts, word for word
-    strict: bool = False  # asked for by a prompt
-    strict_stamp: float = 0.0  # when it was asked for or ended; 0: never
-    markers: tuple[Marker, ...] = ()
-    decisions: tuple[ReviewDecision, ...] = ()
-    began: tuple[tuple[str, Point], ...] = ()  # agent → what it saw when it started
-    tokens: tuple[Token, ...] = ()
-    blocks: tuple[tuple[str, int], ...] = ()  # prompt → since the last marker or decision
-    undecided: int = 0  # blocks of the strict form while nothing was ever decided
-    sent_back: tuple[tuple[str, int], ...] = ()  # reviewer's id → ends without a decision
-    asked: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each look at a stop
-    quiet: tuple[Quiet, ...] = ()
+    base_note: str = ""  # what it stands in for, if the beginning was not heard of
     point: Point | None = None  # the last snapshot
-    acted: bool = False  # a tool was used that may have written
-    reported: frozenset[str] = frozenset()  # messages that the person has been told of
+    quiet: tuple[Quiet, ...] = ()
+    requests: tuple[str, ...] = ()  # the person's prompts, word for word
     transcript_abs: str = ""  # of the host, as the last prompt named it
-
-    def joined(self, other: Evidence) -> Evidence:
-        """Return this evidence with the reviews that were told of in another worktree.
-
-        Content is the same wherever it lies, so that a review of it holds everywhere.
-        """
-        markers = sorted((*self.markers, *other.markers), key=lambda one: one.point.stamp)
-        decisions = sorted((*self.decisions, *other.decisions), key=lambda one: one.point.stamp)
-        acted = self.acted or other.acted
-        return self._replace(markers=tuple(markers), decisions=tuple(decisions), acted=acted)
-
-
-def is_strict(review: Review, worktrees: Iterable[Evidence]) -> bool:
-    """Return whether the strict form applies: by configuration, or as the last prompt asked.
-
-    A prompt asks in each worktree that the session comes to, whichever heard of it.
-    """
-    newest = max(worktrees, key=lambda one: one.strict_stamp, default=Evidence())
-    return review.mode == "require" or newest.strict
-
-
-# Events that come while the agent has nothing to do.
-_PROMPTS: tuple[EventKind, ...] = ("prompt", "prompt-expansion")
-_BETWEEN = (*_PROMPTS, "session-start", "session-end", "before-compact", "after-compact")
-_TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool")
-_KINDS = {point.name: point.kind for point in AGENT_HOOKS}
-_FEW = ("asked", "quiet", "unsure")
-_LISTS = ("requests", "markers", "decisions", "tokens", "prompt_ids", *_FEW)
+    strict: bool = False  # asked for by a prompt
+    markers: tuple[Marker, ...] = ()  # decisions that count are among them
+    decisions: tuple[Marker, ...] = ()  # claims are among them
+    seen: Mapping[str, Point] = {}  # agent → what it saw when it started, or was sent back, last
+    tokens: Mapping[str, str] = {}  # digest → the agent that was handed it
+    used: frozenset[str] = frozenset()  # digests that a decision has come with
+    blocks: Mapping[str, int] = {}  # prompt → since the last marker or decision
+    undecided: int = 0  # blocks of the strict form while nothing was ever decided
+    sent_back: Mapping[str, int] = {}  # reviewer's id → ends without a decision
+    asked: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each look at a stop
+    reported: frozenset[str] = frozenset()  # messages that the person has been told of
 
 
 def _new() -> dict[str, Any]:
-    state: dict[str, Any] = {name: [] for name in _LISTS}
-    state |= {"began": {}, "blocks": {}, "sent_back": {}}
-    state |= {"keys": set(), "reported": set()}
-    state |= {"base": None, "base_note": "", "point": None, "strict": False, "strict_stamp": 0.0}
-    return state | {
-        "undecided": 0,
-        "acted": False,
-        "rest": False,
-        "event": "",
-        "transcript_abs": "",
-    }
+    # Values are replaced, never changed in place: what was frozen before stays as it is.
+    return {**Evidence()._asdict(), "keys": frozenset(), "typed": {}}
 
 
-def _evidence(state: dict[str, Any]) -> Evidence:
-    return Evidence(**{name: _freeze(state[name]) for name in Evidence._fields})
-
-
-def _freeze(value: Any) -> Any:  # noqa: ANN401 - the fields of the record, each of its own type
-    if isinstance(value, dict):
-        return tuple(value.items())
-    if isinstance(value, set):
-        return frozenset(value)
-    return tuple(value) if isinstance(value, list) else value
+def _evidence(state: Fact) -> Evidence:
+    return Evidence(**{name: state[name] for name in Evidence._fields})
 
 
 def _point(fact: Fact) -> Point:
     return Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
 
 
+def _is_new(state: Fact, fact: Fact, key: str) -> bool:
+    """Return whether this is not the same event once more."""
+    known = (fact["what"], key)
+    is_new = not key or known not in state["keys"]
+    state["keys"] |= {known}
+    return is_new
+
+
 def _snapshot(state: Fact, fact: Fact) -> None:
     if not fact["tree"]:
-        state["rest"] = False
         return
     now, before, own = _point(fact), state["point"], fact.get("own")
-    if state["rest"]:
-        own = []  # nobody worked
     if before and isinstance(own, list):
-        times = {"began": before.stamp, "ended": now.stamp}
-        trees = {"before": before.tree, "after": now.tree}
-        state["quiet"].append(Quiet(**times, **trees, own=tuple(map(str, own))))
-    # Nobody works before the first prompt, and with each prompt the agent does.
-    state["rest"] = state["event"] == "session-start"
+        span = Quiet(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, own)))
+        state["quiet"] += (span,)
     state["point"] = now
     if state["base"] is None:
         state["base"], state["base_note"] = now, str(fact.get("note", ""))
 
 
+def _rest(state: Fact, fact: Fact) -> None:
+    state["point"] = _point(fact)
+
+
 def _prompt(state: Fact, fact: Fact) -> None:
-    prompt_id = str(fact.get("prompt_id", ""))
-    if prompt_id and prompt_id in state["prompt_ids"]:
-        return  # delivered twice
-    state["prompt_ids"].append(prompt_id)
-    state["requests"].append(str(fact.get("text", "")))
-    state["transcript_abs"] = str(fact.get("transcript", ""))
+    if _is_new(state, fact, str(fact.get("prompt_id", ""))):
+        state["requests"] += (str(fact.get("text", "")),)
+        state["transcript_abs"] = str(fact.get("transcript", ""))
 
 
 def _turned(state: Fact, fact: Fact) -> None:
-    state["strict"] = fact["what"] == "review-on"
-    state["strict_stamp"], state["undecided"] = float(fact["t"]), 0
+    state["strict"], state["undecided"] = fact["what"] == "review-on", 0
     if state["strict"]:
-        state["asked"] = []  # what was asked about before is asked about in this form now
+        state["asked"] = ()  # what was asked about before is asked about in this form now
 
 
 def _began(state: Fact, fact: Fact) -> None:
-    # A sub-agent that is sent back goes on with what it saw; one that starts anew sees it anew.
-    state["began"].setdefault(str(fact["agent"]), _point(fact))
-
-
-def _rest(state: Fact, fact: Fact) -> None:
-    state["rest"], state["point"] = True, _point(fact)
-
-
-def _reported(state: Fact, fact: Fact) -> None:
-    state["reported"].add(str(fact["message"]))
+    state["seen"] = {**state["seen"], str(fact["agent"]): _point(fact)}
 
 
 def _token(state: Fact, fact: Fact) -> None:
-    state["tokens"].append(Token(agent=str(fact["agent"]), digest=str(fact["digest"])))
+    state["tokens"] = {**state["tokens"], str(fact["digest"]): str(fact["agent"])}
 
 
-def _is_new(state: Fact, fact: Fact) -> bool:
-    """Return whether this is not the same event once more."""
-    key = str(fact.get("key", ""))
-    is_new = not key or (fact["what"], key) not in state["keys"]
-    state["keys"].add((fact["what"], key))
-    return is_new
-
-
-def _marker(state: Fact, fact: Fact) -> None:
-    if not _is_new(state, fact):
-        return
-    one = Marker(
-        how=str(fact["how"]),
+def _read_marker(fact: Fact, how: str, name: str) -> Marker:
+    return Marker(
+        how=how,
         point=_point(fact),
-        name=str(fact.get("name", "")),
+        name=name,
         patch=str(fact.get("patch", "")),
         agent=str(fact.get("agent", "")),
         message=str(fact.get("message", "")),
         by_person=fact.get("by_person") is True,
     )
+
+
+def _marker(state: Fact, fact: Fact) -> None:
+    one = _read_marker(fact, str(fact["how"]), str(fact.get("name", "")))
+    if not _is_new(state, fact, str(fact.get("key", ""))):
+        return
     prompt_id = str(fact.get("prompt_id", ""))
     if one.how == "command" and prompt_id:
-        state["unsure"].append((prompt_id, one))
+        state["typed"] = {**state["typed"], prompt_id: one}
     else:
         _add_marker(state, one)
 
 
 def _add_marker(state: Fact, one: Marker) -> None:
-    state["markers"].append(one)
+    state["markers"] += (one,)
     state["blocks"] = {}
 
 
 def _decision(state: Fact, fact: Fact) -> None:
-    one = ReviewDecision(
-        decision=str(fact["decision"]),
-        point=_point(fact),
-        counts=fact.get("counts") is True,
-        patch=str(fact.get("patch", "")),
-        agent=str(fact.get("agent", "")),
-        message=str(fact.get("message", "")),
-    )
-    state["decisions"].append(one)
-    if not one.counts:
-        return
-    digest = str(fact.get("digest", ""))
-    state["tokens"] = [
-        token._replace(used=True) if token.digest == digest else token for token in state["tokens"]
-    ]
-    state["markers"].append(
-        Marker(
-            how="decision",
-            point=one.point,
-            name=one.decision,
-            patch=one.patch,
-            agent=one.agent,
-            message=one.message,
-        )
-    )
-    state["blocks"], state["undecided"] = {}, 0
-    state["sent_back"].pop(one.agent, None)
+    counts = fact.get("counts") is True
+    one = _read_marker(fact, DECISION if counts else CLAIM, str(fact["decision"]))
+    state["decisions"] += (one,)
+    if counts:
+        _add_marker(state, one)
+        state["used"] |= {str(fact.get("digest", ""))}
+        state["undecided"] = 0
+        state["sent_back"] = {**state["sent_back"], one.agent: 0}
 
 
 def _event(state: Fact, fact: Fact) -> None:
-    """Take an event."""
-    event = _KINDS.get(fact["event"], "")
-    state["event"] = event
-    # What has no type is the summary of a conversation.
-    is_summary = event in ("subagent-start", "subagent-end") and not fact.get("agent_type")
-    if event not in _BETWEEN and not is_summary:
-        state["rest"] = False  # the agent is at work again
-    if event in _TOOL_EVENTS and fact.get("tool_kind") not in UNCHANGING:
-        state["acted"] = True
-    if event == "turn-end":
-        # A typed command that could not be expanded has asked nobody anything: no stop follows.
-        sure = [one for prompt_id, one in state["unsure"] if prompt_id == fact.get("prompt_id")]
-        for one in sure:
-            _add_marker(state, one)
-        state["unsure"] = [pair for pair in state["unsure"] if pair[1] not in sure]
+    # A typed command that could not be expanded has asked nobody anything: no stop follows.
+    if kind_of(fact["event"]) == "turn-end" and fact.get("prompt_id") in state["typed"]:
+        typed = {**state["typed"]}
+        _add_marker(state, typed.pop(fact["prompt_id"]))
+        state["typed"] = typed
 
 
 def _round(state: Fact, fact: Fact) -> None:
     if fact["gates"] != GATE:
         return
-    agent, outcome = str(fact.get("agent", "")), str(fact["outcome"])
+    prompt, outcome = str(fact["prompt"]), str(fact["outcome"])
     if fact.get("sent_back"):
-        state["sent_back"][agent] = state["sent_back"].get(agent, 0) + (outcome == "blocked")
+        agent = str(fact.get("agent", ""))
+        times = state["sent_back"].get(agent, 0) + (outcome == "blocked")
+        state["sent_back"] = {**state["sent_back"], agent: times}
+        _began(state, fact)  # it looks again
         return
-    prompt = str(fact["prompt"])
-    state["asked"].append((prompt, str(fact.get("tree", "")), outcome))
+    state["asked"] += ((prompt, str(fact.get("tree", "")), outcome),)
     if outcome != "blocked":
         return
-    state["blocks"][prompt] = state["blocks"].get(prompt, 0) + 1
-    if fact.get("strict") and not any(one.counts for one in state["decisions"]):
+    state["blocks"] = {**state["blocks"], prompt: state["blocks"].get(prompt, 0) + 1}
+    if fact.get("strict") and not any(one.how == DECISION for one in state["decisions"]):
         state["undecided"] += 1
+
+
+def _reported(state: Fact, fact: Fact) -> None:
+    state["reported"] |= {str(fact["message"])}
 
 
 EVIDENCE: Projection[Evidence] = Projection(
@@ -328,6 +219,7 @@ EVIDENCE: Projection[Evidence] = Projection(
     {
         "event": _event,
         "snapshot": _snapshot,
+        "rest": _rest,
         "prompt": _prompt,
         "review-on": _turned,
         "review-off": _turned,
@@ -336,7 +228,6 @@ EVIDENCE: Projection[Evidence] = Projection(
         "marker": _marker,
         "decision": _decision,
         "round": _round,
-        "rest": _rest,
         "reported": _reported,
     },
     _evidence,
@@ -344,25 +235,31 @@ EVIDENCE: Projection[Evidence] = Projection(
 fold = EVIDENCE.fold
 
 
-def last_seen(journals: Iterable[Iterable[Fact]], agent: str) -> Point | None:
-    """Return what was there when a reviewer was started, or sent back to look again, last.
+def session_evidence(call: Call) -> Evidence:
+    """Return what all journals of a session say together: tokens and prompts are of the session."""
+    if not call.elsewhere:
+        return call.state(EVIDENCE)
+    return fold(sorted((*call.entries, *call.entries_elsewhere), key=stamp_of))
 
-    None if that is not known, and where no snapshot could be taken then.
+
+def evidence_of(call: Call) -> Evidence:
+    """Return what is known of reviews here, those in other worktrees of the session included.
+
+    Content is the same wherever it lies, so that a review of it holds everywhere.
     """
-    points = [
-        Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
-        for facts in journals
-        for fact in facts
-        if _is_look(fact, agent)
-    ]
-    newest = max(points, key=lambda point: point.stamp, default=None)
-    return newest if newest and newest.tree else None
+    here, whole = call.state(EVIDENCE), session_evidence(call)
+    return here._replace(markers=whole.markers, decisions=whole.decisions, seen=whole.seen)
 
 
-def _is_look(fact: Fact, agent: str) -> bool:
-    if fact.get("agent") != agent or not isinstance(fact.get("t"), int | float):
-        return False
-    if not isinstance(fact.get("tree"), str):
-        return False
-    sent_back = fact.get("gates") == GATE and bool(fact.get("sent_back"))
-    return fact.get("what") == "review-began" or (fact.get("what") == "round" and sent_back)
+def is_strict(call: Call) -> bool:
+    """Return whether the strict form is in force.
+
+    A prompt asks for it, or ends it, in each worktree that the session comes to.
+    """
+    return call.config.review.mode == "require" or session_evidence(call).strict
+
+
+def stamp_of(fact: Fact) -> float:
+    """Return when an entry of a journal was written, since the epoch; 0 if that is not told."""
+    stamp = fact.get("t")
+    return float(stamp) if isinstance(stamp, int | float) else 0.0

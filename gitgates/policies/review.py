@@ -14,16 +14,11 @@ from gitgates.types import BLOCK, STOP, WARN, Verdict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.policies.call import Call
-    from gitgates.policy import Need
     from gitgates.types import Config
 
 
 _OURS = "gitgates"
-
-
-def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events that tell of reviews, of what is written, and of commands of ours."""
-    return review_needs(config)
+needs = review_needs
 
 
 def rules(config: Config) -> str:
@@ -70,16 +65,15 @@ def _name_caller(call: Call) -> Verdict:
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
     """Return how an event tells of a review, and its name; None if it tells of none."""
     payload, review = call.payload, call.config.review
-    match payload.kind:
-        case "prompt-expansion" if matches_agent(review.skills, payload.skill):
+    is_skill = matches_agent(review.skills, payload.skill)
+    match payload.kind, payload.tool_kind:
+        case "prompt-expansion", _ if is_skill:
             return "command", payload.skill
-        case "after-tool" if payload.failed:
-            return None
-        case "after-tool" if payload.tool_kind == "report":
+        case "after-tool", "report" if not payload.failed:
             return "findings", ""
-        case "after-tool" if payload.tool_kind == "skill":
-            return ("skill", payload.skill) if matches_agent(review.skills, payload.skill) else None
-        case "subagent-end" if so_far.level < BLOCK and reviews(review, payload):
+        case "after-tool", "skill" if is_skill and not payload.failed:
+            return "skill", payload.skill
+        case "subagent-end", _ if so_far.level < BLOCK and reviews(review, payload):
             return "agent", payload.agent_type
     return None
 

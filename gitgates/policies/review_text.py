@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.policies.evidence import Standing
-    from gitgates.policies.significance import Significance, Weighed
+    from gitgates.policies.change import Standing
+    from gitgates.policies.significance import Significance
     from gitgates.types import Review
 
 
@@ -30,6 +30,7 @@ OPEN_ISSUES = "issues"
 
 _SHOWN = 6
 _LONGEST_MESSAGE = 6000
+MOST_BLOCKS = 3  # of one review, in a prompt, without anything new being said of it
 _ORDINALS = {2: "second", 3: "third"}
 _HEADING = "## What to do now"
 _HOW = {
@@ -38,7 +39,6 @@ _HOW = {
     "agent": "the sub-agent `{}`",
     "findings": "a report of findings",
     "done": "`gitgates review done`",
-    "transcript": "`{}`, told by the transcript",
     "skip": "`gitgates review skip`",
     "decision": "the reviewer's {}",
 }
@@ -51,7 +51,7 @@ _REQUIRED = (
     "until it posts COMPLETE."
 )
 _ASKED = " Where a prompt begins with {prefix}, {reviewer} must post COMPLETE."
-_LONGEST_NAME = 40
+_LONGEST_NAME = 41
 
 
 class Asked(Record):
@@ -60,18 +60,15 @@ class Asked(Record):
     review: Review
     change: Significance
     why: str  # of policies/review_end.py
-    by_prompt: bool = False  # a prompt has asked for the strict form
     standings: tuple[Standing, ...] = ()
     decision: str = ""  # what the reviewer decided last
     message: str = ""  # what it had to say
     root_abs: str = ""  # where the change is, if the agent is elsewhere
-    notes: tuple[str, ...] = ()
+    note: str = ""  # what stands in for a beginning that was not heard of
     # Those of the configuration that are known to be there, as the client calls them.
     agents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
-    reviewer: str = ""
     number: int = 1  # how often this is asked, this time included
-    most: int = 3
 
 
 def how_it_came(how: str, name: str) -> str:
@@ -102,11 +99,10 @@ def reminder(asked: Asked) -> str:
 
 def _count(asked: Asked) -> list[str]:
     """Return how often this is asked, if it is not the first time."""
-    if asked.number < 2:  # noqa: PLR2004 - the second time
-        return []
+    ordinal = _ORDINALS.get(asked.number)
     end = " After it, you are let go, and the person is told why."
-    last = end if asked.number >= asked.most else ""
-    return [f"This is asked for the {_ORDINALS.get(asked.number, f'{asked.number}th')} time.{last}"]
+    last = end if asked.number >= MOST_BLOCKS else ""
+    return [f"This is asked for the {ordinal} time.{last}"] if ordinal else []
 
 
 def _ways(asked: Asked) -> list[str]:
@@ -131,22 +127,24 @@ def _there(asked: Asked) -> str:
 
 def strict(asked: Asked) -> str:
     """Return what an agent is told that the reviewer has not let go."""
-    who = "The person asked for an independent review" if asked.by_prompt else "Work here ends"
-    rest = "" if asked.by_prompt else " with an independent review"
-    lines = [f"{who}{rest}: {_missing(asked)}"]
+    head = "The person asked for an independent review: "
+    if asked.review.mode == "require":
+        head = "Work here ends with an independent review: "
+    lines = [head + _missing(asked)]
     if asked.why == OPEN_ISSUES:
         lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, where it is wrong, say"]
         lines[-1] += " so in your work for the reviewer to see. Then have it look again:"
     else:
         lines += [*_change(asked), *(_said(asked) if asked.decision == "ISSUES" else ())]
         lines += ["", _HEADING]
+    there = find_reviewer(asked.review, asked.agents)
     start = (
-        f"Start the sub-agent {_reviewer(asked.review, asked.reviewer)} and wait for it (with the "
+        f"Start the sub-agent {_reviewer(asked.review, there)} and wait for it (with the "
         "Agent tool, run_in_background: false). Ask it to review this session's change"
         f"{_where(asked)}. Give it no verdict of yours: it reads the person's words and the "
         "change itself. It posts its decision itself; one that you post does not count."
     )
-    if not asked.reviewer:
+    if not there:
         start += (
             " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent "
             "claude` writes it."
@@ -157,24 +155,17 @@ def strict(asked: Asked) -> str:
 
 def _reviewer(review: Review, there: str) -> str:
     """Return how the reviewer is called; what a plugin brings has its name in front."""
-    if there:
-        return f"`{there}`"
-    name = review.reviewer
-    return f"`{name}`" if ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
+    name = there or review.reviewer
+    return f"`{name}`" if there or ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
 
 
 def _missing(asked: Asked) -> str:
-    name = asked.review.reviewer
-    match asked.why:
-        case why if why == NO_DECISION:
-            return f"`{name}` has not decided on this change yet. {_cap(asked.change.why)}."
-        case why if why == STALE:
-            return (
-                f"`{name}` decided {asked.decision} on older content; it has changed since. "
-                f"{_cap(asked.change.why)}."
-            )
-        case _:
-            return f"`{name}` found issues in this change."
+    name, why = f"`{asked.review.reviewer}`", _cap(asked.change.why)
+    if asked.why == NO_DECISION:
+        return f"{name} has not decided on this change yet. {why}."
+    if asked.why == STALE:
+        return f"{name} decided {asked.decision} on older content; it has changed since. {why}."
+    return f"{name} found issues in this change."
 
 
 def _said(asked: Asked) -> list[str]:
@@ -188,17 +179,14 @@ def _said(asked: Asked) -> list[str]:
 
 def _change(asked: Asked) -> list[str]:
     counted = [one for one in asked.change.files if one.counts]
-    lines = ["", *(_file(one) for one in counted[:_SHOWN])]
+    lines = [
+        f"- `{plain_line(one.path)}` +{one.added} −{one.removed} "
+        f"({one.kind or 'file'}{', critical' if one.critical else ''})"
+        for one in counted[:_SHOWN]
+    ]
     if len(counted) > _SHOWN:
         lines.append(f"- and {len(counted) - _SHOWN} more; all of them: gitgates review status")
-    return [*lines, *(f"Note: {note}." for note in asked.notes)]
-
-
-def _file(one: Weighed) -> str:
-    critical = ", critical" if one.critical else ""
-    return (
-        f"- `{plain_line(one.path)}` +{one.added} −{one.removed} ({one.kind or 'file'}{critical})"
-    )
+    return ["", *lines, *([f"Note: {asked.note}."] if asked.note else ())]
 
 
 def _outlived(standings: tuple[Standing, ...]) -> list[str]:
@@ -236,15 +224,12 @@ def let_go(asked: Asked, how: str) -> str:
     )
 
 
-def strict_began(review: Review, reviewer: str) -> str:
-    """Return what an agent is told whose prompt asks for the strict form.
-
-    `reviewer`: the sub-agent that is known to be there; empty: none is.
-    """
+def strict_began(review: Review, agents: tuple[str, ...]) -> str:
+    """Return what an agent is told whose prompt asks for the strict form."""
     return (
         f"The person asks for an independent review of this work. When it is done, start the "
-        f"sub-agent {_reviewer(review, reviewer)}; you can stop once it has posted "
-        "COMPLETE on what there is then."
+        f"sub-agent {_reviewer(review, find_reviewer(review, agents))}; you can stop once it has "
+        "posted COMPLETE on what there is then."
     )
 
 
@@ -314,9 +299,8 @@ def installed(
     return tuple(dict.fromkeys(agents)), tuple(dict.fromkeys(skills))
 
 
-def installed_reviewer(review: Review, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return what the client calls the reviewer; empty if none can be seen."""
-    agents, _skills = installed(review, root_abs, env)
+def find_reviewer(review: Review, agents: tuple[str, ...]) -> str:
+    """Return what the client calls the reviewer; empty if it is not among `installed` agents."""
     return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
 
 
@@ -333,12 +317,11 @@ def _in_plugin(name: str, *files: str) -> list[str]:
 
 def rules_of(review: Review) -> str:
     """Return what agents are told of reviews at the start of a session."""
-    names = {"reviewer": _short(review.reviewer), "prefix": _short(review.prefix)}
+    names = {
+        "reviewer": plain_line(review.reviewer, _LONGEST_NAME),
+        "prefix": plain_line(review.prefix, _LONGEST_NAME),
+    }
     if review.mode == "require":
         return _REQUIRED.format(**names)
     text = _REMINDED.format(**names) if review.mode == "remind" else "review:"
     return text + (_ASKED.format(**names) if review.prefix else "")
-
-
-def _short(name: str) -> str:
-    return plain_line(name, _LONGEST_NAME + 1)

@@ -19,11 +19,11 @@ from gitgates.types import BLOCK, WARN, Verdict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.policies.call import Call
-    from gitgates.policies.evidence import ReviewDecision
     from gitgates.policies.session import Fact
-    from gitgates.policy import Need, WantedAgent
+    from gitgates.policy import WantedAgent
     from gitgates.types import Config, Review
 
+_MOST_SENT_BACK = 2  # a reviewer that leaves without a decision
 _FAR = 200  # characters: further in, a prefix is not at the start
 _WHAT_IS_NEAR = "gitgates: a prompt asks for a review where it begins with `{}` and a blank"
 _SCHEDULED = (
@@ -32,9 +32,7 @@ _SCHEDULED = (
 )
 
 
-def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events of prompts, of the reviewer, and of its tools."""
-    return review_needs(config)
+needs = review_needs
 
 
 def agents(config: Config) -> tuple[WantedAgent, ...]:
@@ -85,7 +83,7 @@ def _decide_prompt(call: Call) -> Verdict | None:
 
 def _turn(call: Call, *, on: bool) -> Verdict:
     """Turn the strict form on or off. That is recorded at once: a snapshot may take too long."""
-    from gitgates.policies.review_text import installed_reviewer, strict_began
+    from gitgates.policies.review_text import installed, strict_began
 
     what, review = "review-on" if on else "review-off", call.config.review
     if not any(one.get("what") == what and one.get("key") == call.key for one in call.entries):
@@ -101,8 +99,8 @@ def _turn(call: Call, *, on: bool) -> Verdict:
         f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
         f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
     )
-    there = installed_reviewer(review, call.repo.root_abs, call.env)
-    return Verdict(WARN, to_agent=strict_began(review, there), to_person=person)
+    agents, _skills = installed(review, call.repo.root_abs, call.env)
+    return Verdict(WARN, to_agent=strict_began(review, agents), to_person=person)
 
 
 def _turned_off(review: Review) -> Verdict:
@@ -139,9 +137,9 @@ def _begin(call: Call) -> Verdict:
 
 def _is_held(call: Call) -> bool:
     """Return whether a sub-agent's decision is wanted: it is the reviewer, in the strict form."""
-    from gitgates.policies.change import is_strict_here
+    from gitgates.policies.evidence import is_strict
 
-    return is_reviewer(call.config.review, call.payload.agent_type) and is_strict_here(call)
+    return is_reviewer(call.config.review, call.payload.agent_type) and is_strict(call)
 
 
 def _hold(call: Call) -> Verdict | None:
@@ -161,14 +159,14 @@ def _end(call: Call) -> Verdict | None:
     agent = call.payload.agent_id
     if not agent or not _is_held(call):
         return None
-    from gitgates.policies.change import evidence_of
-    from gitgates.policies.review_end import MOST_SENT_BACK
+    from gitgates.policies.change import SessionChange
+    from gitgates.policies.evidence import DECISION
 
-    evidence = evidence_of(call)
-    mine = [one for one in evidence.decisions if one.counts and one.agent == agent]
-    if mine and _holds(call, mine[-1]):
+    change = SessionChange(call)
+    mine = [one for one in change.evidence.decisions if (one.how, one.agent) == (DECISION, agent)]
+    if mine and change.is_of_now(mine[-1]):
         return Verdict(final=True)
-    times = dict(evidence.sent_back).get(agent, 0)
+    times = change.evidence.sent_back.get(agent, 0)
     entry: Fact = {
         "what": "round",
         "hook": call.payload.event,
@@ -178,20 +176,13 @@ def _end(call: Call) -> Verdict | None:
         "sent_back": True,
         "tree": call.point.tree,
     }
-    if times < MOST_SENT_BACK:
+    if times < _MOST_SENT_BACK:
         return _send_back(call, entry, was_posted=bool(mine))
     text = (
         f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
         f"change as it is, though it was sent back {times} times"
     )
     return Verdict(WARN, to_person=text, entries=(entry | {"outcome": "breaker"},), final=True)
-
-
-def _holds(call: Call, decision: ReviewDecision) -> bool:
-    """Return whether a decision is of the change as it is now."""
-    from gitgates.policies.change import still_holds, survey
-
-    return still_holds(survey(call).scene, decision.point, decision.patch, strict=True)[0]
 
 
 def _send_back(call: Call, entry: Fact, *, was_posted: bool) -> Verdict:

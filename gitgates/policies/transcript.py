@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from gitgates.agent_types import UNCHANGING
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.store.files import length_of, read_tail
 
@@ -20,16 +19,6 @@ _HEAD = 1 << 16  # bytes, in which the first record with a time is
 
 class TranscriptUnreadable(Exception):
     """The transcript is too long to be read, or took too long."""
-
-
-def may_have_acted(path_abs: str) -> bool:
-    """Return whether the agent may have changed anything: unless only reading tools were used."""
-    if length_of(path_abs) < 0:
-        return True
-    try:
-        return any(call.kind not in UNCHANGING for call in calls_since(path_abs, 0))
-    except TranscriptUnreadable:
-        return True
 
 
 def conversation_start(path_abs: str) -> float:
