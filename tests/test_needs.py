@@ -120,7 +120,7 @@ def test_tools_of_two_needs_are_joined(
     tools: tuple[str, ...] | None, merged: tuple[str, ...] | None
 ) -> None:
     found = needed(on("PostToolUse", tools), on("SubagentStop"), gates=(STOPS,))
-    assert tools_of(of(found, "after-tool")) == merged
+    assert tools_of(of(found, "after-tool"), "claude") == merged
 
 
 # The gate `review`
@@ -165,7 +165,9 @@ def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None
 def test_where_no_strict_form_is_possible_only_commands_are_heard(
     review: dict[str, Any], tools: tuple[str, ...] | None
 ) -> None:
-    found = [tools_of(need) for need in reviewed(STOP, **review) if need.kind == "before-tool"]
+    found = [
+        tools_of(need, "claude") for need in reviewed(STOP, **review) if need.kind == "before-tool"
+    ]
     assert found == ([tools] if tools else [])
 
 
@@ -196,7 +198,7 @@ def test_the_reviewer_is_heard_of_whatever_counts_as_a_review() -> None:
 
 def test_the_gate_stops_no_sub_agent() -> None:
     found = reviewed(on("SubagentStop", listed="review"))
-    assert tools_of(of(found, "after-tool")) == REVIEW_TOOLS
+    assert tools_of(of(found, "after-tool"), "claude") == REVIEW_TOOLS
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_a_hook_of_ones_own_before_tools_is_joined(
     tools: tuple[str, ...] | None, merged: tuple[str, ...] | None
 ) -> None:
     """`!` in a hook's own filter means nothing, and must not take tools from the review."""
-    assert tools_of(of(reviewed(STOP, on("PreToolUse", tools)), "before-tool")) == merged
+    assert tools_of(of(reviewed(STOP, on("PreToolUse", tools)), "before-tool"), "claude") == merged
 
 
 def test_some_policy_is_asked_at_each_event_that_is_needed() -> None:

@@ -14,6 +14,7 @@ import pytest
 import gitgates
 from gitgates.engine.hooks import GATES_OWN_TIME, matches_agent
 from gitgates.hosts.claude import settings
+from gitgates.hosts.settings import Entry
 from gitgates.install import agents
 from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.types import Config, Hook, Review
@@ -60,7 +61,7 @@ def test_it_hears_every_event_of_the_agent() -> None:
         return 10 if event == "SessionEnd" else 5
 
     assert read(HOOKS)["hooks"] == {
-        point.name: [settings.Entry(point.name, seconds(point.name)).group(settings.PLUGIN)]
+        point.name: [settings.group_of(Entry(point.name, seconds(point.name)), settings.PLUGIN)]
         for point in HOOK_POINTS.values()
         if point.host == "agent"
     }
@@ -92,7 +93,7 @@ def test_it_waits_as_long_as_a_review_may_take() -> None:
     waits = {
         event: group[0]["hooks"][0]["timeout"] for event, group in read(HOOKS)["hooks"].items()
     }
-    wanted = {one.event: one.timeout_s for one in agents.entries(config)}
+    wanted = {one.event: one.timeout_s for one in agents.entries(config, "claude")}
     assert {event for event in wanted if waits[event] < wanted[event]} == set()
 
 

@@ -66,7 +66,7 @@ def test_it_stands_beside_gates_that_fail(repo: Repo) -> None:
 def test_its_events_are_installed() -> None:
     wanted = ("session-start", "prompt", "subagent-start", "turn-end")
     assert [need.kind for need in needs(Config())] == [*wanted]
-    assert [one.event for one in entries(Config())] == [
+    assert [one.event for one in entries(Config(), "claude")] == [
         *("SessionStart", "UserPromptSubmit", "SubagentStart", "Stop")
     ]
 

@@ -11,20 +11,15 @@ from gitgates import environ
 from gitgates.cli.repository import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError
-from gitgates.hosts.claude import settings
-from gitgates.hosts.claude.settings import RULES_FILE
+from gitgates.git.repo import Repo
+from gitgates.hosts import agent_host, agent_settings
+from gitgates.hosts.settings import HookSettings
 from gitgates.install import agent_files, agents, own_file
+from gitgates.install.agent_files import AgentFile
 from gitgates.install.own_file import shown
-from gitgates.policies.needs import gates_on
+from gitgates.policies.needs import agents_wanted, gates_on
 from gitgates.policies.rules import rules_text
 from gitgates.types import Config
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gitgates.git.repo import Repo
-    from gitgates.install.agent_files import AgentFile
 
 _LEFT = "has been changed since we wrote it, and is left as it is"
 _SAID = {
@@ -38,53 +33,67 @@ _SAID = {
 
 
 def install(
-    repo: Repo, *, scope: str, print_only: bool, with_rules: bool, without_asking: bool
+    repo: Repo,
+    agent: str,
+    *,
+    scope: str,
+    print_only: bool,
+    with_rules: bool,
+    without_asking: bool,
 ) -> None:
     """Write our hooks into the settings of a scope, and a review's files; say what was done."""
     config = load(repo.root_abs) or Config()
-    wanted = agents.entries(config)
-    start, missing = agents.start(scope, environ.read())
-    if not wanted:
-        _add_hooks(repo, may_ask=not (without_asking or print_only), yes=without_asking)
+    start, missing = agents.start(agent, scope, environ.read())
+    if not agents.entries(config, agent):
+        _add_hooks(repo, agent, may_ask=not (without_asking or print_only), yes=without_asking)
         config = configuration(repo)
-        wanted = agents.entries(config)
-    path_abs = settings.settings_file(scope, repo.root_abs, environ.read())
+    wanted = agents.entries(config, agent)
+    host, title = agent_settings(agent), agent_host(agent).TITLE
+    path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
-    texts, remark = _select_files(config, folder_abs, repo)
-    files = agent_files.plan(folder_abs, texts)
+    texts, remarks = _select_files(config, agent, folder_abs, repo)
+    files = agent_files.plan(folder_abs, texts, agent)
     if print_only:
-        click.echo(agents.show(wanted, start), nl=False)
+        click.echo(host.add(None, wanted, start, name), nl=False)
         for path, text in texts.items():
             file = shown(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
-    _require_inside(repo, scope, path_abs, files, with_rules=with_rules)
-    rules = _with_rules(repo) if with_rules else None
+    rules_abs = os.path.join(repo.root_abs, agent_host(agent).RULES_FILE)
+    _require_inside(repo, scope, path_abs, files, *([rules_abs] if with_rules else []))
+    rules = own_file.read(rules_abs) if with_rules else None
+    new_rules = agent_files.put_rules(rules, rules_text(configuration(repo))) if with_rules else ""
     before = own_file.read(path_abs)
-    after = agents.put(before, wanted, start, name)
-    was_there = before is not None and agents.ours_in(agents.parse_settings(before, name))
-    how = "brought up to date" if was_there else "added"
+    after = agents.put(before, wanted, start, host=host, file=name)
+    how = "brought up to date" if before and host.read(before, name).ours else "added"
     changed = f"our hooks were {how}: {', '.join(one.event for one in wanted)}"
     _replace(path_abs, name, before, after, same="our hooks are there already", changed=changed)
     _write_files(folder_abs, files, repo)
-    if remark:
+    for remark in remarks:
         click.echo(remark)
-    if rules:
+    if with_rules:
         same, changed = "the rules are there already", "the rules of the gates were written"
-        path_abs = os.path.join(repo.root_abs, RULES_FILE)
-        _replace(path_abs, RULES_FILE, *rules, same=same, changed=changed)
-    _say_more(scope, missing)
-    for name in gates_on(config):
+        file = os.path.basename(rules_abs)
+        _replace(rules_abs, file, rules, new_rules, same=same, changed=changed)
+    if missing:
+        click.echo(f"gitgates: {missing}")
+    if scope == "user":
         click.echo(
-            "gitgates: where Claude Code asks before it runs a command, allow these in its "
-            f"permissions: Bash(gitgates {name}:*)"
+            "gitgates: these are your settings for every project, and hold what this repository "
+            "needs\n  Where others need more, install there in the scope project or local"
+        )
+    click.echo("next: gitgates doctor --prove")
+    for gate in gates_on(config):
+        click.echo(
+            f"gitgates: where {title} asks before it runs a command, allow these in its "
+            f"permissions: Bash(gitgates {gate}:*)"
         )
 
 
-def _add_hooks(repo: Repo, *, may_ask: bool, yes: bool) -> None:
-    """Configure what `gitgates init --agent claude` proposes, if the person wants that.
+def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
+    """Configure what `gitgates init --agent` proposes, if the person wants that.
 
-    Raises: ConfigError where nobody can be asked, or does not want it.
+    Raises: ConfigError if nobody can be asked, or does not want it.
     """
     # Cold: most have configured their hooks, and need no tomlkit.
     from gitgates.cli.init import finish
@@ -102,53 +111,56 @@ def _add_hooks(repo: Repo, *, may_ask: bool, yes: bool) -> None:
     what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
     raise ConfigError(
         f"the configuration names no hook of an agent{what}",
-        "Write that: gitgates init --agent claude\n"
-        "  Write that, and install it: gitgates install-hooks --agent claude --yes",
+        f"Write that: gitgates init --agent {agent}\n"
+        f"  Write that, and install it: gitgates install-hooks --agent {agent} --yes",
     )
 
 
-def uninstall(repo: Repo, scope: str) -> None:
-    """Take our hooks out of the settings of a scope, our files, and our block in CLAUDE.md."""
-    env = environ.read()
-    path_abs = settings.settings_file(scope, repo.root_abs, env)
+def uninstall(repo: Repo, agent: str, scope: str) -> None:
+    """Take our hooks out of the settings of a scope, our files, and our block with the rules."""
+    path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
-    files = agent_files.plan(folder_abs, {})
-    _require_inside(repo, scope, path_abs, files, with_rules=False)
+    files = agent_files.plan(folder_abs, {}, agent)
+    _require_inside(repo, scope, path_abs, files)
     before = own_file.read(path_abs)
-    after = None if before is None else agents.without(before, name)
+    after = None if before is None else agent_settings(agent).remove(before, name)
     gone = "removed; only our hooks were in it" if after is None else "our hooks were taken out"
     _replace(path_abs, name, before, after, same="no hooks of ours", changed=gone)
-    left = [one for one in settings.SCOPES if one != scope and has_ours(one, repo, env)]
-    others = {one: settings.settings_file(one, repo.root_abs, env) for one in left}
+    others = {one: file for one, file in installed(agent, repo).items() if one != scope}
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
         _write_files(folder_abs, files, repo)
+    if scope != "user":
+        own_file.remove_empty(folder_abs)
     for one, other_abs in others.items():
         click.echo(
             f"gitgates: our hooks stay in {shown(other_abs, repo.root_abs)}\n"
-            f"  Take them out: gitgates uninstall-hooks --agent claude --scope {one}"
+            f"  Take them out: gitgates uninstall-hooks --agent {agent} --scope {one}"
         )
-    if not left:
-        _take_rules(repo)
+    if not others:
+        _take_rules(repo, agent)
 
 
-def has_ours(scope: str, repo: Repo, env: Mapping[str, str]) -> bool:
-    """Return whether the settings of a scope hold hooks of ours."""
+def installed(agent: str, repo: Repo) -> dict[str, str]:
+    """Return the settings that hold hooks of ours: scope → file."""
+    files = agent_host(agent).settings_files(repo.root_abs, environ.read())
+    return {one: path_abs for one, path_abs in files.items() if _read(agent, path_abs).ours}
+
+
+def _read(agent: str, path_abs: str) -> HookSettings:
     try:
-        path_abs = settings.settings_file(scope, repo.root_abs, env)
-        text = own_file.read(path_abs)
-        return bool(text and agents.ours_in(agents.parse_settings(text, path_abs)))
+        return agent_settings(agent).read(own_file.read(path_abs) or "", path_abs)
     except GitgatesError:
-        return False  # not what was asked for
+        return HookSettings()  # not what was asked for
 
 
 def _require_inside(
-    repo: Repo, scope: str, settings_abs: str, files: tuple[AgentFile, ...], *, with_rules: bool
+    repo: Repo, scope: str, settings_abs: str, files: tuple[AgentFile, ...], *rules_abs: str
 ) -> None:
     """Refuse links that lead out of the repository, before anything is written through one.
 
     A person's own settings may well be a link to somewhere else.
     """
-    paths_abs = [os.path.join(repo.root_abs, RULES_FILE)] if with_rules else []
+    paths_abs = [*rules_abs]
     if scope != "user":
         folder_abs = os.path.dirname(settings_abs)
         written = [one.path for one in files if one.state in agent_files.WRITTEN]
@@ -156,31 +168,32 @@ def _require_inside(
     own_file.require_inside(repo.root_abs, *paths_abs)
 
 
-# The files of a review
-
-
-def _select_files(config: Config, folder_abs: str, repo: Repo) -> tuple[dict[str, str], str]:
-    """Return the files that a configuration wants in a folder, and what to say of the reviewer."""
-    texts = agent_files.wanted(config)
-    reviewer = config.review.reviewer
-    own = agent_files.agent_path(reviewer)
-    theirs = agent_files.agents_in(folder_abs).get(reviewer) if texts else None
-    if theirs and theirs != own:
-        texts.pop(own, None)
-        path = shown(os.path.join(folder_abs, theirs), repo.root_abs)
-        return texts, f"{path}: defines the agent `{reviewer}`, and is used as it is"
-    if texts and not agent_files.may_define(reviewer):
-        return texts, (
-            f"gitgates: no file is written for the reviewer `{reviewer}`: a plugin, or Claude Code "
-            "itself, is to have it"
-        )
-    return texts, ""
+def _select_files(
+    config: Config, agent: str, folder_abs: str, repo: Repo
+) -> tuple[dict[str, str], list[str]]:
+    """Return the files that a configuration wants in a folder, and what to say of sub-agents."""
+    texts, host = agent_files.wanted(config, agent), agent_settings(agent)
+    there = agent_files.agents_in(folder_abs, agent) if texts else {}
+    remarks = []
+    for one in agents_wanted(config) if texts else ():
+        own = f"{host.AGENTS}/{one.name}.md"
+        theirs = there.get(one.name, own)
+        if theirs != own:
+            texts.pop(own, None)
+            path = shown(os.path.join(folder_abs, theirs), repo.root_abs)
+            remarks.append(f"{path}: defines the agent `{one.name}`, and is used as it is")
+        elif not host.may_define(one.name):
+            remarks.append(
+                f"gitgates: no file is written for the reviewer `{one.name}`: a plugin, or "
+                f"{agent_host(agent).TITLE} itself, is to have it"
+            )
+    return texts, remarks
 
 
 def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> None:
     """Write what is missing or no longer right, take out what is not wanted; say what was done.
 
-    Raises: StateError where a file cannot be written.
+    Raises: StateError if a file cannot be written.
     """
     for file in files:
         is_wanted = file.after is not None
@@ -192,17 +205,8 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
         click.echo(f"{shown(os.path.join(folder_abs, file.path), repo.root_abs)}: {said}")
 
 
-# CLAUDE.md
-
-
-def _with_rules(repo: Repo) -> tuple[str | None, str]:
-    """Return the text of CLAUDE.md without and with our block."""
-    before = own_file.read(os.path.join(repo.root_abs, RULES_FILE))
-    return before, agent_files.put_rules(before, rules_text(configuration(repo)))
-
-
-def _take_rules(repo: Repo) -> None:
-    path_abs = os.path.join(repo.root_abs, RULES_FILE)
+def _take_rules(repo: Repo, agent: str) -> None:
+    path_abs = os.path.join(repo.root_abs, agent_host(agent).RULES_FILE)
     if agent_files.RULES_BEGIN.encode() not in own_file.content(path_abs):
         return
     before = own_file.read(path_abs)
@@ -211,7 +215,7 @@ def _take_rules(repo: Repo) -> None:
         own_file.require_inside(repo.root_abs, path_abs)
     changed = "removed; only the rules of the gates were in it"
     changed = changed if after is None else "the rules were taken out"
-    _replace(path_abs, RULES_FILE, before, after, same="", changed=changed)
+    _replace(path_abs, os.path.basename(path_abs), before, after, same="", changed=changed)
 
 
 def _replace(
@@ -222,14 +226,3 @@ def _replace(
         own_file.replace(path_abs, before, after)
     if said := same if after == before else changed:
         click.echo(f"{name}: {said}")
-
-
-def _say_more(scope: str, remark: str) -> None:
-    if remark:
-        click.echo(f"gitgates: {remark}")
-    if scope == "user":
-        click.echo(
-            "gitgates: these are your settings for every project, and hold what this repository "
-            "needs\n  Where others need more, install there in the scope project or local"
-        )
-    click.echo("next: gitgates doctor --prove")

@@ -9,7 +9,8 @@ import click
 from gitgates import errors
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import GitError, UsageError
-from gitgates.hosts.claude.settings import SCOPES
+from gitgates.hosts import AGENTS
+from gitgates.hosts.settings import SCOPES
 from gitgates.install import framework, githooks, managers, own_file, selection
 from gitgates.install.entries import HUSKYS
 from gitgates.install.hookspath import (
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 @click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
 @click.option(
     "--agent",
-    type=click.Choice(["claude"]),
+    type=click.Choice([*AGENTS]),
     help="Let this coding agent run them: add our hooks to its settings.",
 )
 @click.option(
@@ -112,6 +113,7 @@ def command(  # noqa: PLR0913 - one for each option
 
         agent_hooks.install(
             repo,
+            agent,
             scope=scope or SCOPES[0],
             print_only=print_only,
             with_rules=claude_md,

@@ -12,7 +12,8 @@ from gitgates.cli.install_hooks import require_fit, show
 from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
 from gitgates.errors import StateError
-from gitgates.hosts.claude.settings import SCOPES, settings_file
+from gitgates.hosts import AGENTS, agent_host
+from gitgates.hosts.settings import SCOPES
 from gitgates.install import framework, githooks, managers
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.install.own_file import shown
@@ -44,7 +45,7 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 @click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
 @click.option(
     "--agent",
-    type=click.Choice(["claude"]),
+    type=click.Choice([*AGENTS]),
     help="Take our hooks out of this coding agent's settings instead, our files, and our block in "
     "CLAUDE.md.",
 )
@@ -84,7 +85,7 @@ def command(
     if purge:
         _require_nothing_unrecovered(repo)
     if agent:
-        agent_hooks.uninstall(repo, scope or SCOPES[0])
+        agent_hooks.uninstall(repo, agent, scope or SCOPES[0])
         return errors.OK
     if via:
         if not uninstall_via((via,), repo):
@@ -203,13 +204,11 @@ def _say_what_runs_gates(repo: Repo) -> None:
             what = f"our hooks stay in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
             _say_left(what, worktree.command("gitgates uninstall-hooks"))
         seen.add(path_abs)
-    for scope in SCOPES:
-        if agent_hooks.has_ours(scope, repo, repo.env):
-            path_abs = settings_file(scope, repo.root_abs, repo.env)
-            command_ = f"gitgates uninstall-hooks --agent claude --scope {scope}"
-            _say_left(
-                f"Claude Code runs the gates, as {shown(path_abs, repo.root_abs)} says", command_
-            )
+    for agent in AGENTS:
+        for scope, path_abs in agent_hooks.installed(agent, repo).items():
+            name = shown(path_abs, repo.root_abs)
+            command_ = f"gitgates uninstall-hooks --agent {agent} --scope {scope}"
+            _say_left(f"{agent_host(agent).TITLE} runs the gates, as {name} says", command_)
 
 
 def _ours_in(folder_abs: str) -> list[str]:

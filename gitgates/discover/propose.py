@@ -19,13 +19,11 @@ from gitgates.discover.project import (
     list_folder,
     read_files,
 )
-from gitgates.hosts.claude import FOLDER, TOOL_NAMES
-from gitgates.hosts.claude.settings import RULES_FILE
+from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
 from gitgates.record import Record
 from gitgates.types import Config
 
-_AGENT_FILES = (FOLDER, RULES_FILE)
 # Folders of programs, and how deep they are looked into.
 _PROGRAMS = (
     *((folder, 2) for folder in runners.MISE_FOLDERS),
@@ -105,7 +103,9 @@ def wants_agent(root_abs: str) -> bool:
 
     Raises: ConfigError where the configuration has problems.
     """
-    is_used = any(os.path.exists(os.path.join(root_abs, name)) for name in _AGENT_FILES)
+    hosts = [agent_host(agent) for agent in AGENTS]
+    files = [name for host in hosts for name in (host.FOLDER, host.RULES_FILE)]
+    is_used = any(os.path.exists(os.path.join(root_abs, name)) for name in files)
     return is_used and not read_shared(load.read_files(root_abs)).hooks
 
 
@@ -177,7 +177,7 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
         HOOK_OF["turn-end"]: {"gates": [*looks, "review"], "strategy": "collect"}
     }
     if quick:
-        tools = [*TOOL_NAMES["writes"][:2]]
+        tools = [*agent_host(DEFAULT_AGENT).TOOL_NAMES["writes"][:2]]
         hooks[HOOK_OF["after-tool"]] = {"enabled_tools": tools, "gates": quick}
     return addition._replace(hooks={**addition.hooks, **hooks})
 

@@ -1,31 +1,22 @@
-"""Whether Claude Code calls us at each event that the configuration needs, once, and in time."""
+"""Whether an agent calls us at each event that the configuration needs, once, and in time."""
 
 from __future__ import annotations
 
 import os
-from itertools import product
 from shlex import quote
 
 from gitgates import environ
 from gitgates.doctor.agent_settings import (
     Source,
+    by_precedence,
     check_reviewer,
-    effective_source,
     environment,
     read_source,
     sources,
 )
 from gitgates.doctor.findings import Finding
-from gitgates.hosts.claude import FOLDER
-from gitgates.hosts.claude.settings import (
-    BARE,
-    FILES,
-    MANAGED_ONLY,
-    NO_HOOKS,
-    Entry,
-    lets_through,
-    samples,
-)
+from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
+from gitgates.hosts.settings import Entry, bare, samples
 from gitgates.install import agents
 from gitgates.install.agents import entries, tools_of
 from gitgates.lifecycle import HOOK_OF, TOOL_EVENTS, kind_of
@@ -40,8 +31,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.types import Config
 
-_INSTALL = "gitgates install-hooks --agent claude"
-_ENABLE = f"take `{NO_HOOKS}` out of it"
 _OF_AGENTS = ("subagent-start", "subagent-end")
 _MATCHED = (*TOOL_EVENTS, *_OF_AGENTS)
 # The beginnings of names by which other code is loaded, or another program or repository is found.
@@ -52,17 +41,29 @@ _HARMFUL = (
 
 
 def check_agents(subject: Subject) -> list[Finding]:
-    """Return what there is to say of Claude Code; nothing if neither side knows of the other."""
+    """Return what there is to say of coding agents; nothing if neither side knows of the other.
+
+    That one does not call us is said of those that do elsewhere, and of the usual one if none does.
+    """
+    found = {agent: sources(agent, subject.repo, subject.repo.env) for agent in AGENTS}
+    used = [agent for agent in AGENTS if any(source.heard for source in found[agent])]
+    return [
+        one
+        for agent in AGENTS
+        for one in _check(agent, subject, found[agent], is_used=agent in (used or [DEFAULT_AGENT]))
+    ]
+
+
+def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) -> list[Finding]:
     config, repo = subject.config, subject.repo
-    found = sources(repo, repo.env)
-    wanted = entries(config) if config else ()
+    wanted = entries(config, agent) if config and is_used else ()
     ours = [source for source in found if source.heard]
-    misplaced = list(_misplaced(repo, is_elsewhere=bool(ours)))
+    misplaced = list(_misplaced(agent, repo, is_elsewhere=bool(ours)))
     if not wanted and not ours and not misplaced:
         return []
     said = [*_switches(found), *_environment(found, repo.env, is_ours=bool(ours)), *misplaced]
     if wanted or config is None:
-        said += _missing(wanted, found)
+        said += _missing(agent, wanted, found)
     if config:
         said += [one for source in ours for one in _check_source(source, config, wanted)]
     said += _duplicates(ours)
@@ -78,18 +79,18 @@ def check_agents(subject: Subject) -> list[Finding]:
 
 def _switches(found: list[Source]) -> Iterator[Finding]:
     """Find what keeps the client from running hooks."""
-    source = effective_source(found, NO_HOOKS)
-    if source and source.settings[NO_HOOKS] is True:
-        yield source.problem(f"`{NO_HOOKS}` is true: Claude Code runs no hook at all", _ENABLE)
+    loudest = next(
+        (one for one in by_precedence(found)[::-1] if one.settings.off is not None), None
+    )
+    if loudest and loudest.settings.off:
+        off = agent_settings(loudest.agent).OFF
+        what = f"`{off}` is true: {agent_host(loudest.agent).TITLE} runs no hook at all"
+        yield loudest.problem(what, f"take `{off}` out of it")
     for source in found:
         if source.broken:
             yield source.problem(f"cannot be read: {source.broken}", "mend the file")
-        if not isinstance(source.settings.get(NO_HOOKS, False), bool):
-            what = f"`{NO_HOOKS}` is no boolean: Claude Code runs no hook of this file"
-            yield source.problem(what, _ENABLE)
-        if source.scope == "managed" and source.settings.get(MANAGED_ONLY) is True:
-            what = f"`{MANAGED_ONLY}` is true: Claude Code runs no hooks but those of this file"
-            yield source.problem(what, "ask whoever manages this machine")
+        for what, mend in source.settings.troubles.items():
+            yield source.problem(what, mend)
 
 
 def _environment(
@@ -101,7 +102,7 @@ def _environment(
     """
     theirs = environment(found)
     for source in found:
-        mine = {k: v for k, v in source.environment.items() if theirs.get(k) == v}
+        mine = {k: v for k, v in source.settings.env.items() if theirs.get(k) == v}
         if environ.is_off(mine):
             what = "its `env` sets GITGATES=0: our hooks run no gate"
             yield source.problem(what, "take GITGATES out of its `env`")
@@ -128,10 +129,12 @@ def _path_trouble(path: str, env: Mapping[str, str]) -> str:
     return "" if known else f"in which `gitgates` is {program}, not this one"
 
 
-def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> Iterator[Finding]:
+def _missing(agent: str, wanted: tuple[Entry, ...], found: list[Source]) -> Iterator[Finding]:
     """Find events that nothing of ours hears of."""
     heard = {one.event for source in found for one in source.heard}
-    custom = {event: (source, command) for source in found for event, command in source.custom}
+    custom = {
+        event: (source, command) for source in found for event, command in source.custom.items()
+    }
     missing = [one.event for one in wanted if one.event not in heard]
     for event in missing:
         if event in custom:
@@ -141,17 +144,19 @@ def _missing(wanted: tuple[Entry, ...], found: list[Source]) -> Iterator[Finding
     if events and writable:
         yield writable[0].problem(f"does not call us at {events}", writable[0].install)
     elif events and not any(one.broken for one in found):  # else it is to be mended before
-        where = os.path.join(FOLDER, FILES["project"])
-        what = f"Claude Code runs none of the gates: it does not call us at {events}"
-        yield Finding("problem", "agent", where, what, _INSTALL)
+        where = os.path.relpath(agent_host(agent).settings_files("/", {})["project"], "/")
+        title = agent_host(agent).TITLE
+        what = f"{title} runs none of the gates: it does not call us at {events}"
+        yield Finding("problem", "agent", where, what, _install(agent))
 
 
 def _custom(event: str, source: Source, command: str) -> Finding:
     """Compare a command that install-hooks would not write with the one that it would."""
-    _before, ours, after = command.partition(BARE)
+    usual = bare(source.agent)
+    _before, ours, after = command.partition(usual)
     if ours and not after.strip():
         return source.note(f"a hook of your own at {event} speaks of gitgates: not looked into")
-    what = f"runs `{command}` at {event}, where install-hooks writes `{BARE}`"
+    what = f"runs `{command}` at {event}, where install-hooks writes `{usual}`"
     if ours:
         what += f": `{after.strip()}` may hide what it answers"
     return source.problem(what, f"take that hook out, then: {source.install}")
@@ -160,15 +165,19 @@ def _custom(event: str, source: Source, command: str) -> Finding:
 def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> Iterator[Finding]:
     """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
     expected = {entry.event: entry for entry in wanted}
+    host, title = agent_settings(source.agent), agent_host(source.agent).TITLE
     names = {
-        HOOK_OF[need.kind]: tools_of(need) if need.kind in TOOL_EVENTS else need.agents
+        HOOK_OF[need.kind]: tools_of(need, source.agent)
+        if need.kind in TOOL_EVENTS
+        else need.agents
         for need in needs(config)
     }
     for one in source.heard:
         entry = expected.get(one.event)
         if entry is None:
             continue
-        slips = [name for name in samples(names[one.event]) if not lets_through(one.matcher, name)]
+        fitting = samples(names[one.event], host.ANY_NAMES)
+        slips = [name for name in fitting if not host.lets_through(one.matcher, name)]
         if kind_of(one.event) in _MATCHED and slips:
             what = f"its matcher `{one.matcher}` at {one.event} lets {', '.join(slips)} slip by"
             yield source.problem(what, source.install)
@@ -176,10 +185,10 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
             yield source.problem(f"calls us at {one.event}, but {one.loose}", source.install)
         elif one.timeout_s < entry.timeout_s:
             what = (
-                f"Claude Code ends {one.event} after {one.timeout_s:g} s, and lets everything "
+                f"{title} ends {one.event} after {one.timeout_s:g} s, and lets everything "
                 f"through then; the gates may take until {entry.timeout_s} s"
             )
-            instead = f"{source.uninstall}; then: {_INSTALL}"
+            instead = f"{source.uninstall}; then: {_install(source.agent)}"
             yield source.problem(what, instead if source.scope == "plugin" else source.install)
     idle = [one.event for one in source.heard if one.event not in expected]
     if idle and source.scope in ("project", "local"):  # others are for more than this repository
@@ -211,40 +220,47 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     commands = {one.command for one in (*source.heard, *other.heard)}
     if len(commands) > 1 or "plugin" in (source.scope, other.scope):
         return found
-    same = "; Claude Code runs the same command once, and waits as long as one of them says"
+    title = agent_host(source.agent).TITLE
+    same = f"; {title} runs the same command once, and waits as long as one of them says"
     return found._replace(severity="note", what=what + same)
 
 
-def _misplaced(repo: Repo, *, is_elsewhere: bool) -> Iterator[Finding]:
+def _misplaced(agent: str, repo: Repo, *, is_elsewhere: bool) -> Iterator[Finding]:
     """Find our hooks in settings of subfolders, where only a session begun there reads them."""
     names = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
     folders = {folder for name in names for folder in _above(name)}
-    for folder, file in product(sorted(folders), (FILES["project"], FILES["local"])):
-        name = os.path.join(folder, FOLDER, file)
-        path_abs = os.path.join(repo.root_abs, name)
-        source = (
-            read_source("project", path_abs, repo.root_abs) if os.path.isfile(path_abs) else None
-        )
-        if source and source.heard:
-            what = f"only a session that is begun in {folder} reads it, and none in the root"
-            tell = source.note if is_elsewhere else source.problem
-            yield tell(what, f"{_INSTALL}   # and take ours out of {quote(name)}")
+    for folder in sorted(folders):
+        folder_abs = os.path.join(repo.root_abs, folder)
+        for path_abs in agent_host(agent).settings_files(folder_abs, {}).values():
+            if not os.path.isfile(path_abs):
+                continue
+            source = read_source(agent, "project", path_abs, repo.root_abs)
+            if source.heard:
+                what = f"only a session that is begun in {folder} reads it, and none in the root"
+                tell = source.note if is_elsewhere else source.problem
+                yield tell(
+                    what, f"{_install(agent)}   # and take ours out of {quote(source.where)}"
+                )
 
 
 def _above(name: str) -> list[str]:
-    """Return the folders that a file is in, but for the root and those of agents."""
+    """Return the folders that a file is in, but for the root."""
     found = []
     while name := os.path.dirname(name):
         found.append(name)
-    return [folder for folder in found if os.path.basename(folder) != FOLDER]
+    return found
+
+
+def _install(agent: str) -> str:
+    return f"gitgates install-hooks --agent {agent}"
 
 
 def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
     """Find what is wrong with the programs that our hooks start; nothing is started."""
     for command in dict.fromkeys(one.command for one in source.heard):
-        program = agents.program_of(command)
+        program = agents.program_of(command, source.agent)
         if program is None:
-            what, _, mend = agents.start("project", env)[1].partition("\n  ")
+            what, _, mend = agents.start(source.agent, "project", env)[1].partition("\n  ")
             tell = source.note if agents.is_in_path(env) else source.problem
             if what:
                 yield tell(what, mend)

@@ -16,7 +16,7 @@ from gitgates.doctor.findings import Finding
 from gitgates.doctor.hooks import may_start
 from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, is_kept
-from gitgates.hosts.claude import settings as client
+from gitgates.hosts import AGENTS, agent_settings
 from gitgates.install import agents
 from gitgates.install.framework import FILE, add_yaml
 from gitgates.install.githooks import read_hook
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from gitgates.doctor.agent_settings import Source
     from gitgates.doctor.findings import Subject, Worktree
+    from gitgates.hosts import AgentSettings
 
 GATE = "gitgates-doctor-proof"
 LONGEST_S = 20.0
@@ -124,7 +125,8 @@ class Throwaway:
             for name, value in env.items()
             if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
         }
-        self._env = clean | client.hook_environment(self.root_abs)
+        started = [agent_settings(agent).hook_environment(self.root_abs) for agent in AGENTS]
+        self._env = clean | {name: value for env in started for name, value in env.items()}
 
     def __enter__(self) -> Self:
         os.mkdir(self.root_abs)
@@ -283,7 +285,7 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
     where the client, as `findings` say, does not run our hook, or does not wait for it.
     """
     config, env = subject.config, subject.repo.env
-    found = sources(subject.repo, env)
+    found = [source for agent in AGENTS for source in sources(agent, subject.repo, env)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try_event(source, gated, env) for source in found if source.heard]
     if not any(one.check == "agent" and one.severity == "problem" for one in findings):
@@ -298,6 +300,7 @@ def _in_doubt(proved: Finding) -> Finding:
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     """Try the event that most hangs on: one that has gates."""
+    client = agent_settings(source.agent)
     heard = {one.event: one.command for one in source.heard if one.event in client.PROVABLE}
     order = [event for event in client.PROVABLE if event in heard]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")
@@ -308,12 +311,12 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
         what = "calls us at no event that has gates and can be blocked: nothing to prove"
         return fine._replace(severity="note", what=what)
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
-    program = agents.program_of(heard[event])
+    program = agents.program_of(heard[event], source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
     with Throwaway(event, env) as repo:
-        passed = _answer(repo, heard[event], event, passes=True)
-        failed = _answer(repo, heard[event], event, passes=False)
+        passed = _answer(client, repo, heard[event], event, passes=True)
+        failed = _answer(client, repo, heard[event], event, passes=False)
     if client.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
     why = failed.trouble or failed.last_line or _first_words(failed.stdout)
@@ -324,7 +327,9 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")
 
 
-def _answer(repo: Throwaway, command: str, event: str, *, passes: bool) -> CommandResult:
+def _answer(
+    client: AgentSettings, repo: Throwaway, command: str, event: str, *, passes: bool
+) -> CommandResult:
     """Begin a session, change a file, and let the event happen."""
     sample = partial(client.sample, root_abs=repo.root_abs, session=f"gitgates-doctor-{passes}")
     repo.run(command, sample(HOOK_OF["session-start"]))

@@ -1,8 +1,7 @@
 """Our files beside an agent's settings: the reviewer, the command that starts it, the rules.
 
-The texts of the first two are the plugin's. The command is no skill, which would be named `review`
-and hide the client's own; in its folder, it has the plugin's name. A file is ours by a line in its
-head with the digest of all the rest: whoever changes the file makes it theirs.
+The texts of the first two are the host's. A file is ours by a line in its head with the digest of
+all the rest: whoever changes the file makes it theirs.
 
 The rules of the gates are a block in the file that each session reads. An empty line is added
 before it, and goes with it. What was there before us is told by the bytes around it alone: a text
@@ -12,45 +11,26 @@ that ended without a new line ends with our block without one.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-from contextlib import suppress
+from collections.abc import Mapping
 
-import gitgates
 from gitgates.errors import ConfigError, StateError
-from gitgates.hosts.claude import FOLDER
-from gitgates.hosts.claude.settings import RULES_FILE
+from gitgates.hosts import agent_settings
 from gitgates.install import own_file
 from gitgates.policies.needs import agents_wanted
 from gitgates.record import Record
+from gitgates.types import Config
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gitgates.policy import WantedAgent
-    from gitgates.types import Config
-
-AGENTS = "agents"
-COMMAND = os.path.join("commands", "gitgates", "review.md")
-_PLUGIN_ABS = os.path.join(os.path.dirname(os.path.abspath(gitgates.__file__)), "plugin", "claude")
-_MARK = "# written by `gitgates install-hooks --agent claude`, which keeps it up to date; digest: "
-_MARKED = re.compile(rf"^{re.escape(_MARK)}([0-9a-f]+)\r?\n", re.MULTILINE)
-_HEAD = re.compile(r"\A\ufeff?---\r?\n(.*?)^---\s*$", re.MULTILINE | re.DOTALL)
-_NAME = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MULTILINE)
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
-_MOST_READ = 1 << 16  # bytes of an agent's file that its name is looked for in
-_PLUGINS_OWN = "gitgates:reviewer"
-# A file of that name would take the place of the client's own agent.
-_CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
+_MARK = "# written by `gitgates install-hooks --agent {}`, which keeps it up to date; digest: "
+_MARKED = re.compile(rf"^{_MARK.format('[a-z]+')}([0-9a-f]+)\r?\n", re.MULTILINE)
 
 RULES_BEGIN = "<!-- gitgates: begin -->"
 RULES_END = "<!-- gitgates: end -->"
 
 MISSING, CURRENT, OLD, EDITED, FOREIGN = "missing", "current", "old", "edited", "foreign"
-WRITTEN = (MISSING, OLD)
 DANGLING = "dangling"  # somebody's link, to what is not there
+WRITTEN = (MISSING, OLD)
 
 
 class AgentFile(Record):
@@ -62,34 +42,20 @@ class AgentFile(Record):
     state: str  # MISSING, CURRENT, OLD, EDITED, FOREIGN, DANGLING
 
 
-def wanted(config: Config) -> dict[str, str]:
+def wanted(config: Config, agent: str) -> dict[str, str]:
     """Return the files that a configuration wants to be there, with their texts."""
-    texts = {}
-    for agent in agents_wanted(config):
-        if may_define(agent.name):
-            texts[agent_path(agent.name)] = _agent(agent)
-        skill = _read("skills/review/SKILL.md")
-        texts[COMMAND] = skill.replace(f"`{_PLUGINS_OWN}`", f"`{agent.name}`")
-    return {path: _mark(text) for path, text in texts.items()}
+    host = agent_settings(agent)
+    files = [host.review_files(one.name, one.model) for one in agents_wanted(config)]
+    return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
 
 
-def agent_path(name: str) -> str:
-    """Return where a file of ours defines an agent."""
-    return os.path.join(AGENTS, f"{name}.md")
-
-
-def may_define(reviewer: str) -> bool:
-    """Return whether a file of ours can be that agent: not if it is a plugin's, or a pattern."""
-    return bool(_PLAIN.fullmatch(reviewer)) and reviewer.lower() not in _CLIENTS_OWN
-
-
-def plan(folder_abs: str, wanted: Mapping[str, str]) -> tuple[AgentFile, ...]:
+def plan(folder_abs: str, wanted: Mapping[str, str], agent: str) -> tuple[AgentFile, ...]:
     """Return the wanted files as they are, and others of ours that are in the same places.
 
-    Raises: ConfigError where one of them cannot be read.
+    Raises: ConfigError if one of them cannot be read.
     """
     found = []
-    for path in dict.fromkeys((*wanted, *_ours(folder_abs))):
+    for path in dict.fromkeys((*wanted, *_ours(folder_abs, agent))):
         path_abs, after = os.path.join(folder_abs, path), wanted.get(path)
         text = own_file.read(path_abs)
         found.append(AgentFile(path, text, after, _state(path_abs, text, after)))
@@ -99,7 +65,7 @@ def plan(folder_abs: str, wanted: Mapping[str, str]) -> tuple[AgentFile, ...]:
 def apply(folder_abs: str, file: AgentFile) -> None:
     """Write a file, or remove it with the folders that are empty then.
 
-    Raises: StateError where that cannot be, or the file holds something else by now.
+    Raises: StateError if that cannot be, or the file holds something else by now.
     """
     try:
         own_file.replace(os.path.join(folder_abs, file.path), file.before, file.after)
@@ -109,50 +75,37 @@ def apply(folder_abs: str, file: AgentFile) -> None:
             "This file is as it was; what was said on standard output before is done. Mend its "
             "folder, and do the same again.",
         ) from error
-    folder = os.path.dirname(file.path) if file.after is None else ""
-    while folder:
+    folder = os.path.dirname(file.path)
+    while folder and file.after is None:
         own_file.remove_empty(os.path.join(folder_abs, folder))
         folder = os.path.dirname(folder)
-    if file.after is None and os.path.basename(folder_abs) == FOLDER:
-        own_file.remove_empty(folder_abs)
 
 
-def agents_in(folder_abs: str) -> dict[str, str]:
-    """Return the agents that are defined below a folder of settings: name → the file, relative."""
+def agents_in(folder_abs: str, agent: str) -> dict[str, str]:
+    """Return the sub-agents that are defined below a folder of settings: name → the file."""
+    host = agent_settings(agent)
     found: dict[str, str] = {}
-    for where_abs, folders, names in os.walk(os.path.join(folder_abs, AGENTS)):
-        folders.sort()
-        for name in sorted(names):
-            path_abs = os.path.join(where_abs, name)
-            if name.endswith(".md") and (agent := _agent_name(path_abs)):
-                found.setdefault(agent, os.path.relpath(path_abs, folder_abs))
+    for path in _below(folder_abs, agent):
+        text = own_file.content(os.path.join(folder_abs, path)).decode("utf-8", "replace")
+        if name := host.agent_name(text):
+            found.setdefault(name, path)
     return found
 
 
-def _agent_name(path_abs: str) -> str:
-    if not os.path.isfile(path_abs):
-        return ""
-    with suppress(OSError), open(path_abs, "rb") as file:
-        text = file.read(_MOST_READ).decode("utf-8", "replace")
-        head = _HEAD.search(text)
-        named = _NAME.search(head[1]) if head else None
-        return named[2].strip() if named else ""
-    return ""
+def _below(folder_abs: str, agent: str) -> list[str]:
+    """Return the files of sub-agents, relative to the folder of the settings."""
+    folder = agent_settings(agent).AGENTS
+    walked = os.walk(os.path.join(folder_abs, folder)) if folder else ()
+    paths = [os.path.join(where, name) for where, _folders, names in walked for name in names]
+    found = [os.path.relpath(path, folder_abs) for path in paths if path.endswith(".md")]
+    return sorted(found, key=lambda path: (path.count("/"), path))
 
 
-def _ours(folder_abs: str) -> list[str]:
+def _ours(folder_abs: str, agent: str) -> list[str]:
     """Return where our files are that we, or another configuration, may have written."""
-    try:
-        names = sorted(os.listdir(os.path.join(folder_abs, AGENTS)))
-    except OSError:
-        names = []
-    paths = [os.path.join(AGENTS, name) for name in names if name.endswith(".md")]
-    return [
-        path
-        for path in (*paths, COMMAND)
-        if os.path.isfile(os.path.join(folder_abs, path))
-        and _MARK.encode() in own_file.content(os.path.join(folder_abs, path))
-    ]
+    mark = _MARK.format(agent).encode()
+    paths = (*_below(folder_abs, agent), *agent_settings(agent).review_files("reviewer", ""))
+    return [path for path in paths if mark in own_file.content(os.path.join(folder_abs, path))]
 
 
 def _state(path_abs: str, text: str | None, wanted_text: str | None) -> str:
@@ -164,19 +117,12 @@ def _state(path_abs: str, text: str | None, wanted_text: str | None) -> str:
         return FOREIGN
     if _digest(_MARKED.sub("", text, count=1)) != marked[1]:
         return EDITED
-    is_same = wanted_text is not None and _plain(text) == wanted_text
-    return CURRENT if is_same else OLD
+    return CURRENT if _plain(text) == wanted_text else OLD
 
 
-def _agent(agent: WantedAgent) -> str:
-    shown = agent.model if _PLAIN.fullmatch(agent.model) else json.dumps(agent.model)
-    text = _read("agents/reviewer.md").replace("\nname: reviewer\n", f"\nname: {agent.name}\n")
-    return text.replace("\nmodel: opus\n", f"\nmodel: {shown}\n")
-
-
-def _mark(text: str) -> str:
+def _mark(text: str, agent: str) -> str:
     first, rest = text.split("\n", 1)
-    return f"{first}\n{_MARK}{_digest(text)}\n{rest}"
+    return f"{first}\n{_MARK.format(agent)}{_digest(text)}\n{rest}"
 
 
 def _digest(text: str) -> str:
@@ -186,11 +132,6 @@ def _digest(text: str) -> str:
 def _plain(text: str) -> str:
     # A checkout may write other line ends than we did.
     return text.replace("\r\n", "\n")
-
-
-def _read(name: str) -> str:
-    with open(os.path.join(_PLUGIN_ABS, *name.split("/")), encoding="utf-8", newline="") as file:
-        return _plain(file.read())
 
 
 # The rules
@@ -240,7 +181,7 @@ def _find_rules(text: str) -> tuple[int, int]:
         return -1, -1
     if len(begins) != 1 or len(ends) != 1 or ends[0] < begins[0]:
         raise ConfigError(
-            f"{RULES_FILE}: nobody knows where our block is: `{RULES_BEGIN}` stands there "
+            f"nobody knows where our block is: `{RULES_BEGIN}` stands there "
             f"{len(begins)} times, and `{RULES_END}` {len(ends)} times, each on a line of its own",
             "Take the block out by hand; the file was left alone.",
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from gitgates.install import blocks, json_text
+from gitgates import json_text
+from gitgates.install import blocks
 from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gitgates.install.json_text import Node
+    from gitgates.json_text import Node
 
 # Commands run in the order of their names, and ours is to see what the others leave.
 _LEFTHOOK_COMMAND = "zz-gitgates"
@@ -179,12 +180,13 @@ def add_json(text: str | None, hooks: tuple[str, ...], file: str, command: str) 
     for hook in hooks:
         root = json_text.parse(text, file)
         holder = _holder(root, file)
-        if holder is None or holder.kind != "object":
+        if holder is None or not isinstance(holder.value, dict):
             return None
         node = holder.get(hook)
         if node is None:
-            text = json_text.append(text, root, holder, call(SIMPLE, hook), key=hook)
-        elif node.kind != "string" or _NOT_PLAIN.search(node.value):
+            keys = (hook,) if holder is root else (SIMPLE, hook)
+            text = json_text.insert(text, keys, call(SIMPLE, hook), file)
+        elif not isinstance(node.value, str) or _NOT_PLAIN.search(node.value):
             return None
         elif HOOK_POINTS[hook].reads_stdin:
             text = text[: node.start + 1] + _before(hook) + text[node.start + 1 :]
@@ -206,7 +208,7 @@ def without_json(text: str, file: str) -> str:
     for hook in HOOK_POINTS:
         holder = _holder(json_text.parse(text, file), file)
         node = holder.get(hook) if holder else None
-        if holder is None or node is None or node.kind != "string":
+        if holder is None or node is None or not isinstance(node.value, str):
             continue
         if node.value == call(SIMPLE, hook):
             text = json_text.remove(text, holder, holder.parts.index(node))

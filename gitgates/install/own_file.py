@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 
 from gitgates.errors import ConfigError, StateError
-from gitgates.hosts.claude import FOLDER
 from gitgates.store.files import link_out, read_regular, replace_file, sync_folder
 
 
@@ -60,8 +59,6 @@ def require_inside(root_abs: str, *paths_abs: str) -> None:
 def replace(path_abs: str, before: str | None, after: str | None) -> None:
     """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
 
-    An agent's folder that is empty once its file is removed goes, too.
-
     Raises: StateError where it cannot be written, or holds something else by now.
     """
     target_abs = os.path.realpath(path_abs)
@@ -69,8 +66,6 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
         if after is None:
             _require_unchanged(path_abs, before)
             os.unlink(target_abs)
-            if os.path.basename(os.path.dirname(path_abs)) == FOLDER:
-                remove_empty(os.path.dirname(path_abs))
             return
         os.makedirs(os.path.dirname(target_abs), exist_ok=True)
         content = after.encode()

@@ -144,7 +144,7 @@ def _digests(call: Call) -> dict[str, str]:
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
     found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
     own = agent_host(call.payload.host or DEFAULT_AGENT).settings_files(repo.root_abs, call.env)
-    found[_OFF] = ", ".join(path for path in own if _switches_off(_read(path)))
+    found[_OFF] = ", ".join(path for path in own.values() if _switches_off(_read(path)))
     return found | agent_digests(config, repo.root_abs, call.env)
 
 

@@ -6,11 +6,13 @@ more, a review that is asked for sooner are no findings.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from itertools import product
 
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
-from gitgates.hosts.claude.settings import AGENT_PATH, NO_HOOKS, SETTINGS_PATH, handlers
+from gitgates.errors import ConfigError
+from gitgates.hosts import AGENTS, agent_settings
+from gitgates.hosts.settings import HookSettings
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Weakening
 
@@ -130,27 +132,30 @@ def _shown(value: object) -> str:
 def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weakening, ...]:
     """Return which hooks are gone or off, and whether the reviewer's own orders are others."""
     found: list[Weakening] = []
-    for pair in pairs:
-        if SETTINGS_PATH.search(pair.path):
-            found += (
-                Weakening(pair.path, AGENT_HOOKS, text) for text in _compare_hooks_of_agent(pair)
-            )
-        elif AGENT_PATH.search(pair.old_path) and pair.before is not None:
-            name = pair.old_path.rpartition("/")[2].removesuffix(".md")
+    for agent, pair in product(AGENTS, pairs):
+        host = agent_settings(agent)
+        if host.SETTINGS_PATH.search(pair.path):
+            texts = _compare_hooks_of_agent(pair, agent)
+            found += (Weakening(pair.path, AGENT_HOOKS, text) for text in texts)
+        elif host.AGENT_PATH.search(pair.old_path) and pair.before is not None:
+            name = pair.old_path.rpartition("/")[2].rpartition(".")[0]
             if name == reviewer.rpartition(":")[2]:
                 what = "deleted" if pair.after is None else "changed"
                 found.append(Weakening(pair.path, AGENT_HOOKS, f"the reviewer's orders: {what}"))
     return tuple(found)
 
 
-def read_off(content: bytes) -> bool:
-    """Return whether settings switch all hooks off."""
-    return bool(_read(content).get(NO_HOOKS))
+def read_settings(agent: str, content: bytes | None) -> HookSettings:
+    """Return what settings say; nothing if they cannot be read: the client does not, either."""
+    try:
+        return agent_settings(agent).read((content or b"").decode("utf-8", "replace"), "")
+    except ConfigError:
+        return HookSettings()
 
 
-def _compare_hooks_of_agent(pair: Pair) -> list[str]:
-    old, new = _read(pair.before), _read(pair.after)
-    texts = [f"{NO_HOOKS}: true"] if new.get(NO_HOOKS) and not old.get(NO_HOOKS) else []
+def _compare_hooks_of_agent(pair: Pair, agent: str) -> list[str]:
+    old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
+    texts = [f"{agent_settings(agent).OFF}: true"] if new.off and not old.off else []
     was, now = _hooks(old), _hooks(new)
     for (event, command), matchers in was.items():
         left = now.get((event, command))
@@ -168,21 +173,9 @@ def _is_ours(command: str) -> bool:
     return "gitgates" in command and "agent-hook" in command
 
 
-def _read(content: bytes | None) -> dict[str, Any]:
-    try:
-        table = json.loads(content or b"{}")
-    except (ValueError, RecursionError):
-        return {}  # the client reads nothing of it either
-    return table if isinstance(table, dict) else {}
-
-
-def _hooks(settings: dict[str, Any]) -> dict[tuple[str, str], Counter[str]]:
+def _hooks(settings: HookSettings) -> dict[tuple[str, str], Counter[str]]:
     """Return event and command → the matchers that it stands under."""
     found: dict[tuple[str, str], Counter[str]] = {}
-    hooks = settings.get("hooks")
-    groups = hooks.items() if isinstance(hooks, dict) else ()
-    for event, group, hook in handlers({e: each for e, each in groups if isinstance(each, list)}):
-        if isinstance(command := hook.get("command"), str):
-            matchers = found.setdefault((event, command), Counter())
-            matchers[str(group.get("matcher", "")) or "*"] += 1
+    for hook in settings.hooks:
+        found.setdefault((hook.event, hook.command), Counter())[hook.matcher or "*"] += 1
     return found

@@ -12,13 +12,12 @@ from gitgates.config import load
 from gitgates.errors import ConfigError
 from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
-from gitgates.hosts.claude import FOLDER
-from gitgates.hosts.claude.settings import FILES, NO_HOOKS
+from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.policies.significance import kinds_of
 from gitgates.store.files import open_regular
 from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
-from gitgates.weakening.gates import compare_gates, find_in_agent_settings, read_off
+from gitgates.weakening.gates import compare_gates, find_in_agent_settings, read_settings
 from gitgates.weakening.marks import find_marks
 from gitgates.weakening.source import read_pair
 from gitgates.weakening.tests import find_in_tests
@@ -39,7 +38,6 @@ _LARGEST = 1024 * 1024  # bytes of settings
 _LINK, _SUBMODULE = b"120000", b"160000"
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "-M", "-l400")
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
-_LOCAL_SETTINGS = f"{FOLDER}/{FILES['local']}"
 
 
 def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
@@ -156,10 +154,14 @@ def _parse(raw: Raw) -> tuple[Config | None, str]:
 
 def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
     """Yield that settings of an agent which no snapshot has switch all hooks off."""
-    try:
-        with open(f"{root_abs}/{_LOCAL_SETTINGS}", "rb", opener=open_regular) as file:
-            content = file.read(_LARGEST)
-    except OSError:
-        return
-    if read_off(content) and not read_blobs(git, [f"{now}:{_LOCAL_SETTINGS}"]):
-        yield Weakening(_LOCAL_SETTINGS, AGENT_HOOKS, f"{NO_HOOKS}: true ({_NO_SNAPSHOT})")
+    for agent in AGENTS:
+        path_abs = agent_host(agent).settings_files(root_abs, {}).get("local", "")
+        path = os.path.relpath(path_abs or root_abs, root_abs)
+        try:
+            with open(path_abs, "rb", opener=open_regular) as file:
+                content = file.read(_LARGEST)
+        except OSError:
+            continue
+        if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):
+            off = agent_settings(agent).OFF
+            yield Weakening(path, AGENT_HOOKS, f"{off}: true ({_NO_SNAPSHOT})")

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from gitgates.lifecycle import EventKind
 
 NAME = "claude"
+TITLE = "Claude Code"
+SETTINGS = "gitgates.hosts.claude.settings"
 FOLDER = ".claude"  # of a project, and of a person's own
+RULES_FILE = "CLAUDE.md"  # which each session reads
 # (name, who sets it, what it does): what we read, for the documentation
 VARIABLES = (
     ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
@@ -132,10 +135,14 @@ def is_caller(env: Mapping[str, str]) -> bool:
     return bool(env.get(_SESSION) or env.get(_CALLER))
 
 
-def settings_files(root_abs: str, env: Mapping[str, str]) -> list[str]:
-    """Return the settings that a person, or a project, may have."""
-    folders = (f"{root_abs}/{FOLDER}/settings", f"{root_abs}/{FOLDER}/settings.local")
-    return [f"{name}.json" for name in (*folders, f"{home(env)}/settings")]
+def settings_files(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that a project, or a person, may have: scope → file, nearest first."""
+    found = {
+        "project": f"{root_abs}/{FOLDER}/settings.json",
+        "local": f"{root_abs}/{FOLDER}/settings.local.json",
+    }
+    own = home(env)
+    return {**found, "user": f"{os.path.abspath(own)}/settings.json"} if own else found
 
 
 def agent_files(name: str, folders: Iterable[str]) -> list[str]:

@@ -1,11 +1,7 @@
-"""Claude Code's settings: which files, what hooks look like in them, which are ours. Pure.
-
-A hook is ours by its whole command: `gitgates agent-hook claude`, with the bare name or with an
-absolute path. One that merely mentions us is somebody else's.
+"""Claude Code's settings: our hooks put into their text and taken out, and what they say. Pure.
 
 A matcher of names joined by `|` is taken as it is, whole and by letter; whatever has another sign
-in it is an expression that is searched for, so that ours are anchored. A pattern of ours with `!`
-in front leaves a tool out, and means all others; what is named beside it is not left out.
+in it is an expression that is searched for, so that ours are anchored.
 
 Source: recorded from Claude Code 2.1.329.
 """
@@ -15,62 +11,75 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-from difflib import get_close_matches
+import sys
+from importlib.resources import files
 
-from gitgates.errors import StateError
-from gitgates.hosts.claude import EVENTS, FOLDER, FORMER_NAMES, NAME, PROJECT, TOOL_NAMES, home
+from gitgates import json_text
+from gitgates.hosts.claude import EVENTS, FORMER_NAMES, NAME, PROJECT
+from gitgates.hosts.settings import (
+    Entry,
+    HookSettings,
+    InstalledHook,
+    bare,
+    expression,
+    is_our_command,
+    left_out,
+    split,
+)
 from gitgates.lifecycle import TOOL_EVENTS
-from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Any
 
-    from gitgates.agent_types import ToolKind
+    from gitgates.json_text import Node
+    from gitgates.lifecycle import EventKind
 
-RULES_FILE = "CLAUDE.md"  # which each session reads
-SCOPES = ("project", "local", "user")
-FILES = {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"}
-MANAGED = (
-    "/etc/claude-code/managed-settings.json",
-    "/Library/Application Support/ClaudeCode/managed-settings.json",
-)
+_SUPPORT = {"darwin": "/Library/Application Support/ClaudeCode"}.get(sys.platform)
+MANAGED = f"{_SUPPORT or '/etc/claude-code'}/managed-settings.json"
 # In a repository: settings and the hooks of plugins, and what defines agents.
 SETTINGS_PATH = re.compile(r"(?:^|/)\.claude/settings[\w.-]*\.json$|(?:^|/)hooks/hooks\.json$")
 AGENT_PATH = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
 # Which settings count more, where one thing is set in several.
-LOUDER = ("user", "project", "local", "managed")
-NO_HOOKS = "disableAllHooks"  # a key of the settings; so are the next two
-MANAGED_ONLY = "allowManagedHooksOnly"
-PLUGINS = "enabledPlugins"
+LOUDER: tuple[str, ...] = ("user", "project", "local", "managed")
+OFF = "disableAllHooks"  # a key of the settings
+_MANAGED_ONLY = "allowManagedHooksOnly"
+ANY_NAMES: tuple[str, ...] = ("Edit", "Bash", "mcp__any__tool", "any-agent")
 
-ARGUMENTS = ("agent-hook", NAME)
-BARE = f"gitgates {' '.join(ARGUMENTS)}"
+BARE = bare(NAME)
 # In our plugin, which may be there where we are not: then nothing is to be seen of it.
 PLUGIN = f"if command -v gitgates >/dev/null 2>&1; then exec {BARE}; fi"
+TAKE_PLUGIN_OUT = "in Claude Code: /plugin uninstall gitgates"
 _WAITING = "gitgates: running the gates"
 _WAITED_FOR = ("turn-end", "subagent-end", "after-tool")
 # What the client waits, where the settings say nothing.
 _USUAL_S = 600.0
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
 # Where the client finds another kind, it leaves the hook out.
-_KINDS: dict[str, type] = {"timeout": float, "statusMessage": str, "async": bool}
-_WORDS = {float: "number", str: "text", bool: "boolean"}
+_KINDS: dict[str, tuple[type, str]] = {
+    "timeout": (float, "number"),
+    "statusMessage": (str, "text"),
+    "async": (bool, "boolean"),
+}
 
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 _LISTED = re.compile(r"[A-Za-z0-9_\- ,|]+")
-_ALL = (None, "", "*")
 _OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`; its bare name means it, too
-_BUT = "!"
-_ANY_NAMES = ("Edit", "Bash", "mcp__any__tool", "any-agent")
 
+AGENTS = "agents"  # the folder of sub-agents, beside the settings
+# No skill, which would be named `review` and hide the client's own; it has the plugin's name.
+_COMMAND = "commands/gitgates/review.md"
+_AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+# A file of that name would take the place of the client's own agent.
+_CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
+_HEAD = re.compile(r"\A\ufeff?---\r?\n(.*?)^---\s*$", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MULTILINE)
 
 _STOP = {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []}
 _WRITE = {"tool_name": "Write", "tool_use_id": "toolu_doctor"}
 # What can be blocked, and what the client says of it beside the usual.
-PROVABLE: dict[str, dict[str, Any]] = {
+_SAMPLES: dict[str, dict[str, Any]] = {
     "Stop": _STOP,
     "SubagentStop": {**_STOP, "agent_id": "doctor", "agent_type": "doctor"},
     "PostToolUse": {**_WRITE, "tool_response": {"type": "create"}},
@@ -79,68 +88,122 @@ PROVABLE: dict[str, dict[str, Any]] = {
     "UserPromptExpansion": {"prompt": "/go", "command_name": "go", "command_args": ""},
     "PreCompact": {"trigger": "manual", "custom_instructions": None},
 }
+PROVABLE = tuple(_SAMPLES)
 _EXIT_BLOCK = 2
 
 
-class Entry(Record):
-    """One hook of ours as it is to stand in the settings."""
-
-    event: str
-    timeout_s: int
-    matcher: str | None = None  # None: all
-    on_failure: str = ""  # block: the client blocks where the hook cannot answer
-
-    def group(self, command: str) -> dict[str, Any]:
-        """Return what stands in the list of the event."""
-        hook: dict[str, Any] = {"type": "command", "command": command, "timeout": self.timeout_s}
-        if EVENTS[self.event][0] in _WAITED_FOR:
-            hook["statusMessage"] = _WAITING
-        if self.on_failure:
-            hook["onFailure"] = self.on_failure
-        matcher = {} if self.matcher is None else {"matcher": self.matcher}
-        return {**matcher, "hooks": [hook]}
+# Our hooks in a text
 
 
-class InstalledHook(Record):
-    """One hook that is there and starts us."""
+def add(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str | None:
+    """Return the text with hooks of ours behind what is there. None: no file.
 
-    event: str
-    matcher: str | None
-    timeout_s: float
-    command: str
-    loose: str = ""  # what it says that keeps it from blocking, and how
-
-
-def settings_file(scope: str, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return the settings file of a scope. The folder of a person's own may be moved.
-
-    Raises: StateError where there is no home.
+    Raises: ConfigError if the text is no JSON, or has another shape than settings have.
     """
-    if scope != "user":
-        return os.path.join(root_abs, FOLDER, FILES[scope])
-    if not home(env):
-        raise StateError(
-            "neither HOME nor CLAUDE_CONFIG_DIR is set, so that there are no settings of yours",
-            "Set one, or take another scope: --scope local",
-        )
-    return os.path.join(os.path.abspath(home(env)), FILES[scope])
+    if text is None:
+        table = {entry.event: [group_of(entry, command)] for entry in wanted}
+        return json.dumps({"hooks": table}, indent=2, ensure_ascii=False) + "\n"
+    for entry in wanted:
+        _parse(text, file)
+        text = json_text.insert(text, ("hooks", entry.event), [group_of(entry, command)], file)
+    return text
 
 
-def is_ours(command: object) -> bool:
-    """Return whether the command of a hook is ours."""
-    try:
-        words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:  # a quotation that does not end
-        return False
-    if len(words) != 1 + len(ARGUMENTS) or tuple(words[1:]) != ARGUMENTS:
-        return False
-    program = words[0]
-    return program == "gitgates" or (
-        os.path.isabs(program) and os.path.basename(program) == "gitgates"
+def remove(text: str, file: str) -> str | None:
+    """Return the text without our hooks; None if the file was made for them.
+
+    Raises: ConfigError as `add`.
+    """
+    while True:
+        after = _without_one(text, _parse(text, file))
+        if after is None or after == text:
+            return after
+        text = after
+
+
+def group_of(entry: Entry, command: str) -> dict[str, Any]:
+    """Return what stands in the list of an event."""
+    hook: dict[str, Any] = {"type": "command", "command": command, "timeout": entry.timeout_s}
+    if EVENTS[entry.event][0] in _WAITED_FOR:
+        hook["statusMessage"] = _WAITING
+    matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
+    return {**matcher, "hooks": [hook]}
+
+
+def _without_one(text: str, root: Node | None) -> str | None:
+    """Take out one hook of ours, and what holds nothing else and is ours, too."""
+    hooks = root.get("hooks") if root else None
+    if root is None or hooks is None:
+        return text
+    for at, event in enumerate(hooks.parts):
+        for nth, group in enumerate(event.parts):
+            listed = group.get("hooks")
+            for index, handler in enumerate(listed.items if listed else ()):
+                if listed and _is_removable(handler.value):
+                    # Somebody may have written more into the group than we do.
+                    is_plain = {member.key for member in group.members} <= {"matcher", "hooks"}
+                    if len(listed.parts) > 1 or not is_plain:
+                        return json_text.remove(text, listed, index)
+                    path = [(root, root.parts.index(hooks)), (hooks, at), (event, nth)]
+                    return json_text.prune(text, path)
+    return text
+
+
+def _is_removable(hook: Any) -> bool:  # noqa: ANN401 - any JSON
+    is_plain = isinstance(hook, dict) and hook.get("args") is None
+    return is_plain and hook.get("type") == "command" and is_our_command(hook.get("command"), NAME)
+
+
+def _parse(text: str, file: str) -> Node | None:
+    """Return the settings; None if the file is empty.
+
+    Raises: ConfigError if they are no JSON, or their `hooks` is nothing that holds hooks.
+    """
+    if not text.strip(json_text.SPACE):
+        return None
+    root = json_text.parse(text, file)
+    json_text.require(root, dict, "the file", file)
+    if (hooks := root.get("hooks")) is not None:
+        json_text.require(hooks, dict, "`hooks`", file)
+        for event in hooks.parts:
+            key = event.key.encode("utf-8", "replace").decode()
+            json_text.require(event, list, f"`hooks.{key}`", file)
+    return root
+
+
+# What settings say
+
+
+def read(text: str, file: str, scope: str = "") -> HookSettings:
+    """Return what a file of settings says.
+
+    Raises: ConfigError as `add`.
+    """
+    root = _parse(text, file)
+    table = root.value if root else {}
+    troubles = {}
+    if not isinstance(table.get(OFF, False), bool):
+        what = f"`{OFF}` is no boolean: Claude Code runs no hook of this file"
+        troubles[what] = f"take `{OFF}` out of it"
+    if scope == "managed" and table.get(_MANAGED_ONLY) is True:
+        what = f"`{_MANAGED_ONLY}` is true: Claude Code runs no hooks but those of this file"
+        troubles[what] = "ask whoever manages this machine"
+    return HookSettings(
+        hooks=tuple(_hook(*one) for one in _handlers(table.get("hooks", {}))),
+        off=table[OFF] is True if OFF in table else None,
+        troubles=troubles,
+        env={key: str(value) for key, value in _table(table, "env").items()},
+        plugins={name: bool(value) for name, value in _table(table, "enabledPlugins").items()},
     )
 
 
-def handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def plugin() -> HookSettings:
+    """Return what our plugin says; its command hides that we are missing: the one inside of it."""
+    found = read(_packaged("hooks/hooks.json"), "hooks.json")
+    return found._replace(hooks=tuple(hook._replace(command=BARE) for hook in found.hooks))
+
+
+def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Yield each hook of settings: its event, its group, and itself."""
     for event, groups in hooks.items():
         for group in groups:
@@ -150,30 +213,128 @@ def handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[
                     yield event, group, one
 
 
-def installed_hooks(hooks: dict[str, Any]) -> tuple[InstalledHook, ...]:
-    """Return the hooks that start us."""
-    return tuple(parse_hook(*one) for one in handlers(hooks) if _calls_us(one[2]))
-
-
-def unrecognised_hooks(hooks: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return event and command of each hook that speaks of us, rightly or misspelt, but is none."""
-    commands = ((event, one, _command_line(one)) for event, _group, one in handlers(hooks))
-    return tuple(
-        (event, line) for event, one, line in commands if not _calls_us(one) and _speaks_of_us(line)
+def _hook(event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
+    matcher, timeout, command = (
+        group.get("matcher"),
+        handler.get("timeout"),
+        handler.get("command"),
     )
-
-
-def parse_hook(event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
-    """Return what a hook of ours says."""
-    matcher, timeout = group.get("matcher"), handler.get("timeout")
-    known = float(timeout) if isinstance(timeout, int | float) else None
+    args = handler.get("args")
+    words = [command, *(args if isinstance(args, list) else ())]
+    is_plain = handler.get("type") == "command" and "args" not in handler
     return InstalledHook(
         event=event,
+        command=" ".join(word for word in words if isinstance(word, str)),
+        timeout_s=float(timeout)
+        if isinstance(timeout, int | float)
+        else _USUAL_OF.get(event, _USUAL_S),
         matcher=matcher if isinstance(matcher, str) else None,
-        timeout_s=_USUAL_OF.get(event, _USUAL_S) if known is None else known,
-        command=str(handler["command"]),
+        is_ours=is_plain and (command == PLUGIN or is_our_command(command, NAME)),
         loose=_why_not_awaited(group, handler),
     )
+
+
+def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
+    """Return why the client would not wait for a hook, or not run it."""
+    if handler.get("async") is True:
+        return "its `async` is true: Claude Code does not wait for it"
+    if handler.get("if"):
+        return "it has an `if`: Claude Code may not run it"
+    if handler.get("shell") not in (None, "bash"):
+        return f"its `shell` is {json.dumps(handler['shell'])}: it was not made for that"
+    if not isinstance(group.get("matcher", ""), str):
+        return "its `matcher` is no text: Claude Code leaves it out"
+    for key, (kind, word) in _KINDS.items():
+        value = handler.get(key, kind())
+        number = kind is float and isinstance(value, int) and not isinstance(value, bool)
+        if not isinstance(value, kind) and not number:
+            return f"its `{key}` is no {word}: Claude Code leaves it out"
+    return ""
+
+
+def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
+    found = table.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+# Matchers
+
+
+def matcher(
+    kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
+) -> str | None:
+    """Return the matcher of an event; None: all, or nothing to match there."""
+    if kind in TOOL_EVENTS:
+        return tool_matcher(tools)
+    return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
+
+
+def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
+    """Return the matcher that lets these tools through (names, `A|B`, globs, `!A`); None: all."""
+    parts = split(patterns or ())
+    if patterns is None or "*" in parts:
+        return None
+    if any(part.startswith("!") for part in parts):
+        but = left_out(parts)
+        return f"^(?!(?:{'|'.join(map(expression, but))})$)" if but else None
+    if all(_PLAIN.fullmatch(part) for part in parts):
+        return "|".join(parts)
+    return f"^({'|'.join(map(expression, parts))})$"
+
+
+def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
+    """Return the matcher that lets these agents through, those of plugins as well; None: all."""
+    parts = split(patterns or ())
+    if patterns is None or "*" in parts:
+        return None
+    return f"^{_OF_PLUGINS}({'|'.join(map(expression, parts))})$"
+
+
+def lets_through(matcher: str | None, name: str) -> bool:
+    """Return whether the client calls a hook with this matcher for a name."""
+    if matcher in (None, "", "*"):
+        return True
+    text = matcher or ""
+    if _LISTED.fullmatch(text):
+        listed = [part.strip() for part in re.split(r"[|,]", text)]
+        return name in listed or FORMER_NAMES.get(name) in listed
+    try:
+        return re.search(text, name) is not None
+    except re.error:
+        return False
+
+
+# The reviewer, and the command that starts it: files of ours beside the settings
+
+
+def review_files(reviewer: str, model: str) -> dict[str, str]:
+    """Return the files for reviews: path → text. They are our plugin's."""
+    shown = model if _AGENT_NAME.fullmatch(model) else json.dumps(model)
+    agent = _packaged("agents/reviewer.md").replace("\nmodel: opus\n", f"\nmodel: {shown}\n")
+    agent = agent.replace("\nname: reviewer\n", f"\nname: {reviewer}\n")
+    command = _packaged("skills/review/SKILL.md").replace("`gitgates:reviewer`", f"`{reviewer}`")
+    own = {f"{AGENTS}/{reviewer}.md": agent} if may_define(reviewer) else {}
+    return {**own, _COMMAND: command}
+
+
+def may_define(reviewer: str) -> bool:
+    """Return whether a file of ours can be that agent: not if it is a plugin's, or a pattern."""
+    return bool(_AGENT_NAME.fullmatch(reviewer)) and reviewer.lower() not in _CLIENTS_OWN
+
+
+def agent_name(text: str) -> str:
+    """Return the sub-agent that a file defines; empty if it defines none."""
+    head = _HEAD.search(text)
+    named = _NAMED.search(head[1]) if head else None
+    return named[2].strip() if named else ""
+
+
+def _packaged(name: str) -> str:
+    """Return the text of a file of our plugin. A checkout may write other line ends than we did."""
+    return files("gitgates").joinpath("plugin", "claude", name).read_text("utf-8")
+
+
+# To try what is installed
 
 
 def hook_environment(root_abs: str) -> dict[str, str]:
@@ -191,7 +352,7 @@ def sample(event: str, root_abs: str, session: str, file: str = "") -> bytes:
         "prompt_id": "gitgates-doctor-prompt",
         "permission_mode": "default",
         "source": "startup",
-        **PROVABLE.get(event, {}),
+        **_SAMPLES.get(event, {}),
     }
     if "tool_name" in payload:
         payload["tool_input"] = {"file_path": os.path.join(root_abs, file), "content": "done\n"}
@@ -211,137 +372,3 @@ def is_block(exit_status: int | None, stdout: bytes) -> bool:
     own = answer.get("hookSpecificOutput")
     denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
     return denies or answer.get("decision") == "block" or answer.get("continue") is False
-
-
-def event_matcher(
-    event: str, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
-) -> str | None:
-    """Return the matcher of an event; None: all, or nothing to match there."""
-    kind = EVENTS[event][0]
-    if kind in TOOL_EVENTS:
-        return tool_matcher(tools)
-    return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
-
-
-def _command_line(handler: dict[str, Any]) -> str:
-    """Return the command of a hook with its arguments, which may be a list of their own."""
-    args = handler.get("args")
-    words = [handler.get("command"), *(args if isinstance(args, list) else ())]
-    return " ".join(word for word in words if isinstance(word, str))
-
-
-def _speaks_of_us(command: str) -> bool:
-    program = os.path.basename(command.partition(" ")[0])
-    return (
-        "gitgates" in command
-        or ARGUMENTS[0] in command
-        or bool(get_close_matches(program, ("gitgates",), cutoff=0.8))
-    )
-
-
-def _calls_us(handler: dict[str, Any]) -> bool:
-    command = handler.get("command")
-    if handler.get("type") != "command" or "args" in handler:
-        return False
-    return command == PLUGIN or is_ours(command)
-
-
-def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
-    """Return why the client would not wait for a hook, or not run it."""
-    if handler.get("async") is True:
-        return "its `async` is true: Claude Code does not wait for it"
-    if handler.get("if"):
-        return "it has an `if`: Claude Code may not run it"
-    if handler.get("shell") not in (None, "bash"):
-        return f"its `shell` is {json.dumps(handler['shell'])}: it was not made for that"
-    if not isinstance(group.get("matcher", ""), str):
-        return "its `matcher` is no text: Claude Code leaves it out"
-    for key, kind in _KINDS.items():
-        value = handler.get(key, kind())
-        number = kind is float and isinstance(value, int) and not isinstance(value, bool)
-        if not isinstance(value, kind) and not number:
-            return f"its `{key}` is no {_WORDS[kind]}: Claude Code leaves it out"
-    return ""
-
-
-def matches_any(patterns: tuple[str, ...] | None) -> bool:
-    """Return whether any name fits: no patterns mean all, and an empty list none."""
-    return patterns is None or bool(_parts(patterns))
-
-
-def tool_patterns(
-    patterns: tuple[str, ...] | None, kinds: tuple[ToolKind, ...], *, but_reads: bool
-) -> tuple[str, ...] | None:
-    """Return patterns for tools that are named, of some kinds, or (`but_reads`) all but readers."""
-    if patterns is None:
-        return None
-    named = [*patterns, *(name for kind in kinds for name in TOOL_NAMES[kind])]
-    left_out = [f"{_BUT}{name}" for name in TOOL_NAMES["reads"] if but_reads]
-    return tuple(dict.fromkeys((*named, *left_out)))
-
-
-def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
-    """Return the matcher that lets these tools through (names, `A|B`, globs, `!A`); None: all."""
-    parts = _parts(patterns or ())
-    if patterns is None or "*" in parts:
-        return None
-    if any(part.startswith(_BUT) for part in parts):
-        left_out = _left_out(parts)
-        return f"^(?!(?:{'|'.join(map(_expression, left_out))})$)" if left_out else None
-    if all(_PLAIN.fullmatch(part) for part in parts):
-        return "|".join(parts)
-    return f"^({'|'.join(map(_expression, parts))})$"
-
-
-def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
-    """Return the matcher that lets these agents through, those of plugins as well; None: all."""
-    parts = _parts(patterns or ())
-    if patterns is None or "*" in parts:
-        return None
-    return f"^{_OF_PLUGINS}({'|'.join(map(_expression, parts))})$"
-
-
-def lets_through(matcher: str | None, name: str) -> bool:
-    """Return whether the client calls a hook with this matcher for a name."""
-    if matcher in _ALL:
-        return True
-    text = matcher or ""
-    if _LISTED.fullmatch(text):
-        listed = [part.strip() for part in re.split(r"[|,]", text)]
-        return name in listed or FORMER_NAMES.get(name) in listed
-    try:
-        return re.search(text, name) is not None
-    except re.error:
-        return False
-
-
-def samples(patterns: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return names that fit the patterns: one for each, or any names at all where all do."""
-    if patterns is None:
-        return _ANY_NAMES
-    parts = _parts(patterns)
-    named = [part for part in parts if not part.startswith(_BUT)]
-    if named != parts:
-        left_out = _left_out(parts)
-        named += [n for n in _ANY_NAMES if not any(_fits(part, n) for part in left_out)]
-    return tuple(dict.fromkeys(part.replace("*", "x").replace("?", "x") for part in named))
-
-
-def _parts(patterns: tuple[str, ...]) -> list[str]:
-    parts = [part.strip() for pattern in patterns for part in pattern.split("|")]
-    return list(dict.fromkeys(part for part in parts if part))
-
-
-def _left_out(parts: list[str]) -> list[str]:
-    """Return what is left out in the end: not what is named as well."""
-    named = [part for part in parts if not part.startswith(_BUT)]
-    but = [part.removeprefix(_BUT) for part in parts if part.startswith(_BUT)]
-    return [name for name in but if not any(_fits(part, name) for part in named)]
-
-
-def _fits(part: str, name: str) -> bool:
-    return re.fullmatch(_expression(part), name) is not None
-
-
-def _expression(part: str) -> str:
-    return "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in part)
