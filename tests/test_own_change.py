@@ -12,7 +12,6 @@ from worktree_state import where
 
 from gitgates.agent_types import Point
 from gitgates.errors import GitError
-from gitgates.git import reflog
 from gitgates.git.authorship import Span
 from gitgates.git.diff import changes
 
@@ -392,23 +391,6 @@ def test_own_commits_of_before_that_are_merged_in_count_as_others(watched: Watch
     assert watched.lines() == {}
 
 
-def test_the_second_in_which_the_session_began_is_looked_at_closely(repo: Repo) -> None:
-    repo.write("base.py", text("base", 60))
-    repo.commit_all("first")
-    repo.git("checkout", "-qb", "other")
-    repo.write("other.py", THEIRS)
-    repo.commit_all("other")
-    written = repo.path / ".git/objects" / repo.head()[:2] / repo.head()[2:]
-    repo.git("checkout", "-q", "main")
-    stamp = written.stat().st_mtime + 0.1
-    watched = Watched(repo)
-    watched.start = watched.start._replace(stamp=stamp)
-    repo.git("merge", "-q", "--no-ff", "--no-edit", "other")
-    assert watched.lines() == {}
-    watched.start = watched.start._replace(stamp=stamp - 0.2)
-    assert watched.lines() == {"other.py": (500, 0)}
-
-
 @pytest.mark.parametrize("how", ["--ff-only", "--no-ff"])
 @pytest.mark.parametrize("gone", [False, True])
 def test_what_is_merged_from_a_worktree_made_since_is_own(
@@ -480,18 +462,11 @@ def test_a_start_whose_tree_is_gone_is_said(watched: Watched) -> None:
         watched.lines()
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_without_a_log_the_name_and_the_time_tell(
-    watched: Watched, colleague: Colleague, monkeypatch: pytest.MonkeyPatch, *, kept: bool
-) -> None:
-    colleague.clone.git("config", "user.email", "colleague@example.invalid")
+def test_without_a_log_the_time_and_the_remote_tell(watched: Watched, colleague: Colleague) -> None:
     colleague.push("theirs.py", THEIRS)
     work(watched.repo)
     watched.repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", "main")
-    if kept:  # but not in a file, as where refs are kept in tables
-        monkeypatch.setattr(reflog, "read", lambda _folder: ())
-    else:
-        (watched.repo.path / ".git/logs/HEAD").unlink()
+    (watched.repo.path / ".git/logs/HEAD").unlink()
     assert watched.lines() == OWN
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from gitgates.agent_types import Point
 from gitgates.git.reflog import (
     ReflogEntry,
-    commits_made_by,
-    is_complete,
     last_switch,
     makes_commit,
     read,
@@ -75,24 +72,6 @@ def test_to_come_back_to_the_start_hides_nothing() -> None:
     assert news(since(log, Point("tree", "start", 150.0))) == "bstartc"
 
 
-def test_of_about_the_second_of_the_start_the_object_tells(tmp_path: Path) -> None:
-    log = entries(("aaold", 100), ("aanew", 100), ("aapacked", 100), ("aalater", 200))
-    (tmp_path / "aa").mkdir()
-    for name, written_s in (("old", 100.1), ("new", 100.6), ("later", 100.1)):
-        (tmp_path / "aa" / name).touch()
-        os.utime(tmp_path / "aa" / name, (written_s, written_s))
-    found = commits_made_by(log, str(tmp_path), Point("tree", "start", 100.5))
-    assert found == {"aanew", "aapacked", "aalater"}
-
-
-def test_a_file_system_that_counts_in_seconds_tells_nothing(tmp_path: Path) -> None:
-    (tmp_path / "aa").mkdir()
-    (tmp_path / "aa/x").touch()
-    os.utime(tmp_path / "aa/x", (100, 100))
-    point = Point("tree", "start", 100.9)
-    assert commits_made_by(entries(("aax", 100)), str(tmp_path), point) == {"aax"}
-
-
 def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/HEAD").write_bytes(
@@ -105,6 +84,4 @@ def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
     found = read(str(tmp_path))
     assert [(one.new, one.stamp) for one in found] == [("1", 100), ("2", 101), ("3", 102)]
     assert last_switch(found) == "3"
-    assert not is_complete(found)
-    assert is_complete(found[:1])
     assert read(str(tmp_path / "none")) == ()

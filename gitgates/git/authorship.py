@@ -72,19 +72,18 @@ def _exclude_others(span: Span) -> tuple[str, str]:
     repo, start, now = span.repo, span.start, span.now
     git = reading_git(repo)
     logs = [reflog.read(folder) for folder in (repo.git_dir_abs, *span.also)]
-    if not logs[0] and start.head != now.head:
-        logs[0] = reflog.ask(repo.git)
     recent = [reflog.since(log, start) for log in logs]
-    objects_abs = f"{repo.common_dir_abs}/objects"
     entries = [entry for log in recent for entry in log]
-    made = reflog.commits_made_by(entries, objects_abs, start)
+    made = reflog.commits_made_by(entries)
+    if made:  # in the second before the start, too
+        since = ("rev-list", "--ignore-missing", f"^{start.head}", "--stdin")
+        made &= set(git.out(*since, stdin=_lines(made)).decode().split())
     tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
     if tips == (start.head,) and not made:
         return start.tree, now.tree
     history = git.lines("rev-list", *tips, f"^{start.head}") if set(tips) != {start.head} else []
     unknown = set(history) - made
-    is_told = bool(logs[0]) and all(map(reflog.is_complete, recent))
-    elsewhere = _commits_without_reflog(span, unknown, recent[0], is_told=is_told)
+    elsewhere = _commits_without_reflog(span, unknown, recent[0]) if unknown else set()
     touched = _files_changed_in(git, made | elsewhere) | _files_changed_by_head(
         git, span, recent[0]
     )
@@ -95,7 +94,7 @@ def _exclude_others(span: Span) -> tuple[str, str]:
         others = _files_of_others(git, span, tips, has_switched=switched)
     kept = {p: file for p, file in differs.items() if (p, file) in others and p not in touched}
     busy = [entry for entry in entries if not span.is_idle(entry.stamp)]
-    left = reflog.commits_made_by(busy, objects_abs, start).difference(history)
+    left = (made & {entry.new for entry in busy}).difference(history)
     before = _with_files(repo, start.tree, kept) if kept else start.tree
     return before, _with_left_branches(git, span, left)
 
@@ -118,35 +117,23 @@ def _files_of_others(
 
 
 def _commits_without_reflog(
-    span: Span, unknown: Collection[str], entries: Iterable[ReflogEntry], *, is_told: bool
+    span: Span, unknown: Collection[str], entries: Iterable[ReflogEntry]
 ) -> set[str]:
     """Return which commits that no log of ours has are the session's all the same.
 
     Those that were committed since the start, as in a worktree that it made by a shell command; not
     what comes from a remote or from a worktree that was there before, nor what it rebases onto.
-    Where no log tells (not `is_told`), those under the user's name.
     """
-    git, start = span.repo.git, span.start
-    if not unknown:
-        return set()
-    asked = git.ask("var", "GIT_COMMITTER_IDENT")
-    if asked.exit_status and not is_told:
-        return set(unknown)
-    us = os.fsdecode(asked.stdout).rpartition("<")[2].partition(">")[0]
-    shown = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct %ce")
-    listed = os.fsdecode(git.out("rev-list", *shown, stdin=_lines(unknown))).splitlines()
-    told = [line.split(" ", 2) for line in listed]
-    commits = [
-        reflog.ReflogEntry(new=one, stamp=int(stamp), message="commit")
-        for one, stamp, who in told
-        if int(stamp) >= int(start.stamp) - 1 and (is_told or who == us)
-    ]
-    made = set(reflog.commits_made_by(commits, f"{span.repo.common_dir_abs}/objects", start))
-    if made and is_told:
-        onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(entries))
-        local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
-        made = made.intersection(local.decode().split()) - _commits_in_other_worktrees(span)
-    return made
+    git = span.repo.git
+    shown = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct")
+    listed = git.out("rev-list", *shown, stdin=_lines(unknown)).decode().splitlines()
+    commits = (line.split(" ") for line in listed)
+    made = {one for one, stamp in commits if int(stamp) >= int(span.start.stamp)}
+    if not made:
+        return made
+    onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(entries))
+    local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
+    return made.intersection(local.decode().split()) - _commits_in_other_worktrees(span)
 
 
 def _commits_in_other_worktrees(span: Span) -> set[str]:

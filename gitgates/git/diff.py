@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import zip_longest
 
 from gitgates.agent_types import Changed
 from gitgates.git.authorship import trees
@@ -31,15 +30,14 @@ _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *_PLAIN
 _PATCH = ("diff-tree", "-r", "-p", "--full-index")
 _SHOWN = (*_PATCH, "-U3", "--src-prefix=a/", "--dst-prefix=b/", *_PLAIN)
 _HUNKS = (*_PATCH, "-U0", "--diff-filter=MR", *_NO_SPACE, *_RENAMES)
-# `--numstat` calls binary what attributes call so; only a patch can be told not to.
-_AS_TEXT = (*_PATCH, "-U0", "--text", "--no-renames", *_NO_SPACE)
 # Neither the user's own attributes nor settings that a session can make say what is a text.
 _SETTINGS = (("core.attributesFile", os.devnull), ("core.bigFileThreshold", "512m"))
 _SUBMODULE = b"160000"
-_MOST_BYTES = 50 << 20  # of a diff that a patch id is made of
+_MOST_BYTES = 50 << 20  # of a diff that a patch id is made of, and of a file called binary
 _MOST_LINES = 50_000  # that are looked at for line ends alone
-_LARGEST = 16 << 20  # bytes of all files that are looked at in that way, and of a notebook
+_LARGEST = 16 << 20  # bytes of a notebook
 _MOST_NOTEBOOKS = 32  # both sides of them
+_LIST_END = re.compile(rb",\s*\n\s*([)\]}])")
 _MOST_ARGS = 64 << 10  # bytes of paths in one call
 
 _ATTRIBUTES = ".gitattributes"
@@ -158,12 +156,10 @@ def _edited_lines(
         if metas[path][-1:] != b"A" and min(_lines(numbers, path)) > 0
     }
     lines = sum(max(_lines(numbers, path)) for path in candidates)
-    if not candidates or lines > _MOST_LINES or _size_of(git, candidates.values()) > _LARGEST:
+    if not candidates or lines > _MOST_LINES:
         return {}
-    counts = {}
-    for ids, hunks in _files_of(git.out(*_HUNKS, before, after, "--")):
-        sides = [_edited_in_hunk(hunk) for hunk in hunks]
-        counts[ids] = max(map(sum, zip(*sides, strict=True)), default=0)
+    patch = git.out(*_HUNKS, before, after, "--")
+    counts = {ids: sum(map(_edited_in_hunk, hunks)) for ids, hunks in _files_of(patch)}
     return {
         path: counts[ids]
         for path, ids in candidates.items()
@@ -179,42 +175,12 @@ def _files_of(patch: bytes) -> Iterator[tuple[bytes, list[list[bytes]]]]:
             yield index[1], [hunk.split(b"\n") for hunk in hunks]
 
 
-def _edited_in_hunk(lines: list[bytes]) -> tuple[int, int]:
-    """Return how many lines of each side lie between the first and the last difference."""
-    old, new = (
-        _without_whitespace([line[1:] for line in lines if line[:1] == sign])
-        for sign in (b"-", b"+")
-    )
-    one, other = b"".join(old), b"".join(new)
-    start = _common(one, other)
-    end = _common(one[start:][::-1], other[start:][::-1])
-    return _count_lines_between(old, start, len(one) - end), _count_lines_between(
-        new, start, len(other) - end
-    )
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Return how many bytes both begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
-
-
-def _without_whitespace(lines: list[bytes]) -> list[bytes]:
-    """Return the lines without white space, and without commas that end a list which is wrapped."""
-    bare = [b"".join(line.split()) for line in lines]
-    return [
-        line.removesuffix(b",") if after[:1] in (b")", b"]", b"}") else line
-        for line, after in zip_longest(bare, bare[1:], fillvalue=b"")
-    ]
-
-
-def _count_lines_between(lines: list[bytes], start: int, end: int) -> int:
-    """Return how many of the lines have a part between two offsets in all of them joined."""
-    count = at = 0
-    for line in lines:
-        count += at < end and at + len(line) > start and start < end
-        at += len(line)
-    return count
+def _edited_in_hunk(lines: list[bytes]) -> int:
+    """Return how many lines a hunk edits: none where it only lays out anew."""
+    sides = [[line[1:] for line in lines if line[:1] == sign] for sign in (b"-", b"+")]
+    # A list that is wrapped may end in a comma.
+    old, new = (b"".join(_LIST_END.sub(rb"\1", b"\n".join(side)).split()) for side in sides)
+    return 0 if old == new else max(map(len, sides))
 
 
 def _edited_in_notebooks(git: Git, notebooks: dict[bytes, bytes]) -> dict[bytes, int]:
@@ -254,24 +220,19 @@ def _sources(content: bytes | None) -> list[str] | None:
 def _counted_as_text(
     git: Git, before: str, after: str, paths: list[str]
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield each of the files, and its lines that were added and removed, though called binary."""
-    for chunk in _chunks((path, "") for path in paths):
-        names: dict[bytes, list[str]] = {}
-        for path, ids in _objects(git, before, after, chunk).items():
-            old, new = ids.split(b"..")
-            none = b"0" * len(old)
-            # A patch shows one that became a link as two: gone, and new.
-            for pair in {(old, new), (old, none), (none, new)}:
-                names.setdefault(b"..".join(pair), []).append(path)
-        for ids, hunks in _files_of(git.out(*_AS_TEXT, before, after, "--", *chunk)):
-            signs = [line[:1] for hunk in hunks for line in hunk]
-            for path in names.get(ids, ()):
-                yield path, signs.count(b"+"), signs.count(b"-")
+    """Yield each of the files, and all lines that it has and had, though it is called binary."""
+    objects = _objects(git, before, after) if paths else {}
+    for path in paths:
+        old, new = objects[path].decode().split("..")
+        contents = read_blobs(git, (old, new), _MOST_BYTES)
+        if contents:  # else it is huge
+            added, removed = (len(contents.get(one, b"").splitlines()) for one in (new, old))
+            yield path, added, removed
 
 
-def _objects(git: Git, before: str, after: str, paths: Iterable[str] = ()) -> dict[str, bytes]:
+def _objects(git: Git, before: str, after: str) -> dict[str, bytes]:
     """Return each path that differs with `OLD..NEW`, its objects as a patch names them."""
-    fields = git.out(*_RAW, before, after, "--", *paths).split(b"\0")
+    fields = git.out(*_RAW, before, after, "--").split(b"\0")
     pairs = zip(fields[0::2], fields[1::2], strict=False)
     return {os.fsdecode(path): _ids(meta) for meta, path in pairs}
 

@@ -15,20 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitgates.agent_types import Point
-    from gitgates.git.repo import Git
 
 _MOST_BYTES = 4 << 20  # of a log, the end: some 20,000 entries
 _MOVES = ("checkout: moving ", "reset: moving ", "clone: ", "initial pull", "Branch: ")
 _STEPS = ("(start)", "(finish)", "(abort)", "rebase finished")
 _FORWARD = ("fast-forward", "updating head")
-# What git itself says it does. Anything else is of a program that may make many commits at once.
-_ACTIONS = (
-    *("commit", "merge", "pull", "rebase", "cherry-pick", "revert", "am", "checkout", "reset"),
-    *("clone", "initial", "Branch"),
-)
 _SWITCH = "checkout: moving from "
-# A file's time may be up to a tick of the kernel's clock behind the time of day.
-_TICK_S = 0.02
 
 
 class ReflogEntry(Record):
@@ -52,20 +44,6 @@ def read(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
     return tuple(entry for entry in found if entry)
 
 
-def ask(git: Git) -> tuple[ReflogEntry, ...]:
-    """Return the same as git itself tells it: it need not keep the log in a file (reftable)."""
-    shown = "--format=%H%x00%gd%x00%gs"
-    done = git.ask("log", "-g", "--no-show-signature", "--date=unix", shown, "HEAD", "--")
-    found = []
-    for line in os.fsdecode(done.stdout).split("\n") if not done.exit_status else []:
-        new, _nul, rest = line.partition("\0")
-        when, _nul, message = rest.partition("\0")
-        stamp = when.partition("@{")[2].rstrip("}")
-        if stamp.isdigit():
-            found.append(ReflogEntry(new=new, stamp=int(stamp), message=message))
-    return tuple(reversed(found))
-
-
 def since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, ...]:
     """Return the entries since a point, and maybe some of the second before.
 
@@ -81,15 +59,9 @@ def since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, 
     return entries[min(by_time, by_place) :]
 
 
-def commits_made_by(
-    entries: Iterable[ReflogEntry], objects_abs: str, start: Point
-) -> frozenset[str]:
-    """Return the commits that were made by these entries, and that were not there at the start."""
-    return frozenset(
-        entry.new
-        for entry in entries
-        if makes_commit(entry.message) and not _is_older(entry, objects_abs, start.stamp)
-    )
+def commits_made_by(entries: Iterable[ReflogEntry]) -> set[str]:
+    """Return the commits that were made by these entries."""
+    return {entry.new for entry in entries if makes_commit(entry.message)}
 
 
 def makes_commit(message: str) -> bool:
@@ -103,11 +75,6 @@ def makes_commit(message: str) -> bool:
     # The rest may be the subject of a commit; not of these.
     is_joining = action.startswith(("merge", "pull", "rebase", "cherry-pick"))
     return not (is_joining and rest.lower() in _FORWARD)
-
-
-def is_complete(entries: tuple[ReflogEntry, ...]) -> bool:
-    """Return whether git itself wrote all of these entries, one for each commit."""
-    return all(entry.message.startswith(_ACTIONS) for entry in entries)
 
 
 def last_switch(entries: tuple[ReflogEntry, ...]) -> str:
@@ -130,19 +97,3 @@ def _entry(line: str) -> ReflogEntry | None:
     if len(words) < 4 or not words[-2].isdigit():  # noqa: PLR2004 - two ids, a time, a zone
         return None
     return ReflogEntry(new=words[1], stamp=int(words[-2]), message=message)
-
-
-def _is_older(entry: ReflogEntry, objects_abs: str, start_s: float) -> bool:
-    """Return whether a commit of about the second of the start was made before it.
-
-    The log counts in whole seconds; the file that git writes a new commit to has a finer time. It
-    is not asked further off, where the clock of another machine might have written it.
-    """
-    if abs(entry.stamp - int(start_s)) > 1:
-        return False
-    try:
-        written_ns = os.stat(f"{objects_abs}/{entry.new[:2]}/{entry.new[2:]}").st_mtime_ns
-    except OSError:
-        return False
-    is_fine = written_ns % 1_000_000_000 != 0
-    return is_fine and written_ns / 1e9 < start_s - _TICK_S
