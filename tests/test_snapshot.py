@@ -455,7 +455,7 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
 def hide(roots: Repository, rescue: Rescue) -> None:
     git = roots.git
     unstaged = find_unstaged(git)
-    stash(git, rescue, unstaged, git_locks=GitLocks(), step=lambda _step: None, token="")
+    stash(git, rescue, unstaged, git_locks=GitLocks(), step=lambda _step: None)
 
 
 def hide_in_another_process(repo: Repo) -> None:

@@ -52,16 +52,17 @@ class ChangeDetector:
         self._strays: tuple[str, ...] = ()
         self.index: CommittedIndex | None = None  # if it is not simply the worktree's own
         if not checkout:  # which has an index of its own
-            self._strays = self._files.written_since(began_ns, isolation.shown)
+            if isolation.hides or choose_view(plan.event, plan.hook) == "checkout":
+                # Then the files are as in the index, as git has just said.
+                self._strays = self._files.written_since(began_ns, isolation.hidden)
             self.index = self._committed_index(repo)
 
     def _event_files(self) -> EventFiles:
         """Return the files that the event is about, where gates are to leave them as they are."""
-        plan, isolation = self._plan, self._isolation
-        is_watched = self._again or plan.event.payload
-        paths = (isolation.staged or plan.event.paths or ()) if is_watched else ()
-        in_index = isolation.hides or choose_view(plan.event, plan.hook) == "checkout"
-        return EventFiles(self._there.git, paths, in_index=in_index)
+        event = self._plan.event
+        is_watched = self._again or event.payload
+        paths = (self._isolation.staged or event.paths or ()) if is_watched else ()
+        return EventFiles(self._there.git, paths)
 
     def _committed_index(self, repo: Repo) -> CommittedIndex | None:
         copies = any(step.gate.git_env == "commit" for step in self._plan.steps)
@@ -147,7 +148,7 @@ class ChangeDetector:
         result = result._replace(changed_paths=found)
         if not (changes.gate.restage and self._is_commit and result.status == "passed"):
             return result
-        staged = set(self._files.paths) - before.unstaged - self._isolation.hidden_paths()
+        staged = set(self._files.paths) - before.unstaged - self._isolation.hidden.keys()
         restaged = restage(self._there, tuple(path for path in found if path in staged))
         if self.index and restaged:
             self.index.take()

@@ -132,7 +132,7 @@ def run_plan(
         isolation = Isolation(repo, listener.said, look, hides=hides, locks=locks)
         try:
             with isolation:
-                if options.as_committed and isolation.hidden_paths() & set(FILES):
+                if options.as_committed and isolation.hidden.keys() & set(FILES):
                     plan, config = options.as_committed()
                 listener.planned(plan)
                 run = _Run(plan, config, repo, options, listener=listener, isolation=isolation)
@@ -271,7 +271,6 @@ class _Run:
             git_dir_abs="" if by_folder else repo.git_dir_abs,
             root_abs=repo.root_abs,
         )
-        env["GITGATES_RUN"] = self.isolation.token
         return make_commands(
             due.step,
             self.plan.event,

@@ -13,7 +13,7 @@ import time
 
 from gitgates.errors import GitError
 from gitgates.git.repo import nul_ended
-from gitgates.store.files import open_state
+from gitgates.store.files import open_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,47 +87,45 @@ def find_unstaged(git: Git) -> Unstaged:
 class EventFiles:
     """The files that an event is about, told to be unchanged by `lstat`, else by their content.
 
-    `in_index`: the index holds what they are, so that git can be asked. Else they are read when the
-    run begins; those beyond `_MOST_READ` are taken for unchanged where they are as in the index.
+    Content is read when the run begins, up to `_MOST_READ` of it; beyond that, `lstat` decides.
     """
 
-    def __init__(self, git: Git, paths: tuple[str, ...], *, in_index: bool) -> None:
+    def __init__(self, git: Git, paths: tuple[str, ...]) -> None:
         self._git = git
         self.paths = paths
-        self._in_index = in_index
         self.accept()
 
     def accept(self) -> None:
         """Record the present state of the files as the expected one."""
         self._stats = self._stat_all()
         self._contents: dict[str, tuple[int, int]] = {}
-        left = 0 if self._in_index else _MOST_READ
+        left = _MOST_READ
         for path, (size, *_times) in self._stats.items():
             if size <= left:
                 left -= size
-                self._contents[path] = _content(os.path.join(self._git.cwd_abs, path))
+                self._contents[path] = self._content(path)
 
-    def written_since(self, began_ns: int, shown: Mapping[str, int]) -> tuple[str, ...]:
+    def written_since(self, began_ns: int, hidden: Mapping[str, str]) -> tuple[str, ...]:
         """Return what is not as in the index, though git had said so after `began_ns`.
 
-        `shown` is path → `fingerprint` of what we have put there since.
+        `hidden` is path → `digest` of what we have put there since.
         """
-        new = [p for p, times in self._stats.items() if times[-1] >= began_ns - _TICK_NS]
-        if not (new and self._in_index):
-            return ()
-        if shown:
-            from gitgates.store.rescue import fingerprint  # only where something is hidden
+        new = {p for p, times in self._stats.items() if times[-1] >= began_ns - _TICK_NS}
+        if hidden:
+            from gitgates.store.rescue import digest  # only where something is hidden
 
             at = self._git.cwd_abs
-            new = [p for p in new if shown.get(p) != fingerprint(os.path.join(at, p))]
-        return self._differing(new)
+            new = {p for p in new if hidden.get(p) != digest(os.path.join(at, p))}
+        return tuple(sorted(new & _unstaged_names(self._git))) if new else ()
 
     def changed(self) -> tuple[str, ...]:
-        """Return what has another content or mode than when this was asked last."""
+        """Return the paths with another content or mode than when this was asked last."""
         before, self._stats = self._stats, self._stat_all()
-        if self._stats == before:
-            return ()
-        return self._differing([p for p in self.paths if self._stats.get(p) != before.get(p)])
+        touched = [path for path in self.paths if self._stats.get(path) != before.get(path)]
+        now = {path: self._content(path) for path in touched}
+        found = [path for path in touched if now[path] != self._contents.get(path)]
+        self._contents |= now
+        return tuple(sorted(found))
 
     def _stat_all(self) -> dict[str, tuple[int, int, int, int]]:
         """Return size, inode, and times of change in ns, of each file that is there."""
@@ -140,36 +138,8 @@ class EventFiles:
             found[path] = now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
         return found
 
-    def _differing(self, paths: list[str]) -> tuple[str, ...]:
-        """Return those paths whose content or mode is another one; that is then what they are."""
-        now = {
-            p: _content(os.path.join(self._git.cwd_abs, p)) for p in paths if p in self._contents
-        }
-        found = {path for path in now if now[path] != self._contents[path]}
-        self._contents |= now
-        if unread := set(paths) - now.keys():
-            as_in_index = set(self._git.names("ls-files", "-z")) - _unstaged_names(self._git)
-            new = {path for path in unread - as_in_index if not self._is_as_checked_out(path)}
-            # From now on the index does not tell what they were.
-            self._contents |= {p: _content(os.path.join(self._git.cwd_abs, p)) for p in new}
-            found |= new
-        return tuple(sorted(found))
-
-    def _is_as_checked_out(self, path: str) -> bool:
-        """Return whether a file is as git writes it, though it would add it in another form.
-
-        That is so where a blob has line endings that its attributes do not allow.
-        """
-        path_abs = os.path.join(self._git.cwd_abs, path)
-        mode, blob, *_rest = (*self._git.out("ls-files", "-s", "--", path).split(), b"", b"")
-        laid_out = self._git.ask("cat-file", "--filters", f"--path={path}", os.fsdecode(blob))
-        try:
-            is_program = os.lstat(path_abs).st_mode & stat.S_IXUSR
-            with open(path_abs, "rb", opener=open_state) as file:
-                is_same = file.read() == laid_out.stdout and not laid_out.exit_status
-        except OSError:
-            return False
-        return is_same and mode == (b"100755" if is_program else b"100644")
+    def _content(self, path: str) -> tuple[int, int]:
+        return _content(os.path.join(self._git.cwd_abs, path))
 
 
 class Contents:
@@ -242,8 +212,8 @@ def _content(path_abs: str) -> tuple[int, int]:
 class CommittedIndex:
     """The index that git commits from: what gates see of it, and whether one of them changed it.
 
-    Where it is the worktree's own, gates find it by themselves, and what it was is kept as another
-    name of the file (git writes an index anew under its name). Elsewhere they get a copy.
+    Where it is the worktree's own, gates find it by themselves, and the copy is only compared with
+    it. Elsewhere they get the copy.
     """
 
     def __init__(self, repo: Repo, *, copies: bool) -> None:
@@ -260,22 +230,18 @@ class CommittedIndex:
 
     def take(self) -> None:
         """Take the index as it is now for what it is to be."""
-        _unlink(self._aside_abs)
-        if not os.path.exists(self._named_abs):
-            self._known = _stat(self._watched_abs)
-            return  # before anything was ever staged
-        if self._copies or not _link(self._named_abs, self._aside_abs):
+        if os.path.exists(self._named_abs):  # something was ever staged
             copy_index(self._named_abs, self._aside_abs)
+        else:
+            remove_file(self._aside_abs)
         self._known = _stat(self._watched_abs)
 
     def changed_paths(self) -> tuple[str, ...]:
         """Return the paths whose entries a gate has changed. A refresh is no change."""
         if _stat(self._watched_abs) == self._known:
             return ()
-        before, after = self._entries(self._aside_abs), self._entries(self._named_abs)
-        if self._copies:
-            before, after = after, before
-        names = {os.fsdecode(entry.partition(b"\t")[2]) for entry in before ^ after}
+        changed = self._entries(self._aside_abs) ^ self._entries(self._named_abs)
+        names = {os.fsdecode(entry.partition(b"\t")[2]) for entry in changed}
         if not names:
             self._known = _stat(self._watched_abs)
         return tuple(sorted(names))
@@ -288,7 +254,7 @@ class CommittedIndex:
 
     def remove(self) -> None:
         """Remove what was put aside."""
-        _unlink(self._aside_abs)
+        remove_file(self._aside_abs)
 
     @property
     def _watched_abs(self) -> str:
@@ -304,7 +270,7 @@ class CommittedIndex:
 
 def remove_stale_copies(git_dir_abs: str, pid: int) -> None:
     """Remove what a run that was killed had put aside."""
-    _unlink(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
+    remove_file(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
 
 
 def named_index(repo: Repo) -> tuple[str, bool]:
@@ -315,21 +281,6 @@ def named_index(repo: Repo) -> tuple[str, bool]:
         return own, False
     named_abs = os.path.join(repo.root_abs, named)
     return named_abs, os.path.realpath(named_abs) != os.path.realpath(own)
-
-
-def _unlink(path_abs: str) -> None:
-    try:
-        os.unlink(path_abs)
-    except OSError:
-        return
-
-
-def _link(source_abs: str, target_abs: str) -> bool:
-    try:
-        os.link(source_abs, target_abs)
-    except OSError:
-        return False
-    return True
 
 
 def copy_index(source_abs: str, target_abs: str) -> None:

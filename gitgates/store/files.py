@@ -174,7 +174,7 @@ def remove_file(path_abs: str) -> None:
     """Remove a file or link, where there is one."""
     try:
         os.unlink(path_abs)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
 
 

@@ -21,7 +21,7 @@ from gitgates.errors import StateError
 from gitgates.record import Record
 from gitgates.store.files import open_state, remove_file, remove_tree, replace_file, sync_folder
 
-VERSION = 1
+VERSION = 2
 _MARK = b"\ncrc32 "
 # A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
 _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)
@@ -33,9 +33,9 @@ class StashedPath(Record):
     path: str
     saved: str = ""  # the number in saved/; empty: nothing was there
     blob: str = ""  # what is shown in its place; empty: nothing
-    # Of what is shown: inode, size, mtime_ns, mode. Where all are the same, nobody touched it.
-    mark: tuple[int, int, int, int] = (0, 0, 0, 0)
-    digest: str = ""  # `digest` of what is saved; empty: not known
+    shown: str = ""  # `digest` of that
+    mode: int = 0  # of that
+    digest: str = ""  # of what is saved; empty: not known
 
 
 class StashJournal(Record):
@@ -48,7 +48,6 @@ class StashJournal(Record):
     made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
     git_locks: tuple[tuple[str, int], ...] = ()  # as in worktree/locks.py, with the next
     git_pid: int = 0
-    token: str = ""  # what gates of this run have as GITGATES_RUN
 
 
 class Rescue(Record):
@@ -103,8 +102,9 @@ class Rescue(Record):
             with open(self.at("journal"), "rb", opener=open_state) as file:
                 text, mark, rest = file.read().partition(_MARK)
             fields = ast.literal_eval(text.decode("ascii"))
-            _require_checksum(text, mark + rest if fields["entries"] else _checksum(text))
-            del fields["v"]  # 1, the only one so far
+            is_whole = not fields["entries"] or mark + rest == _checksum(text)
+            _require(is_whole, "it is damaged: its checksum is wrong")
+            _require(fields.pop("v") == VERSION, "another version of gitgates wrote it")
             fields["entries"] = tuple(StashedPath(*plain) for plain in fields["entries"])
             return StashJournal(**fields)
         except (OSError, ValueError, SyntaxError, TypeError, KeyError, AttributeError) as error:
@@ -178,9 +178,9 @@ def _checksum(text: bytes) -> bytes:
     return _MARK + b"%08x\n" % zlib.crc32(text)
 
 
-def _require_checksum(text: bytes, found: bytes) -> None:
-    if _checksum(text) != found:
-        raise ValueError("it is damaged: its checksum is wrong")
+def _require(is_so: bool, why: str) -> None:  # noqa: FBT001 - as in `assert`
+    if not is_so:
+        raise ValueError(why)
 
 
 def identity(pid: int) -> bytes:
@@ -197,14 +197,6 @@ def identity(pid: int) -> bytes:
         return b""
 
 
-def fingerprint(path_abs: str) -> int:
-    """Return a number that stands, in this process, for the content of a file or link."""
-    mode = os.lstat(path_abs).st_mode
-    if stat.S_ISLNK(mode):
-        return hash(("link", os.readlink(path_abs)))
-    return hash(read_file(path_abs)) if stat.S_ISREG(mode) else hash(("other", mode))
-
-
 def digest(path_abs: str) -> str:
     """Return size and checksum of a file or link; empty if it cannot be read, or is neither."""
     import zlib  # only a run that hides something pays for it
@@ -212,20 +204,14 @@ def digest(path_abs: str) -> str:
     try:
         mode = os.lstat(path_abs).st_mode
         if stat.S_ISLNK(mode):
-            content = os.fsencode(os.readlink(path_abs))
+            kind, content = "link of ", os.fsencode(os.readlink(path_abs))
         elif stat.S_ISREG(mode):
-            content = read_file(path_abs)
+            kind, content = "", read_file(path_abs)
         else:
             return ""
     except OSError:
         return ""  # git could not read it either
-    return f"{len(content)} bytes, CRC-32 {zlib.crc32(content):08x}"
-
-
-def file_identity(path_abs: str) -> tuple[int, int, int, int]:
-    """Return what tells whether a file is still the very one that we put there."""
-    found = os.lstat(path_abs)
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+    return f"{kind}{len(content)} bytes, CRC-32 {zlib.crc32(content):08x}"
 
 
 def mode_of(path_abs: str) -> int | None:

@@ -12,7 +12,6 @@ from gitgates.git import object_store
 from gitgates.store import runs
 from gitgates.store.files import lock_file, open_state
 from gitgates.store.slots import prune_slots
-from gitgates.worktree.kept import prune_kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str,
 
     Return how many of each went.
     """
+    from gitgates.worktree.restore import prune_kept  # this is done once a day
+
     now = time.time() if now_s is None else now_s
     return {
         "journals": _prune_journals(f"{repo.state_abs}/sessions", now),

@@ -80,7 +80,7 @@ class Guardian:
                 self._fd = -1
 
 
-def terminate_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: bool) -> None:
+def terminate_groups(noted: list[tuple[int, bytes]], *, at_once: bool) -> None:
     """Ask the process groups of gates to end, and kill those that do not within part of the grace.
 
     Only a group whose leader is the very process that was noted, by its start and boot. Where that
@@ -88,7 +88,6 @@ def terminate_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: boo
     this moment, the numbers still mean what they meant.
     """
     groups = {pid for pid, who in noted if _is_same_process(pid, who, at_once=at_once)}
-    groups |= _groups_with(token)
     _send(groups, _signal.SIGTERM)
     end_s = time.monotonic() + GRACE_S / 4  # nobody is there to wait politely for
     while any(group_lives(group) for group in groups) and time.monotonic() < end_s:
@@ -99,27 +98,6 @@ def terminate_groups(noted: list[tuple[int, bytes]], token: str, *, at_once: boo
 def _is_same_process(pid: int, who: bytes, *, at_once: bool) -> bool:
     now = identity(pid)
     return who == now if who and now else at_once
-
-
-def _groups_with(token: str) -> set[int]:
-    """Return the groups of all processes that have a run's token in their environment.
-
-    So those are found, too, that were started in the moment before the run was killed.
-    """
-    wanted = b"\0GITGATES_RUN=" + token.encode() + b"\0"
-    found: set[int] = set()
-    try:
-        pids = [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return found
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-                if token and wanted in b"\0" + file.read():
-                    found.add(os.getpgid(int(pid)))
-        except OSError:
-            continue
-    return found - {os.getpgrp()}
 
 
 def _send(groups: set[int], number: int) -> None:

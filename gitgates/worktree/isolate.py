@@ -52,10 +52,8 @@ class Isolation:
         self.notes: list[str] = []
         self.rescue: Rescue | None = None  # while something is hidden
         self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
-        self.shown: dict[str, int] = {}  # path → `fingerprint` of what stands for hidden work
         self.changed_by: dict[str, tuple[str, bool]] = {}  # as in worktree/restore.py
         self.hides = hides
-        self.token = f"{os.getpid()}.{time.time_ns()}"
         self._repo = repo
         self._git = repo.git._replace(apart=True)  # ^C is not to end it amid moving files
         self._say = say
@@ -104,9 +102,10 @@ class Isolation:
         finally:
             self._lock.release()
 
-    def hidden_paths(self) -> frozenset[str]:
-        """Return the paths of which only a part is being committed."""
-        return frozenset(e.path for e in self._journal.entries) if self._journal else frozenset()
+    @property
+    def hidden(self) -> dict[str, str]:
+        """The paths of which only a part is being committed, with a `digest` of that part."""
+        return {e.path: e.shown for e in self._journal.entries} if self._journal else {}
 
     def _find_unstaged(self) -> Unstaged:
         unstaged = find_unstaged(self._git)
@@ -126,11 +125,8 @@ class Isolation:
         self.rescue = Rescue(f"{repo.state_abs}/rescue")
         try:
             lock_worktree(repo.git_dir_abs)
-            self._journal, self.shown = stash(
-                *(self._git, self.rescue, unstaged),
-                git_locks=git_locks,
-                step=self._step,
-                token=self.token,
+            self._journal = stash(
+                self._git, self.rescue, unstaged, git_locks=git_locks, step=self._step
             )
         except BaseException:
             if not self.rescue.is_in_use():
@@ -149,9 +145,7 @@ class Isolation:
                 f"a gate removed {rescue.folder_abs}, where unstaged work was: {lost}",
                 "What is in the working tree is what was being committed.",
             )
-        restorer = Restorer(
-            *(self._repo, rescue, self._step), shown=self.shown, changed_by=self.changed_by
-        )
+        restorer = Restorer(self._repo, rescue, self._step, changed_by=self.changed_by)
         return restorer.restore(journal)
 
     def _take_lock(self, *, alone: bool) -> None:
@@ -202,7 +196,7 @@ def recover(
             unlock_worktree(repo.git_dir_abs)
             return None
         journal = rescue.read()
-        terminate_groups(rescue.groups(), journal.token, at_once=at_once)
+        terminate_groups(rescue.groups(), at_once=at_once)
         remove_stale_copies(repo.git_dir_abs, journal.pid)
         return Restorer(repo, rescue, pause_point(repo.env), recovering=True).restore(journal)
     finally:

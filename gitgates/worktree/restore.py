@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 from gitgates.errors import GitError, GitgatesError, StateError
+from gitgates.store.files import remove_file, remove_tree
 from gitgates.store.rescue import (
     digest,
-    file_identity,
-    fingerprint,
     mode_of,
     move_aside,
     move_into_place,
     partial_name,
     read_file,
 )
-from gitgates.worktree.kept import Keeper, prune_kept
 from gitgates.worktree.locks import GitLocks, unlock_worktree
 
 TYPE_CHECKING = False
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git, Repo
     from gitgates.store.rescue import Rescue, StashedPath, StashJournal
 
+KEPT_REFS = "refs/gitgates/kept"
+KEPT_S = 30 * 24 * 3600
 _ATTEMPTS = 20  # against a writer that writes the same path again and again
 _FIRST_PATHS = 3  # of many, those that are named
 
@@ -41,9 +42,9 @@ _FIRST_PATHS = 3  # of many, those that are named
 class Restorer:
     """Puts back what one run has stashed.
 
-    `step` is told each step before it is taken. `shown`: path → `fingerprint` of what this run put
-    in place; `changed_by`: path → the gate that changed it and ended by itself, and whether it says
-    that it writes. `recovering`: another run was killed, maybe long ago.
+    `step` is told each step before it is taken. `changed_by`: path → the gate that changed it and
+    ended by itself, and whether it says that it writes. `recovering`: another run was killed, maybe
+    long ago.
     """
 
     def __init__(
@@ -52,15 +53,14 @@ class Restorer:
         rescue: Rescue,
         step: Callable[[str], None],
         *,
-        shown: Mapping[str, int] = {},
         changed_by: Mapping[str, tuple[str, bool]] = {},
         recovering: bool = False,
     ) -> None:
         self.repo, self.rescue, self.step = repo, rescue, step
         self.git = repo.git._replace(apart=True)
-        self.shown, self.changed_by, self.recovering = shown, changed_by, recovering
-        keeper = Keeper(repo)
-        self.keep, self.notes = keeper.keep, keeper.notes
+        self.changed_by, self.recovering = changed_by, recovering
+        self.notes: list[str] = []
+        self._stamp = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         self.paths: list[str] = []
         self.damaged: list[str] = []  # what could not come back as it was: one line each
 
@@ -102,10 +102,26 @@ class Restorer:
             raise StateError(text, hint).with_notes(self.notes)
         return tuple(self.notes)
 
+    def keep(self, path: str, text_abs: str, why: str, what: str = "the other text") -> None:
+        """Move a file, link or folder to where it is kept, and under a ref; note that."""
+        kept_abs = f"{self.repo.state_abs}/kept/{self._stamp}/{path}"
+        while os.path.lexists(kept_abs):
+            kept_abs += "+"
+        os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
+        move_aside(text_abs, kept_abs)
+        where = kept_abs
+        if _is_file(kept_abs):
+            stored = self.git.ask("hash-object", "-w", "--no-filters", "--", kept_abs)
+            blob = stored.stdout.decode().strip()
+            ref = f"{KEPT_REFS}/{self._stamp}/{blob[:12]}"
+            if not (stored.exit_status or self.git.ask("update-ref", ref, blob).exit_status):
+                where += f" and {ref}"
+        self.notes.append(f"`{path}`: {why}; {what} is in {where}")
+
     def _restore_one(self, entry: StashedPath, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
-        _unlink(partial_name(path_abs))
+        remove_file(partial_name(path_abs))
         self._keep_leftovers(entry, number)
         if saved_abs and not os.path.lexists(saved_abs):
             self._report_missing(entry, path_abs, saved_abs)
@@ -133,10 +149,7 @@ class Restorer:
         """Note a file of the person's that is neither in its place nor where it was moved to."""
         there = "nothing is in its place"
         if mode_of(path_abs) is not None:
-            if not entry.blob or not (
-                file_identity(path_abs) == entry.mark
-                or (digest(path_abs) != entry.digest and self._is_ours(entry, path_abs))
-            ):
+            if entry.shown in ("", entry.digest) or digest(path_abs) != entry.shown:
                 return
             there = "in its place is what was being committed"
         self.damaged.append(f"`{entry.path}`: yours is gone: there is no {saved_abs}; {there}")
@@ -185,20 +198,15 @@ class Restorer:
 
     def _remove_shown(self, entry: StashedPath, out_abs: str) -> bool:
         """Remove what was taken out, if it is what we showed; return whether it was."""
-        if not entry.blob or not self._is_ours(entry, out_abs):
+        if not entry.shown or digest(out_abs) != entry.shown:
             return False
         self._carry_mode(entry, out_abs)
         os.unlink(out_abs)
         return True
 
-    def _is_ours(self, entry: StashedPath, out_abs: str) -> bool:
-        if entry.path in self.shown:
-            return fingerprint(out_abs) == self.shown[entry.path]
-        return file_identity(out_abs) == entry.mark or _holds_blob(self.git, out_abs, entry)
-
     def _carry_mode(self, entry: StashedPath, out_abs: str) -> None:
         """Carry an execute bit that somebody set or took over to the person's file."""
-        theirs, shown = os.lstat(out_abs).st_mode, entry.mark[3]
+        theirs, shown = os.lstat(out_abs).st_mode, entry.mode
         saved_abs = self.rescue.at("saved", entry.saved)
         if not entry.saved or (theirs ^ shown) & 0o111 == 0 or not os.path.isfile(saved_abs):
             return
@@ -269,7 +277,7 @@ class Restorer:
         """
         merged_abs = self.rescue.at("merged")
         base_abs = f"{merged_abs}.base"
-        _unlink(merged_abs)
+        remove_file(merged_abs)
         with open(base_abs, "wb") as file:
             file.write(base)
         done = self.git.ask("merge-file", "-p", "-q", ours_abs, base_abs, theirs_abs)
@@ -300,19 +308,8 @@ def _checked_out_bytes(git: Git, blob: str, path: str) -> bytes | None:
 
 def _shown_content(git: Git, entry: StashedPath) -> bytes | None:
     """Return what was shown; None if it was no file or git does not have it any more."""
-    is_file = entry.blob and stat.S_ISREG(entry.mark[3])
+    is_file = entry.blob and stat.S_ISREG(entry.mode)
     return _checked_out_bytes(git, entry.blob, entry.path) if is_file else None
-
-
-def _holds_blob(git: Git, path_abs: str, entry: StashedPath) -> bool:
-    """Return whether a file or link holds what was shown."""
-    mode = os.lstat(path_abs).st_mode
-    if stat.S_IFMT(mode) != stat.S_IFMT(entry.mark[3]):
-        return False
-    if stat.S_ISLNK(mode):
-        link = git.ask("cat-file", "blob", entry.blob)
-        return not link.exit_status and link.stdout == os.fsencode(os.readlink(path_abs))
-    return stat.S_ISREG(mode) and read_file(path_abs) == _shown_content(git, entry)
 
 
 def _are_equal(one_abs: str, other_abs: str) -> bool:
@@ -345,8 +342,23 @@ def _is_same(one_abs: str, other_abs: str) -> bool:
         return False
 
 
-def _unlink(path_abs: str) -> None:
+def prune_kept(repo: Repo) -> int:
+    """Remove what has been kept for a month, the refs with it; return of how many runs it was.
+
+    What cannot be removed stays.
+    """
+    kept_abs = f"{repo.state_abs}/kept"
+    gone = 0
     try:
-        os.unlink(path_abs)
+        for stamp in os.listdir(kept_abs):
+            folder_abs = f"{kept_abs}/{stamp}"
+            if time.time() - os.stat(folder_abs).st_mtime < KEPT_S:
+                continue
+            refs = ("for-each-ref", "--format=%(refname)", f"{KEPT_REFS}/{stamp}")
+            for name in repo.git.lines(*refs):
+                repo.git.ask("update-ref", "-d", name)
+            remove_tree(folder_abs)
+            gone += 1
     except OSError:
-        return
+        return gone
+    return gone

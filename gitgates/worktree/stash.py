@@ -19,8 +19,6 @@ from gitgates.store.rescue import (
     StashedPath,
     StashJournal,
     digest,
-    file_identity,
-    fingerprint,
     mode_of,
     move_aside,
     move_into_place,
@@ -42,13 +40,10 @@ def stash(
     *,
     git_locks: GitLocks,
     step: Callable[[str], None],
-    token: str,
-) -> tuple[StashJournal, dict[str, int]]:
-    """Move what is unstaged aside and show what is being committed.
+) -> StashJournal:
+    """Move what is unstaged aside and show what is being committed; return the journal of that.
 
-    Return the journal of that, and the `fingerprint` of each path shown.
-
-    `step` is told each step before it is taken; `token` tells this run's gates from others.
+    `step` is told each step before it is taken.
 
     Raises: GitError or StateError. Where a journal is left, `restore` puts everything back.
     """
@@ -56,7 +51,6 @@ def stash(
     step("lay-out")
     _check_out(git, rescue, unstaged)
     entries, made = _plan(root_abs, rescue, unstaged)
-    shown = {path: fingerprint(rescue.at("shown", path)) for path in unstaged.shown}
     journal = StashJournal(
         root_abs=root_abs,
         pid=os.getpid(),
@@ -65,14 +59,13 @@ def stash(
         made_folders=made,
         git_locks=git_locks.files,
         git_pid=git_locks.git_pid,
-        token=token,
     )
     step("journal")
     rescue.write(journal)
     for entry in entries:
         _stash_one(root_abs, rescue, entry, step)
     step("hidden")
-    return journal, shown
+    return journal
 
 
 def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
@@ -113,13 +106,14 @@ def _plan(
                 made[folder] = None
         blocked = any(folder in made for folder in _folders(path))
         exists = not blocked and mode_of(os.path.join(root_abs, path)) is not None
-        blob = unstaged.shown.get(path, "")
+        blob, shown_abs = unstaged.shown.get(path, ""), rescue.at("shown", path)
         entries.append(
             StashedPath(
                 path=path,
                 saved=str(len(entries)) if exists else "",
                 blob=blob,
-                mark=file_identity(rescue.at("shown", path)) if blob else (0, 0, 0, 0),
+                shown=digest(shown_abs) if blob else "",
+                mode=os.lstat(shown_abs).st_mode if blob else 0,
                 digest=digest(os.path.join(root_abs, path)) if exists else "",
             )
         )
