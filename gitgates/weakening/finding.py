@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import re
+import tomllib
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
 
 from gitgates.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
-    from typing import Any, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 TEST_FILE_GONE = "test file deleted"
 TEST_GONE = "test removed"
@@ -46,7 +44,7 @@ class Pair(Record):
     path: str
     before: bytes | None  # None: it was not there
     after: bytes | None  # None: it is gone
-    was: str = ""  # its path before, where it was renamed
+    was: str = ""  # its path before, if it was renamed
     is_test: bool = False  # taken for a test by more than its name
     read_by_nobody: bool = False  # generated, vendored: what its code says of checks does not count
 
@@ -55,12 +53,19 @@ class Pair(Record):
         """Its path before."""
         return self.was or self.path
 
+    @property
+    def texts(self) -> tuple[str | None, str | None]:
+        """Both sides as text."""
+        before, after = (
+            None if one is None else one.decode("utf-8", "replace")
+            for one in (self.before, self.after)
+        )
+        return before, after
+
 
 @functools.cache
 def patterns() -> dict[str, Any]:
-    """Return what `patterns.toml` holds, without its shared parts."""
-    import tomllib  # who reviews pays for it
-
+    """Return what `patterns.toml` holds."""
     with open(os.path.join(os.path.dirname(__file__), "patterns.toml"), "rb") as file:
         return tomllib.load(file)
 
@@ -92,8 +97,7 @@ def pair_by(
         waiting.setdefault(key(one), []).append(one)
     pairs, left = [], []
     for one in old:
-        found = waiting.get(key(one))
-        if found:
+        if found := waiting.get(key(one)):
             pairs.append((one, found.pop(0)))
         else:
             left.append(one)

@@ -7,23 +7,18 @@ more, a review that is asked for sooner are no findings.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import product
+from typing import Any, TypeAlias
 
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
 from gitgates.errors import ConfigError
 from gitgates.hosts import AGENTS, agent_settings
 from gitgates.hosts.settings import HookSettings
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
-from gitgates.weakening.finding import AGENT_HOOKS, GATE, Weakening
+from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, TypeAlias
-
-    from gitgates.weakening.finding import Pair
-
-    Side: TypeAlias = Config | Gate | Hook | Review
+Side: TypeAlias = Config | Gate | Hook | Review
 
 # How much of a limit must be left, so that less is no finding: a test suite may well be faster.
 _SHARPLY = 0.5
@@ -35,57 +30,43 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
         return ()
     if after is None:
         return (Weakening(path, GATE, "all settings of gitgates are gone"),)
-    texts = [
-        *_compare(TOP_KEYS, before, after, ""),
-        *_compare_gates(before, after),
-        *_compare_hooks(before, after),
-        *_compare(REVIEW_KEYS, before.review, after.review, "review."),
-    ]
+    gates, hooks = ({one.name: one for one in ones} for ones in (after.gates, after.hooks))
+    texts = [*_compare(TOP_KEYS, before, after, "")]
+    for gate in before.gates:
+        if gate.name in gates:
+            texts += _compare(GATE_KEYS, gate, gates[gate.name], f"gates.{gate.name}.")
+        else:
+            texts.append(f"gates.{gate.name}: removed")
+    for hook in before.hooks:
+        if hook.gates and hook.name not in hooks:
+            texts.append(f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}")
+        elif hook.gates:
+            texts += _compare(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
+    texts += _compare(REVIEW_KEYS, before.review, after.review, "review.")
     return tuple(Weakening(path, GATE, text) for text in texts)
 
 
-def _compare_gates(before: Config, after: Config) -> Iterable[str]:
-    now = {gate.name: gate for gate in after.gates}
-    for gate in before.gates:
-        if gate.name in now:
-            yield from _compare(GATE_KEYS, gate, now[gate.name], f"gates.{gate.name}.")
-        else:
-            yield f"gates.{gate.name}: removed"
-
-
-def _compare_hooks(before: Config, after: Config) -> Iterable[str]:
-    now = {hook.name: hook for hook in after.hooks}
-    for hook in before.hooks:
-        if not hook.gates:
-            continue  # nothing ran there
-        if hook.name not in now:
-            yield f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}"
-        else:
-            yield from _compare(HOOK_KEYS, hook, now[hook.name], f"hooks.{hook.name}.")
-
-
 def _compare(keys: tuple[Key, ...], old_side: Side, new_side: Side, place: str) -> Iterable[str]:
+    """Yield values that have become weaker, by the column `weaker` of the table of keys."""
     for key in keys:
-        old, new = getattr(old_side, key.field), getattr(new_side, key.field)
-        if old == new or not key.weaker:
+        old, new, way = getattr(old_side, key.field), getattr(new_side, key.field), key.weaker
+        if old == new or not way:
             continue
-        if key.weaker in ("more", "fewer"):
-            text = _entries(str(key.weaker), old, new)
+        if way in ("more", "fewer"):
+            text = _entries(str(way), old, new)
+        elif isinstance(way, str):
+            text = f"{_shown(old)} → {_shown(new)}" if _WEAKER[way](old, new) else ""
         else:
-            text = f"{_shown(old)} → {_shown(new)}" if _is_weaker(key.weaker, old, new) else ""
+            is_weaker = new in way and (old not in way or way.index(new) < way.index(old))
+            text = f"{_shown(old)} → {_shown(new)}" if is_weaker else ""
         if text:
             yield f"{place}{key.name}: {text}"
 
 
-def _is_weaker(way: str | tuple[str, ...], old: Any, new: Any) -> bool:  # noqa: ANN401 - a value of any setting
-    """Return whether a change of a value weakens, by the column `weaker` of the table of keys."""
-    if isinstance(way, str):
-        return _WEAKER[way](old, new)
-    return new in way and (old not in way or way.index(new) < way.index(old))
-
-
-def _strength(action: str) -> int:
-    return ACTIONS.index(action) if action in ACTIONS else 1
+def _is_weaker_action(old: str, new: str) -> bool:
+    # What a chain of gates comes to, only reading it tells.
+    was = ACTIONS.index(old) if old in ACTIONS else 1
+    return new not in ACTIONS or ACTIONS.index(new) < was
 
 
 # way → whether the second value is weaker than the first
@@ -93,8 +74,7 @@ _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
     "any": lambda _old, _new: True,
     "off": lambda _old, new: not new,
     "on": lambda _old, new: bool(new),
-    # What a chain of gates comes to, only reading it tells.
-    "action": lambda old, new: new not in ACTIONS or _strength(new) < _strength(old),
+    "action": _is_weaker_action,
     "less": lambda old, new: new < old,
     "greater": lambda old, new: new > old,
     "sharply": lambda old, new: 0 < new < _SHARPLY * old or (not old and new > 0),
@@ -153,29 +133,15 @@ def read_settings(agent: str, content: bytes | None) -> HookSettings:
         return HookSettings()
 
 
-def _compare_hooks_of_agent(pair: Pair, agent: str) -> list[str]:
+def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
-    texts = [f"{agent_settings(agent).OFF}: true"] if new.off and not old.off else []
-    was, now = _hooks(old), _hooks(new)
-    for (event, command), matchers in was.items():
-        left = now.get((event, command))
-        if left is None:
-            # Another way to the same program is no other hook.
-            alike = any(e == event and _is_ours(command) and _is_ours(c) for e, c in now)
-            texts += [] if alike else [f"{event}: `{command}` is gone"]
-        elif gone := list((matchers - left).elements()):
-            names = ", ".join(f"`{one}`" for one in gone)
-            texts.append(f"{event}: `{command}` does not hear of {names} any more")
-    return texts
-
-
-def _is_ours(command: str) -> bool:
-    return "gitgates" in command and "agent-hook" in command
-
-
-def _hooks(settings: HookSettings) -> dict[tuple[str, str], Counter[str]]:
-    """Return event and command → the matchers that it stands under."""
-    found: dict[tuple[str, str], Counter[str]] = {}
-    for hook in settings.hooks:
-        found.setdefault((hook.event, hook.command), Counter())[hook.matcher or "*"] += 1
-    return found
+    if new.off and not old.off:
+        yield f"{agent_settings(agent).OFF}: true"
+    # Another way to our own program is no other hook.
+    was, now = (
+        Counter((h.event, h.matcher or "*", "" if h.is_ours else h.command) for h in side.hooks)
+        for side in (old, new)
+    )
+    for event, matcher, command in was - now:
+        where = "" if matcher == "*" else f" for `{matcher}`"
+        yield f"{event}: `{command or 'gitgates agent-hook ' + agent}` is gone{where}"

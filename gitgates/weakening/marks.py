@@ -6,6 +6,7 @@ Net: what was there already, on the same line of code anywhere or in the same fi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gitgates.record import Record
 from gitgates.weakening.finding import (
@@ -19,13 +20,8 @@ from gitgates.weakening.finding import (
     pattern,
     patterns,
 )
+from gitgates.weakening.source import Side, SourceFile
 from gitgates.weakening.tests import has_tests
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitgates.weakening.source import Side, SourceFile
 
 _SEPARATORS = re.compile(r"[\s,\"'{}]+")
 
@@ -48,9 +44,15 @@ def find_marks(sources: tuple[SourceFile, ...]) -> list[Weakening]:
     after = [mark for file, one in enumerate(sources) for mark in _marks(file, one.after)]
     _, before, after = pair_by(lambda m: (m.what, m.whose, m.rule, m.about), before, after)
     _, before, after = pair_by(lambda m: (m.file, m.what, m.whose, m.rule), before, after)
+    # One that names some rules, where all of them had been meant before, is none.
+    bare = [mark for mark in before if not mark.rule]
+    lines = {(mark.file, mark.whose, mark.line): mark for mark in after if mark.rule}
+    pairs, _, _ = pair_by(lambda mark: (mark.file, mark.whose), bare, lines.values())
+    narrowed = {(new.file, new.whose, new.line) for _, new in pairs}
     found = (
         Weakening(sources[mark.file].pair.path, mark.what, mark.shown, mark.line)
-        for mark in _without_narrowed(before, after)
+        for mark in after
+        if (mark.file, mark.whose, mark.line) not in narrowed
     )
     return list(dict.fromkeys(found))
 
@@ -61,9 +63,9 @@ def _marks(file: int, side: Side | None) -> Iterable[Mark]:
     if has_tests(side):
         for what, key in ((SKIPPED, "skips"), (ONLY, "only"), (EMPTY_ASSERTION, "empty")):
             for found in pattern("languages", side.language, key).finditer(side.code):
-                place, line = _place(found), side.line_at(_place(found))
-                word = "".join(found.group().split())
-                yield Mark(file, what, word, "", line, side.line_of(place), line)
+                number, word = side.line_of(found), "".join(found.group().split())
+                line = side.lines[number - 1]
+                yield Mark(file, what, word, "", line, number, line)
     table = patterns()["languages"][side.language]
     for text, tools in (
         (side.comments, {**table.get("suppressions", {}), **patterns()["everywhere"]}),
@@ -71,33 +73,8 @@ def _marks(file: int, side: Side | None) -> Iterable[Mark]:
     ):
         for whose, value in tools.items():
             for found in re.finditer(alternatives(value), text, re.MULTILINE):
-                yield from _suppressed(file, side, whose, found)
-
-
-def _place(found: re.Match[str]) -> int:
-    text = found.group()
-    return found.start() + len(text) - len(text.lstrip())
-
-
-def _suppressed(file: int, side: Side, whose: str, found: re.Match[str]) -> Iterable[Mark]:
-    place = _place(found)
-    rules = _SEPARATORS.split(found.groupdict().get("codes") or "")
-    for rule in sorted({rule for rule in rules if rule}) or [""]:
-        yield Mark(
-            file=file,
-            what=SUPPRESSED,
-            whose=whose,
-            rule=rule,
-            about=side.about(place),
-            line=side.line_of(place),
-            shown=side.whole_line_at(place),
-        )
-
-
-def _without_narrowed(before: list[Mark], after: list[Mark]) -> list[Mark]:
-    """Leave out what names some rules where all of them had been meant."""
-    bare = [mark for mark in before if not mark.rule]
-    lines = {(mark.file, mark.whose, mark.line): mark for mark in after if mark.rule}
-    pairs, _, _ = pair_by(lambda mark: (mark.file, mark.whose), bare, lines.values())
-    narrowed = {(new.file, new.whose, new.line) for _, new in pairs}
-    return [mark for mark in after if (mark.file, mark.whose, mark.line) not in narrowed]
+                number = side.line_of(found)
+                about, shown = side.about(number), side.whole_lines[number - 1]
+                rules = _SEPARATORS.split(found.groupdict().get("codes") or "")
+                for rule in sorted({rule for rule in rules if rule}) or [""]:
+                    yield Mark(file, SUPPRESSED, whose, rule, about, number, shown)

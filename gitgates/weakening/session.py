@@ -7,14 +7,19 @@ is not gone, and a comment is no code. Cold: only who reviews asks for this.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import TypeAlias
 
 from gitgates.config import load
 from gitgates.errors import ConfigError
-from gitgates.git.authorship import trees
+from gitgates.git.authorship import Span, trees
+from gitgates.git.diff import changes
 from gitgates.git.object_store import read_blobs, reading_git
+from gitgates.git.repo import Git
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.policies.significance import kinds_of
-from gitgates.store.files import open_regular
+from gitgates.store.files import read_regular
+from gitgates.types import Config, Review
 from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
 from gitgates.weakening.gates import compare_gates, find_in_agent_settings, read_settings
@@ -23,20 +28,8 @@ from gitgates.weakening.source import read_pair
 from gitgates.weakening.tests import find_in_tests
 from gitgates.weakening.tool_settings import find_in_settings
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import TypeAlias
+Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
 
-    from gitgates.git.authorship import Span
-    from gitgates.git.repo import Git
-    from gitgates.types import Config, Review
-
-    Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
-
-_LARGEST = 1024 * 1024  # bytes of settings
-_LINK, _SUBMODULE = b"120000", b"160000"
-_RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "-M", "-l400")
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
 
 
@@ -55,58 +48,50 @@ def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
 def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     """Return what weakens the checks, sorted by path and line. `config` is that of now.
 
-    Raises: GitError where one of the trees is not there.
+    Raises: GitError if one of the trees is not there.
     """
-    git = reading_git(span.repo)
+    git, root_abs = reading_git(span.repo), span.repo.root_abs
     start, now = trees(span)
-    old, new = _settings_in(git, start), _settings_in(git, now)
+    old, new = (_settings_in(git, tree) for tree in (start, now))
     before = _parse(_shared(old))[0]
     review = (before or config).review
-    pairs = _pairs(git, (start, now), review)
-    found = [
-        *find(pairs),
-        *_gates(before, old, new),
-        *_local_gates(span.repo.root_abs, old, new),
-        *find_in_agent_settings(pairs, review.reviewer),
-        *_hooks_off(span.repo.root_abs, git, now),
-    ]
+    pairs = _pairs(git, span, review)
+    found = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
+    if before and old != new:
+        after, trouble = _parse(_shared(new))
+        text = f"the settings cannot be read any more: {trouble}"
+        path = before.sources[0]
+        found += [Weakening(path, GATE, text)] if trouble else compare_gates(before, after, path)
+    found += [*_local_gates(root_abs, old, new), *_hooks_off(root_abs, git, now)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line)))
 
 
-def _pairs(git: Git, sides: tuple[str, str], review: Review) -> tuple[Pair, ...]:
+def _pairs(git: Git, span: Span, review: Review) -> tuple[Pair, ...]:
     """Return both sides of each file. What a session itself calls generated is none of it."""
-    entries = [*_entries(git, *sides)]
-    names = tuple({name for one in entries for name in one[:2] if name})
-    kinds = kinds_of(names, review._replace(ignore=(), critical=()))
-    blobs = read_blobs(git, [blob for one in entries for blob in one[2:] if blob])
+    start, now = trees(span)
+    # Git is asked by names on lines of their own.
+    found = [one for one in changes(span) if not one.submodule and "\n" not in one.path + one.was]
+    sides = {
+        one.path: (
+            f"{start}:{one.was or one.path}" if one.status != "A" else "",
+            f"{now}:{one.path}" if one.status != "D" else "",
+        )
+        for one in found
+    }
+    kinds = kinds_of(tuple(sides), review._replace(ignore=(), critical=()))
+    blobs = read_blobs(git, [name for both in sides.values() for name in both if name])
     return tuple(
         Pair(
-            path=path,
-            was=was,
-            before=blobs.get(old_id),
-            after=blobs.get(new_id),
-            is_test=kinds[path].kind == "tests",
-            read_by_nobody=bool(kinds[path].left_out),
+            path=one.path,
+            was=one.was,
+            before=blobs.get(sides[one.path][0]),
+            after=blobs.get(sides[one.path][1]),
+            is_test=kinds[one.path].kind == "tests",
+            read_by_nobody=bool(kinds[one.path].left_out),
         )
-        for path, was, old_id, new_id in entries
-        if (old_id or new_id) and all(not blob or blob in blobs for blob in (old_id, new_id))
+        for one in found
+        if all(not name or name in blobs for name in sides[one.path])
     )
-
-
-def _entries(git: Git, start: str, now: str) -> Iterable[tuple[str, str, str, str]]:
-    """Yield path, path before a renaming, and both blobs of each file that differs."""
-    fields = iter(git.out(*_RAW, start, now, "--").split(b"\0"))
-    for meta in fields:
-        if meta:
-            old_mode, new_mode, old_id, new_id, status = meta[1:].split(b" ")
-            was = os.fsdecode(next(fields)) if status[:1] == b"R" else ""
-            path = os.fsdecode(next(fields))
-            yield path, was, _file_id(old_mode, old_id), _file_id(new_mode, new_id)
-
-
-def _file_id(mode: bytes, object_id: bytes) -> str:
-    is_file = mode.strip(b"0") and mode not in (_LINK, _SUBMODULE)
-    return object_id.decode() if is_file else ""
 
 
 def _settings_in(git: Git, tree: str) -> Raw:
@@ -114,19 +99,8 @@ def _settings_in(git: Git, tree: str) -> Raw:
     return tuple(blobs.get(f"{tree}:{name}") for name in load.FILES)
 
 
-def _gates(before: Config | None, old: Raw, new: Raw) -> Iterable[Weakening]:
-    """Return which of our own gates have become weaker."""
-    if before is None or old == new:
-        return ()
-    after, trouble = _parse(_shared(new))
-    path = before.sources[0]
-    if trouble:
-        return (Weakening(path, GATE, f"the settings cannot be read any more: {trouble}"),)
-    return compare_gates(before, after, path)
-
-
 def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
-    """Yield what the local settings take away, where they are not the same as before."""
+    """Yield what the local settings take away, if they are not the same as before."""
     try:
         local = load.read_files(root_abs)[2]
     except ConfigError:
@@ -158,8 +132,7 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
         path_abs = agent_host(agent).settings_files(root_abs, {}).get("local", "")
         path = os.path.relpath(path_abs or root_abs, root_abs)
         try:
-            with open(path_abs, "rb", opener=open_regular) as file:
-                content = file.read(_LARGEST)
+            content = read_regular(path_abs)
         except OSError:
             continue
         if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):

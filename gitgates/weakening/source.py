@@ -12,14 +12,10 @@ import re
 from bisect import bisect_left
 
 from gitgates.record import Record
-from gitgates.weakening.finding import alternatives, pattern, patterns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.weakening.finding import Pair
+from gitgates.weakening.finding import Pair, alternatives, pattern, patterns
 
 _LARGEST = 1024 * 1024  # bytes; nobody writes more by hand
-_LONGEST_LINE = 500  # characters on each side of a place
+_LONGEST_LINE = 1000  # characters; what is behind them is not compared
 _SIGN = re.compile(r"[^\n]")
 _END = re.compile(r"\n")
 
@@ -28,42 +24,22 @@ class Side(Record):
     """One state of a source file. All texts have the same length, and the same lines."""
 
     language: str  # its name in `patterns.toml`; empty: none that has one
-    whole: str
     text: str  # without comments
     code: str  # without comments, and without what is between quotes
     comments: str  # nothing but comments
     is_test: bool
-    ends: tuple[int, ...]  # where each line ends
+    ends: tuple[int, ...]  # the place at which each line ends
+    lines: tuple[str, ...]  # of the text, with single spaces
+    whole_lines: tuple[str, ...]  # with their comments
 
-    def line_of(self, place: int) -> int:
-        """Return the number of the line of a place in the text."""
-        return bisect_left(self.ends, place) + 1
+    def line_of(self, found: re.Match[str]) -> int:
+        """Return the number of the line that a match begins on, behind its white space."""
+        text = found.group()
+        return bisect_left(self.ends, found.start() + len(text) - len(text.lstrip())) + 1
 
-    def line_at(self, place: int) -> str:
-        """Return the line of a place: code and strings, without its comment."""
-        start, end = self._ends(place)
-        return _squeeze(self.text[start:end])
-
-    def whole_line_at(self, place: int) -> str:
-        """Return the line of a place as it stands in the file."""
-        start, end = self._ends(place)
-        return _squeeze(self.whole[start:end])
-
-    def about(self, place: int) -> str:
-        """Return the code of a place's line; of a comment on its own, the code that follows."""
-        while True:
-            start, end = self._ends(place)
-            line = _squeeze(self.text[start:end])
-            if line or end >= len(self.text) or self.text[end] != "\n":
-                return line
-            place = end + 1
-
-    def _ends(self, place: int) -> tuple[int, int]:
-        """Return where a line begins and ends; of one that nobody wrote, what is around a place."""
-        number = bisect_left(self.ends, place)
-        start = self.ends[number - 1] + 1 if number else 0
-        end = self.ends[number] if number < len(self.ends) else len(self.text)
-        return max(start, place - _LONGEST_LINE), min(end, place + _LONGEST_LINE)
+    def about(self, number: int) -> str:
+        """Return the code of a line; of a comment on its own, the code that follows."""
+        return next((line for line in self.lines[number - 1 :] if line), "")
 
 
 class SourceFile(Record):
@@ -82,10 +58,11 @@ def read_pair(pair: Pair) -> SourceFile | None:
     was_named, is_named = is_test_name(pair.old_path), is_test_name(pair.path)
     # Whatever a test's folder says: one that is renamed so that no runner finds it is none.
     lost = pair.before is not None and was_named and not is_named
+    before, after = pair.texts
     return SourceFile(
         pair=pair,
-        before=_side(pair.before, old, is_test=was_named or pair.is_test),
-        after=_side(pair.after, new, is_test=is_named or (pair.is_test and not lost)),
+        before=_side(before, old, is_test=was_named or pair.is_test),
+        after=_side(after, new, is_test=is_named or (pair.is_test and not lost)),
     )
 
 
@@ -96,7 +73,7 @@ def is_test_name(path: str) -> bool:
 
 
 def read_side(text: str, syntax: str) -> Side:
-    """Tell code, strings and comments of a text apart."""
+    """Separate code, strings and comments of a text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     plain, code, comments = [], [], []
     end = 0
@@ -105,19 +82,36 @@ def read_side(text: str, syntax: str) -> Side:
         blank = _blank(found)
         is_string = token["string"] is not None
         plain += [between, found if is_string else blank]
-        code += [between, _blank_strings(found) if is_string else blank]
+        hollow = found[0] + _blank(found[1:-1]) + found[-1] if len(found) > 1 else found
+        code += [between, hollow if is_string else blank]
         comments += [_blank(between), blank if is_string else found]
         end = token.end()
     rest = text[end:]
+    without_comments = "".join([*plain, rest])
     return Side(
         language="",
-        whole=text,
-        text="".join([*plain, rest]),
+        text=without_comments,
         code="".join([*code, rest]),
         comments="".join([*comments, _blank(rest)]),
         is_test=False,
         ends=tuple(found.start() for found in _END.finditer(text)),
+        lines=_lines(without_comments),
+        whole_lines=_lines(text),
     )
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(line[:_LONGEST_LINE].split()) for line in text.split("\n"))
+
+
+def _blank(text: str) -> str:
+    return _SIGN.sub(" ", text)
+
+
+@functools.cache
+def _tokens(syntax: str) -> re.Pattern[str]:
+    table = {name: alternatives(value) for name, value in patterns()["syntax"][syntax].items()}
+    return re.compile("(?P<string>{strings})|(?P<comment>{comments})".format(**table), re.DOTALL)
 
 
 @functools.cache
@@ -135,27 +129,8 @@ def _language_of(path: str) -> str:
     return _languages().get(name) or _languages().get(f".{name.rpartition('.')[2].lower()}", "")
 
 
-def _side(content: bytes | None, language: str, *, is_test: bool) -> Side | None:
-    if content is None or not language or len(content) > _LARGEST:
+def _side(text: str | None, language: str, *, is_test: bool) -> Side | None:
+    if text is None or not language or len(text) > _LARGEST:
         return None
-    syntax = patterns()["languages"][language]["syntax"]
-    side = read_side(content.decode("utf-8", "replace"), syntax)
+    side = read_side(text, patterns()["languages"][language]["syntax"])
     return side._replace(language=language, is_test=is_test)
-
-
-@functools.cache
-def _tokens(syntax: str) -> re.Pattern[str]:
-    table = {name: alternatives(value) for name, value in patterns()["syntax"][syntax].items()}
-    return re.compile("(?P<string>{strings})|(?P<comment>{comments})".format(**table), re.DOTALL)
-
-
-def _squeeze(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _blank_strings(quoted: str) -> str:
-    return quoted[0] + _blank(quoted[1:-1]) + quoted[-1] if len(quoted) > 1 else quoted
-
-
-def _blank(text: str) -> str:
-    return _SIGN.sub(" ", text)

@@ -11,20 +11,16 @@ import configparser
 import functools
 import json
 import re
+import tomllib
 from collections import Counter
+from typing import Any, TypeAlias
 
-from gitgates.weakening.finding import SETTING, Weakening, alternatives, patterns
+from gitgates.weakening.finding import SETTING, Pair, Weakening, alternatives, patterns
 from gitgates.weakening.source import read_side
+from gitgates.yaml_load import load_texts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, TypeAlias
-
-    from gitgates.weakening.finding import Pair
-
-    Value: TypeAlias = str | tuple[str, ...]
-    Settings: TypeAlias = dict[str, Value]  # by dotted key
+Value: TypeAlias = str | tuple[str, ...]
+Settings: TypeAlias = dict[str, Value]  # by dotted key
 
 _SHOWN = 3  # entries of a list, or lines, in one finding
 _LONGEST = 100  # characters of a value
@@ -40,8 +36,6 @@ _FLAGS = {None, *_ON, "false", "no", "off", "True", "False"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?%?$")
 _COMMENTS = ("#", "//", "/*", "*", "<!--")
-_PRE_COMMIT = re.compile(r"(?:^|/)\.pre-commit-config\.ya?ml$")
-_MANUAL = ("manual",)
 
 
 def find_in_settings(pair: Pair) -> list[Weakening]:
@@ -52,14 +46,10 @@ def find_in_settings(pair: Pair) -> list[Weakening]:
     if pair.after is None or not _tool_of(pair.path):
         texts = ["deleted" if pair.after is None else f"{pair.was} renamed"]
     elif kind in ("lines", "ignored"):
-        texts = _compare_lines(kind, _text(pair.before), _text(pair.after))
+        texts = _compare_lines(kind, *pair.texts)
     else:
-        texts = _compare_tables(pair, kind, keys)
+        texts = _compare_tables(kind, keys, *pair.texts)
     return [Weakening(pair.path, SETTING, text) for text in texts]
-
-
-def _text(content: bytes | None) -> str | None:
-    return None if content is None else content.decode("utf-8", "replace")
 
 
 @functools.cache
@@ -84,53 +74,36 @@ def _words(which: str) -> frozenset[str]:
 # reading
 
 
-def _compare_tables(pair: Pair, kind: str, keys: str) -> list[str]:
+def _compare_tables(kind: str, keys: str, before: str | None, after: str | None) -> list[str]:
     """Return in words what has become weaker; of what cannot be read, that alone."""
-    name = kind.upper()
     try:
-        before = _table(_text(pair.before), kind)
-    except (ValueError, RecursionError):
-        before = None
-    try:
-        after = _table(_text(pair.after), kind)
+        new = _table(after, kind)
     except (ValueError, RecursionError) as error:
-        again = " any more" if before and pair.before is not None else ""
-        return [f"cannot be read as {name}{again}, and was not compared: {error}"]
-    if before is None:
-        return [f"could not be read as {name} before, and was not compared"]
-    texts = [*_manual(before, after)] if _PRE_COMMIT.search(pair.path) else []
-    return texts + _compare(_settings(before, keys), _settings(after, keys))
+        return [f"cannot be read as {kind.upper()} any more, and was not compared: {error}"]
+    try:
+        old = _table(before, kind)
+    except (ValueError, RecursionError):
+        return [f"could not be read as {kind.upper()} before, and was not compared"]
+    return _compare(_settings(old, keys), _settings(new, keys))
 
 
 def _table(text: str | None, kind: str) -> Any:  # noqa: ANN401 - whatever the file holds
-    """Return what a settings file holds.
-
-    Raises: ValueError where it cannot be read.
-    """
+    """Return what a settings file holds. Raises: ValueError if it cannot be read."""
     match kind:
-        case _ if text is None:
+        case _ if not text:
             return {}
         case "toml":
-            import tomllib  # who reviews pays for it
-
             return tomllib.loads(text)
-        case "json":
-            return json.loads(_plain_json(text))
+        case "json":  # without comments, and without commas before a closing bracket
+            side = read_side(text, "json")
+            plain = list(side.text)
+            for comma in re.finditer(r",(?=\s*[}\]])", side.code):
+                plain[comma.start()] = " "
+            return json.loads("".join(plain))
         case "ini":
             return _ini(text)
         case _:
-            from gitgates.yaml_load import load_texts
-
             return load_texts(text)
-
-
-def _plain_json(text: str) -> str:
-    """Return JSON without comments, and without commas before a closing bracket."""
-    side = read_side(text, "json")
-    plain = list(side.text)
-    for comma in re.finditer(r",(?=\s*[}\]])", side.code):
-        plain[comma.start()] = " "
-    return "".join(plain)
 
 
 def _ini(text: str) -> dict[str, dict[str, Value]]:
@@ -147,12 +120,9 @@ def _ini(text: str) -> dict[str, dict[str, Value]]:
 
 def _ini_value(value: str) -> Value:
     """Return a tuple where a value is a list: on lines of its own, or after commas."""
-    lines = [line.strip().rstrip(",").strip() for line in value.splitlines()]
-    if len(listed := [line for line in lines if line]) > 1:
-        return tuple(line for line in listed if line[0] not in "#;")
-    if "," in value:
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    return value.strip()
+    parts = value.splitlines() if "\n" in value.strip() else value.split(",")
+    listed = tuple(one for part in parts if (one := part.strip().rstrip(",").strip()))
+    return tuple(one for one in listed if one[0] not in "#;") if len(parts) > 1 else value.strip()
 
 
 def _settings(table: object, keys: str) -> Settings:
@@ -181,56 +151,24 @@ def _listed(value: Value | None) -> tuple[str, ...]:
     return () if value is None else (value,) if isinstance(value, str) else value
 
 
-# hooks of pre-commit
-
-
-def _manual(before: object, after: object) -> Iterable[str]:
-    """Yield the hooks of pre-commit that ran by themselves, and now when somebody asks for them."""
-    old = _stages(before)
-    for name, stages in _stages(after).items():
-        if stages == _MANUAL and old.get(name, _MANUAL) != _MANUAL:
-            yield f"{name}: runs by hand only (stages: [manual])"
-
-
-def _stages(table: object) -> dict[str, tuple[str, ...]]:
-    """Return the stages of each hook, by its id; empty if it runs at all of them."""
-    found: dict[str, tuple[str, ...]] = {}
-    default = _stages_of(table, "default_stages")
-    for repo in _tables_in(table, "repos"):
-        for hook in _tables_in(repo, "hooks"):
-            name = str(hook.get("id", ""))
-            # Of two hooks with one id, the one that runs by itself counts.
-            if found.get(name, _MANUAL) == _MANUAL:
-                found[name] = _stages_of(hook, "stages") or default
-    return found
-
-
-def _stages_of(table: object, key: str) -> tuple[str, ...]:
-    value = table.get(key) if isinstance(table, dict) else None
-    return tuple(map(str, value)) if isinstance(value, list) else (str(value),) if value else ()
-
-
-def _tables_in(table: object, key: str) -> list[dict[str, Any]]:
-    value = table.get(key) if isinstance(table, dict) else None
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 # comparing
 
 
 def _compare_lines(kind: str, before: str | None, after: str | None) -> list[str]:
-    old, new = (Counter(_meant_lines(text or "")) for text in (before, after))
+    """Compare lines that say something, without comments."""
+    old, new = (
+        Counter(
+            line
+            for one in (text or "").splitlines()
+            if (line := " ".join(one.split())) and not line.startswith(_COMMENTS)
+        )
+        for text in (before, after)
+    )
     added, gone = list((new - old).elements()), list((old - new).elements())
     if kind == "ignored":
-        return [f"not checked any more: {_join_some(added)}"] if added else []
-    parts = [f"{sign} {_join_some(some)}" for sign, some in (("-", gone), ("+", added)) if some]
+        return [f"not checked any more: {_few(added)}"] if added else []
+    parts = [f"{sign} {_few(some)}" for sign, some in (("-", gone), ("+", added)) if some]
     return ["; ".join(parts)] if parts and before is not None else []
-
-
-def _meant_lines(text: str) -> list[str]:
-    """Return the lines of a file that say something, without comments at their beginning."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith(_COMMENTS)]
 
 
 def _compare(old: Settings, new: Settings) -> list[str]:
@@ -255,7 +193,7 @@ def _section(key: str) -> str:
 
 def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> str:
     """Return what has become weaker; empty if nothing has. `is_new`: the tool's section is."""
-    way = _weaker_direction(key)
+    way = _way(key)
     if isinstance(old, tuple) or isinstance(new, tuple):
         return _judge_list(way, _listed(old), _listed(new), is_new=is_new)
     was, now = _RANKS.get(old or "", -1), _RANKS.get(new or "", -1)
@@ -265,17 +203,21 @@ def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> s
         is_on = (new or "false").lower() in _ON
         weaker = not way or is_on == (way == "loose")
     elif old and new and _NUMBER.match(old) and _NUMBER.match(new):
-        weaker = _is_weaker_number(key, float(old.rstrip("%")), float(new.rstrip("%")))
+        words = {word.lower() for word in _WORD.findall(key)}
+        less, more = float(new.rstrip("%")), float(old.rstrip("%"))
+        if words & _words("upper"):
+            less, more = more, less
+        weaker = less < more or not words & (_words("upper") | _words("lower"))
     else:
         weaker = not (old is None and (is_new or way == "tight"))
     return f"{_cut(old)} → {_cut(new)}" if weaker else ""
 
 
-def _weaker_direction(key: str) -> str:
-    """Tell which way a key is weaker: with more in it (loose), with less (tight); or nothing."""
+def _way(key: str) -> str:
+    """Return which way a key is weaker: with more in it (loose), with less (tight); or nothing."""
     for part in reversed(key.replace("[]", "").split(".")):
         for word in _WORD.findall(part):
-            for way in ("tight", "loose"):
+            for way in ("stages", "tight", "loose"):
                 if word.lower() in _words(way):
                     return way
     return ""
@@ -284,17 +226,12 @@ def _weaker_direction(key: str) -> str:
 def _judge_list(way: str, old: tuple[str, ...], new: tuple[str, ...], *, is_new: bool) -> str:
     added = list((Counter(new) - Counter(old)).elements())
     gone = list((Counter(old) - Counter(new)).elements())
-    parts = [f"- {_join_some(gone)}"] if gone and way != "loose" else []
-    if added and (way == "loose" or not (way or is_new)):
-        parts.append(f"+ {_join_some(added)}")
+    if way == "stages":
+        added, gone = [one for one in added if one == "manual"], []
+    parts = [f"- {_few(gone)}"] if gone and way != "loose" else []
+    if added and (way in ("loose", "stages") or not (way or is_new)):
+        parts.append(f"+ {_few(added)}")
     return "; ".join(parts)
-
-
-def _is_weaker_number(key: str, old: float, new: float) -> bool:
-    words = {word.lower() for word in _WORD.findall(key)}
-    if words & _words("upper"):
-        return new > old
-    return new < old or not words & _words("lower")
 
 
 def _cut(value: str | None) -> str:
@@ -304,6 +241,6 @@ def _cut(value: str | None) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _join_some(values: list[str]) -> str:
+def _few(values: list[str]) -> str:
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return ", ".join(_cut(value) for value in values[:_SHOWN]) + more
