@@ -1,8 +1,9 @@
 """The table of policies, in order of priority: what may have a say in an event, and the asking.
 
-A policy is a module with `decide(call, so_far) -> Verdict` and `needs(config)`. Nothing but its row
-and its module knows of it. policies/git_hooks.py has them asked at hooks of git and the framework,
-policies/driver.py at events of an agent. A policy that is not asked costs a hook of git its row.
+A policy is a module with `decide(call, so_far) -> Verdict`, and with `needs(config)` if it needs
+events itself. Nothing but its row and its module knows of it. policies/git_hooks.py has them asked
+at hooks of git and the framework, policies/driver.py at events of an agent. A policy that is not
+asked costs a hook of git its row.
 """
 
 from __future__ import annotations
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
     class PolicyModule(Protocol):
         """What the module of a policy offers."""
-
-        def needs(self, config: Config) -> tuple[Need, ...]:
-            """Return the events that are to be heard of, where that is not said by another row."""
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
             """Return the verdict with what this policy has to say."""
@@ -134,12 +132,18 @@ def module_of(row: Policy) -> PolicyModule:
     return found
 
 
+def needs_of(module: PolicyModule, config: Config) -> tuple[Need, ...]:
+    """Return the events that a policy needs; one that never needs any does not say so."""
+    own: Callable[[Config], tuple[Need, ...]] | None = getattr(module, "needs", None)
+    return own(config) if own else ()
+
+
 def asked_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:
     """Return the policies that are asked at an event, in order, with what they need of it."""
     found = []
     for row in wanted(config, kind):
         module = module_of(row)
-        own = [need for need in module.needs(config) if need.kind == kind]
+        own = [need for need in needs_of(module, config) if need.kind == kind]
         if own or row.passive:
             found.append((row, module, own))
     return found

@@ -9,7 +9,7 @@ import pytest
 from gitgates.install.agents import tools_of
 from gitgates.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.policies.needs import needs
-from gitgates.policy import POLICIES, Need, module_of
+from gitgates.policy import POLICIES, Need, module_of, needs_of
 from gitgates.types import Config, Gate, Hook, Review
 
 CHECK = Gate(name="check", command="x")
@@ -222,5 +222,5 @@ def test_some_policy_is_asked_at_each_event_that_is_needed() -> None:
     config = Config(gates=(CHECK,), hooks=tuple(hooks), review=Review(mode="require"))
     for gate in {row.gate for row in POLICIES if row.kinds}:
         rows = [row for row in POLICIES if row.gate == gate and row.kinds]
-        wanted = {need.kind for row in rows for need in module_of(row).needs(config)}
+        wanted = {need.kind for row in rows for need in needs_of(module_of(row), config)}
         assert wanted <= {kind for row in rows for kind in row.kinds}

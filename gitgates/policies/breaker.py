@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from gitgates.policies.call import Call
     from gitgates.policies.session import Round, Session
-    from gitgates.policy import Need
-    from gitgates.types import Config, Hook, Level
+    from gitgates.types import Hook, Level
 
 # Outcomes of a round, for the journal and for artifacts.
 PASSED = "passed"
@@ -103,11 +102,6 @@ def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
         if count >= limit:
             return f"after {limit} blocks in this {where}, the most there may be"
     return ""
-
-
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: the policy is passive."""
-    return ()
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, with_changes
 from gitgates.git.diff import changes, patch_id
-from gitgates.policies.beginning import first_point
 from gitgates.policies.evidence import COMPLETE, DECISION, SKIP, evidence_of, is_strict
+from gitgates.policies.session_start import first_point
 from gitgates.policies.significance import Significance, kinds_of, weigh
 from gitgates.record import Record, lazy
 
@@ -39,14 +39,13 @@ class SessionChange:
 
     def __init__(self, call: Call, now: Point | None = None) -> None:
         """Take what a session began with. `now`: what there is to compare it with; None: now."""
-        began = first_point(call)
         self.repo, self.review = call.repo, call.config.review
-        self.base, self.began_note = began.point, began.note
+        self.base, self.began_note = first_point(call)
         self.now = now or call.point
-        self.notes = tuple(filter(None, (began.note, *call.snapshot.why_unprovable)))
+        self.notes = tuple(filter(None, (self.began_note, *call.snapshot.why_unprovable)))
         self.evidence = evidence_of(call)
         self.is_strict = is_strict(call)
-        self._also = began.also
+        self._also = tuple(call.elsewhere)
         self._known: dict[tuple[str, str, bool], tuple[bool, str]] = {}
 
     def since(self, start: Point) -> Span:

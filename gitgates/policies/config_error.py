@@ -18,15 +18,8 @@ from gitgates.types import BLOCK, WARN, Verdict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.policies.call import Call
-    from gitgates.policy import Need
-    from gitgates.types import Config
 
 _GATES = "the configuration"
-
-
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: which events are needed is not known then."""
-    return ()
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

@@ -80,7 +80,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def _decide_ending(call: Call) -> Verdict:
     """Run the gates at the end of work where something has changed, and say what that leads to."""
     if not call.session.base:
-        from gitgates.policies.beginning import record_base  # seldom: hooks came in mid-session
+        from gitgates.policies.session_start import record_base  # seldom: hooks came in mid-session
 
         record_base(call)
     if call.is_unchanged:

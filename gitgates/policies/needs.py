@@ -6,7 +6,7 @@ Installing writes those and no others: each event that is heard of costs a proce
 from __future__ import annotations
 
 from gitgates.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, kind_of
-from gitgates.policy import Need, asked_at, module_of, wanted
+from gitgates.policy import Need, asked_at, module_of, needs_of, wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def git_hooks(config: Config) -> tuple[str, ...]:
 
 
 def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
-    return [need for row in rows for need in module_of(row).needs(config)]
+    return [need for row in rows for need in needs_of(module_of(row), config)]
 
 
 def gates_on(config: Config) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def gates_on(config: Config) -> tuple[str, ...]:
 
     The settings of such a gate, and its verb, have its name.
     """
-    rows = [row for row in wanted(config) if row.gate and module_of(row).needs(config)]
+    rows = [row for row in wanted(config) if row.gate and needs_of(module_of(row), config)]
     return tuple(dict.fromkeys(row.gate for row in rows))
 
 

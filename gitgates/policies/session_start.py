@@ -1,9 +1,13 @@
-"""What a session's journal learns of an event, and of what is there: for all policies after it."""
+"""What a session's journal learns of an event, and of what is there: for all policies after it.
+
+That is what there was when the session began, or what stands in for it.
+"""
 
 from __future__ import annotations
 
 import zlib
 
+from gitgates.agent_types import Point
 from gitgates.lifecycle import ENDINGS, HOOK_OF
 from gitgates.types import STOP, Verdict
 
@@ -11,15 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
-    from gitgates.policy import Need
-    from gitgates.types import Config
 
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
-
-
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: the policy is passive."""
-    return ()
+_UNKNOWN = "this session's beginning was not heard of here"
+_NOW = "HEAD, so that all that differs from HEAD counts as its work"
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -128,3 +127,49 @@ def _prompt(call: Call) -> Fact:
     text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
     fields = {"prompt_id": payload.prompt_id, "text": text, "transcript": payload.transcript_abs}
     return {"what": "prompt", **fields}
+
+
+def first_point(call: Call) -> tuple[Point, str]:
+    """Return what was there when the session began, and what stands in for it; empty: nothing does.
+
+    Where that was not heard of: what was checked out when it began elsewhere, else what is now. The
+    log of HEAD counts in seconds: what is of the same one belongs to the session.
+
+    Raises: GitError where git cannot be asked.
+    """
+    from gitgates.policies.evidence import EVIDENCE, stamp_of  # only where something has changed
+
+    evidence, git = call.state(EVIDENCE), call.repo.git
+    if evidence.base:
+        return evidence.base, evidence.base_note
+    began = min((stamp_of(facts[0]) for facts in call.elsewhere.values()), default=0.0)
+    names = [(f"HEAD@{{{int(began) - 1} +0000}}", "what was checked out when it began")]
+    for name, said in [*(names if began else []), ("HEAD", _NOW)]:
+        asked = git.ask(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        )
+        if not asked.exit_status:
+            head = asked.stdout.decode().split()[-1]
+            tree = git.lines("rev-parse", "--verify", f"{head}^{{tree}}")[0]
+            point = Point(tree=tree, head=head, stamp=began)
+            return point, f"{_UNKNOWN}: compared with {said}"
+    empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    return Point(tree=empty, stamp=began), f"{_UNKNOWN}: everything is taken for its work"
+
+
+def record_base(call: Call) -> None:
+    """Record what stands in for the first snapshot, where the beginning was not heard of.
+
+    Otherwise the next event would take one, and what is there by then would be nobody's work.
+
+    Raises: GitError where git cannot be asked; OSError where the journal cannot be written.
+    """
+    if call.session.base:
+        return
+    point, note = first_point(call)
+    # In a worktree that the session came to later, it began when it did elsewhere.
+    elsewhere_s = {"t": point.stamp} if point.stamp else {}
+    why = call.session.no_base or ("" if elsewhere_s else note)
+    entry: Fact = {"tree": point.tree, "head": point.head, "why": why, "note": note}
+    entry["not_seen"] = list(call.snapshot.not_seen)
+    call.record({"what": "snapshot", **entry, **elsewhere_s})

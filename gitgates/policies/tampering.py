@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.agent_types import Payload
-    from gitgates.policy import Need
     from gitgates.types import Config
 
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
@@ -36,11 +35,6 @@ _DEFINITIONS = ("gate ", "hook ")
 _MOST_READ = 1 << 20  # bytes of a file
 _MOST_NAMED = 5
 _SINCE = "since this session began"
-
-
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: the policy is passive."""
-    return ()
 
 
 def begin(call: Call) -> None:
