@@ -68,12 +68,6 @@ def test_a_torn_result_is_kept_aside_and_said(place: Place, torn: bytes) -> None
     assert read(place.run_abs)["quality_gates"]["retry_attempts"] == 0
 
 
-def test_a_result_that_is_gone_is_said(place: Place) -> None:
-    save(place, FAILED)
-    Path(place.run_abs, "result.json").unlink()
-    assert save(place, PASSED) == (f"{place.run_abs}: result.json was gone; it begins anew",)
-
-
 WRITER = """
 import sys
 sys.path.insert(0, {tests!r})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import click
@@ -14,31 +13,23 @@ from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
 from gitgates.engine.plan import find_hook
-from gitgates.engine.run import InterruptedRun, NullListener
+from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policies.git_hooks import handle
 from gitgates.report.artifacts import save_run
-from gitgates.report.documents import (
-    JsonLines,
-    error_document,
-    interrupted_document,
-    junit_xml,
-    run_document,
-)
+from gitgates.report.documents import JsonDocument, JsonLines, junit_xml
 from gitgates.report.text import Console, Style
 from gitgates.types import Config, Decision, Hook, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from gitgates.engine.run import Listener
     from gitgates.policies.git_hooks import HookCall
-    from gitgates.report.text import Terminal
 
 
 @click.command("run", cls=PathCommand)
@@ -75,114 +66,64 @@ def command(
     Exit status 0: passed. 1: blocked. Others: see the manual.
     """
     terminal = stdout()
-    style = Style(colour=terminal.colour, quiet=quiet, verbose=verbose)
-    listener = _listener(fmt, style, terminal)
-    try:
-        restore_interrupted("run")
-        run = _run_staged if paths["staged"] else _run
-        return _report(
-            lambda: run(hook, gates, PathSelection(**paths), listener), listener, terminal, junit
-        )
-    except errors.GitgatesError as error:
-        document = error_document(error.message, error.hint, error.exit_status)
-        if isinstance(error, InterruptedRun):
-            document = interrupted_document(document, error.decision, error.plan)
-        match listener:
-            case Console():
-                pass
-            case JsonLines():
-                listener.failed(document)
-            case _:
-                terminal.write(json.dumps(document, indent=2).encode() + b"\n")
-        raise
-
-
-def _report(run: Callable[[], HookCall], listener: Listener, terminal: Terminal, junit: str) -> int:
-    """Run, save what came of it, and say it; return the exit status."""
+    listener: Console | JsonDocument
+    if fmt == "text":
+        style = Style(colour=terminal.colour, quiet=quiet, verbose=verbose)
+        listener = Console(terminal, style)
+    else:
+        listener = JsonLines(terminal) if fmt == "jsonl" else JsonDocument(terminal)
     began_s = time.time()
     try:
-        call = run()
-    except InterruptedRun as error:
-        if junit:
+        restore_interrupted("run")
+        call = _run(hook, gates, PathSelection(**paths), listener)
+        if call.plan and call.decision:
+            notes = save_run(call.decision, call.plan, call.config, began_s)
+            click.echo(notes, nl=False, err=True)
+            terminal.write(listener.closing(call.decision, call.plan))
+            if junit:
+                _write_junit(junit, call.decision, call.plan)
+        elif call.note:
+            click.echo(f"gitgates: {call.note}", err=True)
+        if call.errors:
+            raise call.errors[0]
+    except errors.GitgatesError as error:
+        if junit and isinstance(error, InterruptedRun):
             _write_junit(junit, error.decision, error.plan)
+        if not isinstance(listener, Console):
+            terminal.write(listener.failed(error))
         raise
-    if call.plan and call.decision:
-        for note in save_run(call.decision, call.plan, call.config, began_s).splitlines():
-            click.echo(note, err=True)
-        _tell(call.decision, call.plan, listener, terminal)
-        if junit:
-            _write_junit(junit, call.decision, call.plan)
-    elif call.note:
-        click.echo(f"gitgates: {call.note}", err=True)
-    if call.errors:
-        raise call.errors[0]
     return manual.encode(call.decision) if call.decision else errors.OK
 
 
 def _run(
-    hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
+    name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
 ) -> HookCall:
-    """Run the gates on paths of the working tree as it is."""
+    """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
     config = configuration(repo)
-    hook = _hook(config, hook_name, gates)
-    paths, gone = select_paths(selection, repo)
-    event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
-    event = event._replace(with_untracked=selection == PathSelection())
-    return _checked(handle(event, repo, listener, hook.gates if gates else ()), config)
-
-
-def _run_staged(
-    hook_name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
-) -> HookCall:
-    """Do what git's own hook does before a commit."""
-    repo = current_repo()
-    config = configuration(repo)
-    name = hook_name or "pre-commit"
+    if selection.staged:
+        name = name or "pre-commit"
     hook = _hook(config, name, gates)
-    if name not in BEFORE_A_COMMIT:
+    if selection.staged and name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
-    event = githook.decode(name, (), b"", repo.root_abs)
-    staged = select_paths(selection, repo)  # the hook asks for itself
-    if not any(staged) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
-        event = event._replace(note="nothing is staged; to stage what you have changed: git add")
-    return _checked(handle(event, repo, listener, hook.gates if gates else ()), config)
-
-
-def _checked(call: HookCall, config: Config) -> HookCall:
+    paths, gone = select_paths(selection, repo)
+    if selection.staged:  # the hook asks for its paths itself
+        event = githook.decode(name, (), b"", repo.root_abs)
+        if not (paths or gone) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
+            note = "nothing is staged; to stage what you have changed: git add"
+            event = event._replace(note=note)
+    else:
+        event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
+        event = event._replace(with_untracked=selection == PathSelection())
+    call = handle(event, repo, listener, hook.gates if gates else ())
     if call.plan is None and not call.note and not call.errors:
-        raise _no_gates(call.event.name, config)
+        # A line of CI that checks nothing must not be green.
+        named = ", ".join(found.name for found in config.hooks if found.gates) or "none"
+        raise errors.ConfigError(
+            f"hook `{event.name}` has no gates; nothing was checked", f"Hooks with gates: {named}."
+        )
     return call
-
-
-def _no_gates(name: str, config: Config) -> errors.ConfigError:
-    # A line of CI that checks nothing must not be green.
-    named = ", ".join(found.name for found in config.hooks if found.gates) or "none"
-    return errors.ConfigError(
-        f"hook `{name}` has no gates; nothing was checked", f"Hooks with gates: {named}."
-    )
-
-
-def _listener(fmt: str, style: Style, terminal: Terminal) -> Listener:
-    match fmt:
-        case "text":
-            return Console(terminal, style)
-        case "jsonl":
-            return JsonLines(terminal)
-        case _:
-            return NullListener()
-
-
-def _tell(decision: Decision, plan: Plan, listener: Listener, terminal: Terminal) -> None:
-    match listener:
-        case Console():
-            terminal.write(listener.closing(decision, plan))
-        case JsonLines():
-            listener.closing(decision, plan)
-        case _:
-            document = json.dumps(run_document(decision, plan), indent=2)
-            terminal.write(document.encode() + b"\n")
 
 
 def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:

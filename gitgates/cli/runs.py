@@ -12,11 +12,11 @@ from gitgates.clean import counted, plain_line
 from gitgates.cli.output import dump, format_option, print_json, table
 from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
-from gitgates.config.values import did_you_mean
 from gitgates.git.repo import Repo
 from gitgates.report import artifacts
 from gitgates.report.statistics import COLUMNS, gate_stats
 from gitgates.store import runs
+from gitgates.store.files import read_state
 from gitgates.store.log import read_ledger
 from gitgates.types import Config
 
@@ -28,18 +28,19 @@ _VERSION = 1
 _SHOWN = 20
 _NAMED = 5  # runs, in an error
 _FAILED_SHOWN = 3
-_HELP_WIDTH = 60
+_HELP_WIDTH = 72
 
 
 def _help_of_stats() -> str:
     """Return the help of `runs stats`: what each column counts."""
-    lines = []
-    for head, meaning in COLUMNS.values():
-        first, *more = textwrap.wrap(" ".join(meaning.split()), _HELP_WIDTH)
-        lines += [f"{head:<11} {first}", *(f"{'':<11} {rest}" for rest in more)]
-    columns = "\b\n" + "\n".join(lines)
+    columns = "\n".join(
+        textwrap.fill(
+            f"{head:<11} {' '.join(meaning.split())}", _HELP_WIDTH, subsequent_indent=" " * 12
+        )
+        for head, _form, meaning in COLUMNS.values()
+    )
     first = "Tell what the kept runs say of each gate."
-    return f"{first}\n\n{columns}\n\n`-`: there was nothing to count."
+    return f"{first}\n\n\b\n{columns}\n\n`-`: there was nothing to count."
 
 
 @click.group("runs", invoke_without_command=True)
@@ -52,7 +53,7 @@ def command(context: click.Context) -> int:
     `artifacts_dir` and `keep_runs` tell.
     """
     if context.invoked_subcommand is None:
-        return _list("text", _SHOWN)
+        context.invoke(list_command, fmt="text", limit=_SHOWN)
     return errors.OK
 
 
@@ -66,7 +67,16 @@ def list_command(fmt: str, limit: int) -> int:
     `logs only`: all gates passed in a hook of git, or the run was killed after one
     had printed something.
     """
-    return _list(fmt, limit)
+    found = _documents(current_repo())[::-1][:limit]
+    listed = [_listed(run_id, document) for run_id, document in found]
+    if fmt == "json":
+        print_json({"version": _VERSION, "runs": listed})
+    elif not found:
+        click.echo("no run is kept here")
+    else:
+        head = ("run", "host", "hook", "attempts", "time", "what came of it")
+        click.echo(table([head, *map(_row, listed)], right=(3, 4)), nl=False)
+    return errors.OK
 
 
 @command.command("show")
@@ -80,7 +90,8 @@ def show(run_id: str, fmt: str) -> int:
     repo = current_repo()
     run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
     try:
-        data = artifacts.read_result(run_abs) if fmt == "json" else artifacts.read_summary(run_abs)
+        name = artifacts.RESULT if fmt == "json" else artifacts.SUMMARY
+        data = read_state(f"{run_abs}/{name}")
     except OSError as error:
         raise errors.StateError(
             f"the results in {run_abs} cannot be read: {error.strerror}", "Look at its files."
@@ -124,27 +135,12 @@ def stats(fmt: str) -> int:
     return errors.OK
 
 
-def _list(fmt: str, limit: int) -> int:
-    found = _documents(current_repo())
-    found = found[::-1][:limit]
-    if fmt == "json":
-        listed = [_listed(run_id, document) for run_id, document in found]
-        print_json({"version": _VERSION, "runs": listed})
-    else:
-        click.echo(_list_text(found), nl=False)
-    return errors.OK
-
-
 def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
     """Return id and result of each run, oldest first; None if there is none to be understood."""
-    found: list[tuple[str, dict[str, Any] | None]] = []
-    for run_id in runs.run_ids(repo.state_abs):
-        try:
-            raw = artifacts.read_result(f"{repo.state_abs}/runs/{run_id}")
-        except OSError:
-            raw = None
-        found.append((run_id, artifacts.parse_result(raw)))
-    return found
+    return [
+        (run_id, artifacts.read_result(f"{repo.state_abs}/runs/{run_id}"))
+        for run_id in runs.run_ids(repo.state_abs)
+    ]
 
 
 def _find(repo: Repo, said: str) -> str:
@@ -156,8 +152,13 @@ def _find(repo: Repo, said: str) -> str:
     if not known:
         raise errors.UsageError("no run is kept here", "Make one with: gitgates run")
     if said == "latest":
-        results = (run_id for run_id in known[::-1] if _has_result(repo, run_id))
-        return next(results, known[-1])
+        runs_abs = f"{repo.state_abs}/runs"
+        has_result = (
+            run_id
+            for run_id in known[::-1]
+            if os.path.exists(f"{runs_abs}/{run_id}/{artifacts.RESULT}")
+        )
+        return next(has_result, known[-1])
     matching = [run_id for run_id in known if run_id.startswith(said)]
     if said in matching:
         return said
@@ -166,14 +167,8 @@ def _find(repo: Repo, said: str) -> str:
             f"`{said}` is the beginning of {len(matching)} runs", f"Newest: {_newest(matching)}."
         )
     if not matching:
-        nearest = did_you_mean(said, tuple(known))
-        hint = f"{nearest} Newest: {_newest(known)}.".strip()
-        raise errors.UsageError(f"no run `{said}`", hint)
+        raise errors.UsageError(f"no run `{said}`", f"Newest: {_newest(known)}.")
     return matching[0]
-
-
-def _has_result(repo: Repo, run_id: str) -> bool:
-    return os.path.exists(f"{repo.state_abs}/runs/{run_id}/{artifacts.RESULT}")
 
 
 def _newest(run_ids: list[str]) -> str:
@@ -217,24 +212,17 @@ def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _list_text(found: list[tuple[str, dict[str, Any] | None]]) -> str:
-    """Return the list of runs as lines."""
-    if not found:
-        return "no run is kept here\n"
-    rows: list[tuple[str, ...]] = [("run", "host", "hook", "attempts", "time", "what came of it")]
-    rows += [_row(_listed(run_id, document)) for run_id, document in found]
-    return table(rows, right=(3, 4))
-
-
 def _stats_text(found: list[dict[str, Any]], number: int) -> str:
     """Return what the runs say of each gate as lines."""
     if not found:
         return "no run with results is kept here\n"
     all_bytes = sum(gate["fed_back_bytes"] for gate in found)
-    rows = [("gate", *(head for head, _meaning in COLUMNS.values()))]
+    rows = [("gate", *(head for head, _form, _meaning in COLUMNS.values()))]
     for gate in found:
-        cells = (_cell(field, gate[field], all_bytes) for field in COLUMNS)
-        rows.append((plain_line(gate["name"]), *cells))
+        cells = {field: _cell(gate[field], form) for field, (_, form, _) in COLUMNS.items()}
+        if all_bytes:
+            cells["fed_back_bytes"] += f" ({gate['fed_back_bytes'] / all_bytes:.0%})"
+        rows.append((plain_line(gate["name"]), *cells.values()))
     flaps = [
         f"flaps: {plain_line(gate['name'])} on {plain_line(tree)}\n"
         for gate in found
@@ -244,22 +232,10 @@ def _stats_text(found: list[dict[str, Any]], number: int) -> str:
     return table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
 
 
-def _cell(field: str, value: Any, all_bytes: int) -> str:  # noqa: ANN401 - as the field has it
+def _cell(value: Any, form: str) -> str:  # noqa: ANN401 - as the field has it
     if value is None:
         return "-"
-    match field:
-        case "total_seconds" | "median_seconds":
-            return f"{value:.1f} s"
-        case "fed_back_bytes":
-            return f"{value} B ({value / all_bytes:.0%})" if all_bytes else f"{value} B"
-        case "fix_rate":
-            return f"{value:.0%}"
-        case "attempts_to_pass":
-            return f"{value:.1f}"
-        case "flaps":
-            return str(len(value))
-        case _:
-            return str(value)
+    return form.format(len(value) if isinstance(value, list) else value)
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

@@ -57,12 +57,13 @@ def save(
     notes: list[str] = []
     folder = runs.hold(run_abs)
     try:
-        lock = _lock(state_abs)
-        try:
-            document = add_attempt(
-                _known(run_abs, notes), os.path.basename(run_abs), attempt, max_retries
-            )
-            _write(run_abs, document)
+        os.makedirs(state_abs, mode=0o700, exist_ok=True)
+        lock = lock_file(f"{state_abs}/results.lock", wait_s=_LOCK_WAIT_S)
+        if lock < 0:
+            raise TimeoutError(0, "another run is writing its results")
+        try:  # an event can be delivered twice at once
+            earlier = _earlier(run_abs, notes)
+            _write(run_abs, add_attempt(earlier, os.path.basename(run_abs), attempt, max_retries))
             is_open = attempt.verdict == "blocked" and attempt.host not in _WITHOUT_RETRIES
             _mark_open(run_abs, is_open=is_open)
             if artifacts_dir:
@@ -97,43 +98,19 @@ def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> 
     return b"".join(as_bytes(f"gitgates: {shown(note)}\n") for note in notes)
 
 
-def read_result(run_abs: str) -> bytes | None:
-    """Return the bytes of `result.json`; None if there is none. Raises: OSError."""
-    return read_state(f"{run_abs}/{RESULT}")
-
-
-def read_summary(run_abs: str) -> bytes | None:
-    """Return the bytes of `summary.md`; None if there is none. Raises: OSError."""
-    return read_state(f"{run_abs}/{SUMMARY}")
-
-
-def parse_result(raw: bytes | None) -> dict[str, Any] | None:
-    """Return the document of a `result.json`; None if it cannot be understood."""
+def read_result(run_abs: str) -> dict[str, Any] | None:
+    """Return the document in `result.json`; None if there is none that can be understood."""
     try:
-        document: dict[str, Any] = json.loads(raw or b"")
-    except (ValueError, RecursionError):
+        document: dict[str, Any] = json.loads(read_state(f"{run_abs}/{RESULT}") or b"")
+    except (OSError, ValueError, RecursionError):
         return None
     return document if is_sound(document) else None
 
 
-def _lock(state_abs: str) -> int:
-    """Keep others from changing results here: an event can be delivered twice at once."""
-    os.makedirs(state_abs, mode=0o700, exist_ok=True)
-    lock = lock_file(f"{state_abs}/results.lock", wait_s=_LOCK_WAIT_S)
-    if lock < 0:
-        raise TimeoutError(0, "another run is writing its results")
-    return lock
-
-
-def _known(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
+def _earlier(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
     """Return what earlier attempts left; what cannot be understood is kept aside, and said."""
-    raw = read_result(run_abs)
-    if raw is None:
-        if read_summary(run_abs) is not None:
-            notes.append(f"{run_abs}: result.json was gone; it begins anew")
-        return None
-    document = parse_result(raw)
-    if document is None:
+    document = read_result(run_abs)
+    if document is None and os.path.lexists(f"{run_abs}/{RESULT}"):
         kept = f"{RESULT}.damaged-{os.getpid()}-{time.time_ns()}"
         os.rename(f"{run_abs}/{RESULT}", f"{run_abs}/{kept}")
         notes.append(f"{run_abs}: result.json was damaged; it begins anew, {kept} is the old one")
@@ -163,49 +140,34 @@ def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
     """
     parent_abs = os.path.normpath(os.path.join(root_abs, artifacts_dir))
     target_abs = f"{parent_abs}/{os.path.basename(run_abs)}"
+    root_real = os.path.realpath(root_abs)
+    failed = f"{target_abs}: artifacts_dir: no results copied: "
+    if os.path.commonpath((os.path.realpath(target_abs), root_real)) != root_real:
+        return [f"{failed}a link leads out of the repository"]
     try:
-        _require_inside(target_abs, root_abs)
         if not os.path.lexists(parent_abs):
             os.makedirs(parent_abs)
             # What git sees, gates and snapshots see as well: a run would change what it looks at.
-            _copy_bytes(b"*\n", f"{parent_abs}/.gitignore")
-        os.makedirs(target_abs, exist_ok=True)
-        _copy_logs(f"{run_abs}/logs", f"{target_abs}/logs")
-        for name in (SUMMARY, RESULT):
-            if (data := read_state(f"{run_abs}/{name}")) is not None:
-                _copy_bytes(data, f"{target_abs}/{name}")
+            replace_file(f"{parent_abs}/.gitignore", b"*\n", mode=None, sync=False)
+        logs = (
+            os.path.relpath(os.path.join(folder_abs, name), run_abs)
+            for folder_abs, _folders, names in os.walk(f"{run_abs}/logs")
+            for name in names
+        )
+        for path in (*logs, SUMMARY, RESULT):
+            _copy_file(f"{run_abs}/{path}", f"{target_abs}/{path}")
     except OSError as error:
-        return [f"{target_abs}: artifacts_dir: no results copied: {_why(error)}"]
+        return [f"{failed}{_why(error)}"]
     return []
 
 
-def _require_inside(path_abs: str, root_abs: str) -> None:
-    root_real = os.path.realpath(root_abs)
-    if os.path.commonpath((os.path.realpath(path_abs), root_real)) != root_real:
-        raise OSError(0, "a link leads out of the repository")
-
-
-def _copy_logs(from_abs: str, to_abs: str) -> None:
-    """Copy logs, but not again for each attempt that follows."""
-    if not os.path.isdir(from_abs):
+def _copy_file(from_abs: str, to_abs: str) -> None:
+    """Copy a file, but a log not again for each attempt that follows."""
+    data = read_state(from_abs)
+    is_log = to_abs.endswith(".log")
+    if data is None or (is_log and os.path.exists(to_abs) and os.path.getsize(to_abs) == len(data)):
         return
-    os.makedirs(to_abs, exist_ok=True)
-    for entry in list(os.scandir(from_abs)):
-        copy_abs = f"{to_abs}/{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            _copy_logs(entry.path, copy_abs)
-        elif entry.is_file(follow_symlinks=False) and not _is_copied(entry, copy_abs):
-            _copy_bytes(read_state(entry.path) or b"", copy_abs)
-
-
-def _is_copied(log: os.DirEntry[str], copy_abs: str) -> bool:
-    try:
-        return os.lstat(copy_abs).st_size == log.stat(follow_symlinks=False).st_size
-    except FileNotFoundError:
-        return False
-
-
-def _copy_bytes(data: bytes, to_abs: str) -> None:
+    os.makedirs(os.path.dirname(to_abs), exist_ok=True)
     # With the mode that the umask leaves: copies are there to be collected.
     replace_file(to_abs, data, mode=None, sync=False)
 

@@ -9,7 +9,9 @@ import json
 import os
 
 from gitgates.clean import sanitise, utf8, visible
+from gitgates.engine.run import InterruptedRun, NullListener
 from gitgates.engine.walk import describe
+from gitgates.errors import GitgatesError
 from gitgates.types import BLOCK, VERDICTS, Decision, GateResult, Plan, Visit
 
 TYPE_CHECKING = False
@@ -38,15 +40,13 @@ def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
     }
 
 
-def interrupted_document(error: dict[str, Any], decision: Decision, plan: Plan) -> dict[str, Any]:
-    """Return a run that a signal ended: its `error_document`, and how gates ended until then."""
-    return {**run_document(decision, plan), **error}
-
-
-def error_document(message: str, hint: str, exit_status: int) -> dict[str, Any]:
-    """Return a run that came to no decision."""
-    error = {"message": utf8(message), "hint": utf8(hint)}
-    return {"version": VERSION, "exit_status": exit_status, "verdict": None, "error": error}
+def error_document(error: GitgatesError) -> dict[str, Any]:
+    """Return a run that came to no decision; if a signal ended it, how gates ended until then."""
+    said = {"message": utf8(error.message), "hint": utf8(error.hint)}
+    run: dict[str, Any] = {"version": VERSION}
+    if isinstance(error, InterruptedRun):
+        run = run_document(error.decision, error.plan)
+    return {**run, "exit_status": error.exit_status, "verdict": None, "error": said}
 
 
 def result_fields(result: GateResult) -> dict[str, Any]:
@@ -78,57 +78,65 @@ def _visit(visit: Visit, plan: Plan) -> dict[str, Any]:
     }
 
 
-class JsonLines:
-    """The listener that writes a line for each thing that happens, numbered from 1."""
-
-    live = False
+class JsonDocument(NullListener):
+    """The listener that writes one document at the end."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._number = 0
+
+    def closing(self, decision: Decision, plan: Plan) -> bytes:
+        """Return the whole run."""
+        return _json(run_document(decision, plan))
+
+    def failed(self, error: GitgatesError) -> bytes:
+        """Return why nothing was decided."""
+        return _json(error_document(error))
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+class JsonLines(JsonDocument):
+    """The listener that writes a line for each thing that happens, numbered from 1."""
+
+    _number = 0
 
     def planned(self, plan: Plan) -> None:
         """Write what is going to run."""
         listed = {"hook": plan.event.name, "gates": list(plan.listed)}
-        self.write("run-started", listed)
+        self._terminal.write(self._line("run-started", listed))
 
     def started(self, gate: str) -> None:
         """Write that a gate starts."""
-        self.write("gate-started", {"name": gate})
+        self._terminal.write(self._line("gate-started", {"name": gate}))
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - as other listeners
         """Write how a gate ended."""
-        self.write("gate-ended", result_fields(result))
-
-    def tick(self) -> None:
-        """Do nothing: time that passes is no event."""
+        self._terminal.write(self._line("gate-ended", result_fields(result)))
 
     def said(self, text: str) -> None:
         """Write it."""
-        self.write("note", {"text": text})
+        self._terminal.write(self._line("note", {"text": text}))
 
-    def closing(self, decision: Decision, plan: Plan) -> None:
-        """Write what was decided."""
-        self._end("run-ended", run_document(decision, plan))
+    def closing(self, decision: Decision, plan: Plan) -> bytes:
+        """Return the line that says what was decided."""
+        return self._last("run-ended", run_document(decision, plan))
 
-    def failed(self, document: dict[str, Any]) -> None:
-        """Write why nothing was decided."""
-        self._end("run-failed", document)
+    def failed(self, error: GitgatesError) -> bytes:
+        """Return the line that says why nothing was decided."""
+        return self._last("run-failed", error_document(error))
 
-    def _end(self, event: str, document: dict[str, Any]) -> None:
-        """Write the last line; what else there is to say of each gate, its own line has said."""
-        if "gates" in document:
-            document["gates"] = [
-                {key: gate[key] for key in ("name", "status", "verdict", "action")}
-                for gate in document["gates"]
-            ]
-        self.write(event, document)
+    def _last(self, event: str, document: dict[str, Any]) -> bytes:
+        # What else there is to say of each gate, its own line has said.
+        fields = ("name", "status", "verdict", "action")
+        gates = [{field: gate[field] for field in fields} for gate in document.get("gates", [])]
+        return self._line(event, {**document, "gates": gates} if "gates" in document else document)
 
-    def write(self, event: str, fields: dict[str, Any]) -> None:
-        """Write one line."""
+    def _line(self, event: str, fields: dict[str, Any]) -> bytes:
         self._number += 1
         line = {"version": VERSION, "seq": self._number, "event": event, **fields}
-        self._terminal.write(json.dumps(line).encode() + b"\n")
+        return json.dumps(line).encode() + b"\n"
 
 
 def junit_xml(decision: Decision, plan: Plan) -> bytes:

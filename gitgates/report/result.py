@@ -7,6 +7,8 @@ back, and make a page of the docs.
 
 from __future__ import annotations
 
+import json
+
 from gitgates.clean import utf8
 from gitgates.record import Record
 from gitgates.store.log import utc
@@ -156,7 +158,8 @@ def add_attempt(
         "attempts": [*map(_without_output, old), *new],
     }
     run = {**first, **known, "outcome": attempt.verdict, "quality_gates": cycle}
-    plain: dict[str, Any] = _utf8(_filled(RUN, run))
+    # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
+    plain: dict[str, Any] = json.loads(utf8(json.dumps(_filled(RUN, run), ensure_ascii=False)))
     return plain
 
 
@@ -228,19 +231,6 @@ def _without_output(attempt: dict[str, Any]) -> dict[str, Any]:
     return {**attempt, "results": [{**result, "output": ""} for result in attempt["results"]]}
 
 
-def _utf8(value: Any) -> Any:  # noqa: ANN401 - plain data of any depth
-    # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
-    match value:
-        case str():
-            return utf8(value)
-        case dict():
-            return {key: _utf8(item) for key, item in value.items()}
-        case list():
-            return [_utf8(item) for item in value]
-        case _:
-            return value
-
-
 def is_sound(document: object) -> bool:
     """Return whether something that was read back has the shape that we write."""
     if not _has(document, RUN) or not isinstance(document, dict):
@@ -268,20 +258,12 @@ def _has(value: object, fields: Fields) -> bool:
 
 
 def _fits(value: object, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "true or false"
+    if isinstance(value, bool | str | dict):
+        return isinstance(value, {"text": str, "true or false": bool, "object": dict}.get(kind, ()))
     if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one
-        if kind == "whole number":
-            return isinstance(value, int) and abs(value) < _MOST
-        return kind == "number" and 0 <= value < _MOST
-    if not isinstance(value, list):
-        return isinstance(value, str if kind == "text" else dict) and kind in ("text", "object")
-    match kind:
-        case "list of texts":
-            return all(isinstance(item, str) for item in value)
-        case "list of pairs":
-            return all(
-                isinstance(item, list) and [*map(type, item)] == [str, str] for item in value
-            )
-        case _:
-            return kind == "list of objects"
+        is_right = kind == "number" or (kind == "whole number" and isinstance(value, int))
+        return is_right and abs(value) < _MOST
+    items = {"list of texts": str, "list of pairs": list, "list of objects": dict}
+    if not isinstance(value, list) or kind not in items:
+        return False
+    return all(isinstance(one, items[kind]) for one in value)

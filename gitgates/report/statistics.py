@@ -10,34 +10,40 @@ if TYPE_CHECKING:
 _DECIDING = ("BLOCK", "STOP")
 _IDLE = ("skipped", "not-run")
 
-# field → the head of its column, and what it counts. The help of `gitgates runs stats` has these.
+# field → the head of its column, how a value is written, and what it counts.
+# The help of `gitgates runs stats` has these.
 COLUMNS = {
-    "runs": ("runs", "how often the gate ran; skipped is not run"),
-    "total_seconds": ("total", "the time of all of these together"),
-    "median_seconds": ("median", "the time in the middle: half of them took less"),
-    "changed": ("changed", "outcomes changed: how often its own BLOCK or STOP decided"),
+    "runs": ("runs", "{}", "how often the gate ran; skipped is not run"),
+    "total_seconds": ("total", "{:.1f} s", "the time of all of these together"),
+    "median_seconds": ("median", "{:.1f} s", "the time in the middle: half of them took less"),
+    "changed": ("changed", "{}", "outcomes changed: how often its own BLOCK or STOP decided"),
     "overrides": (
         "overridden",
+        "{}",
         """how often a person skipped it (SKIP, GITGATES_SKIP) since the oldest kept run began, or
         an agent said that it cannot fix it""",
     ),
     "fed_back_bytes": (
         "fed back",
+        "{} B",
         """its share of the bytes that agents were given: those of an attempt are shared out among
         the gates that decided, by the length of their outputs""",
     ),
     "fix_rate": (
         "fixed",
+        "{:.0%}",
         """of the cycles of an agent in which it did not pass at some attempt: those in which it
         passed at a later one""",
     ),
     "attempts_to_pass": (
         "attempts",
+        "{:.1f}",
         """of the cycles of an agent in which it passed: how often it had run with its first pass,
         on average""",
     ),
     "flaps": (
         "flaps",
+        "{}",
         """snapshots on which it passed once and did not another time, under the same hook; each is
         listed below""",
     ),
