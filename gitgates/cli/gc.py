@@ -23,7 +23,7 @@ _WORDS = {
 _HELP = """Clear away what has grown old in the state folder of this worktree.
 
 \b
-journals of sessions  without a word for 30 days, or beyond the newest 200
+journals of sessions  without a word for 30 days
 runs                  beyond the newest `keep_runs` (default: 50)
 private checkouts     not used for 14 days, or beyond 4
 texts kept aside      after 30 days, with their refs (gitgates recover --list)

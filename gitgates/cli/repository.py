@@ -90,8 +90,8 @@ def post_message(repo: Repo, draft: Message) -> str:
     where the log cannot be written.
     """
     branch, commit = repo.git.ask_all(
-        (("symbolic-ref", "--quiet", "HEAD"), b""),
-        (("rev-parse", "--verify", "--quiet", "HEAD^{commit}"), b""),
+        ("symbolic-ref", "--quiet", "HEAD"),
+        ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
     )
     try:
         # Not each file of an untracked folder: one name is as good as a thousand.

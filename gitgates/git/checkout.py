@@ -91,20 +91,17 @@ def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
         raise GitError(f"`{treeish}` is no commit and no tree here", "See: git log --oneline --all")
     slot = take_slot(f"{repo.state_abs}/checkouts")
     try:
-        slot.note_use()
         submodules = _populate(slot, _git_inside(repo, slot), tree, _checkout_settings(repo))
         linked, notes = _make_links(repo, slot.folder_abs, link)
         if submodules:
             notes.append(f"submodules are left empty: {', '.join(submodules)}")
         own = _make_repository(repo, slot, commit, linked)
         return Checkout(own, slot, notes)
-    except OSError as error:
+    except BaseException as error:
         slot.release()
-        raise StateError(
-            f"{slot.folder_abs}: a private checkout cannot be made: {error.strerror}"
-        ) from error
-    except BaseException:
-        slot.release()
+        if isinstance(error, OSError):
+            why = f"{slot.folder_abs}: a private checkout cannot be made: {error.strerror}"
+            raise StateError(why) from error
         raise
 
 
@@ -113,14 +110,6 @@ def check_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> C
 
     Raises: as `check_out`; GitError, too, where the index has conflicts.
     """
-    return check_out(repo, _index_tree(repo, index_abs), link)
-
-
-def _index_tree(repo: Repo, index_abs: str) -> str:
-    """Return the tree that would be committed from an index, stored in our own object folder.
-
-    Raises: GitError where the index has conflicts; StateError where nothing can be stored.
-    """
     # git keeps in the index what it found out about trees, so it is given a copy.
     copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
     try:
@@ -128,11 +117,12 @@ def _index_tree(repo: Repo, index_abs: str) -> str:
         if os.path.exists(index_abs):
             copy_index(index_abs, copy_abs)
         copied = git._replace(env={**git.env, "GIT_INDEX_FILE": copy_abs})
-        return copied.out("write-tree").decode().strip()
+        tree = copied.out("write-tree").decode().strip()
     except OSError as error:
         raise StateError(f"{copy_abs}: cannot be written: {error.strerror}") from error
     finally:
         remove_file(copy_abs)
+    return check_out(repo, tree, link)
 
 
 def _resolve(git: Git, treeish: str, kind: str) -> str:
@@ -154,37 +144,29 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
     return git._replace(cwd_abs=slot.folder_abs)
 
 
-def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> tuple[str, ...]:
+def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> list[str]:
     """Make the folder hold the wanted tree and nothing else; return its submodules."""
-    if not (_can_update(slot, git, tree, settings) and _update(slot, git, tree)):
-        slot.empty()
-        os.makedirs(slot.folder_abs, mode=0o700)
-        _read_tree(git, tree)
-    submodules = _submodules(git)
-    slot.end(1, tree, settings, submodules)  # 1: the version of this
+    match slot.state():
+        case (2, str(known), bytes(said)) if said == settings and _update(slot, git, known, tree):
+            pass
+        case _:
+            slot.empty()
+            os.makedirs(slot.folder_abs, mode=0o700)
+            _read_tree(git, tree)
+    listed = git.names("ls-files", "--stage", "-z")
+    submodules = [entry.partition("\t")[2] for entry in listed if entry.startswith("160000")]
+    if not submodules:  # which git does not clean
+        slot.end(2, tree, settings)  # 2: the version of this
     return submodules
 
 
-def _can_update(slot: Slot, git: Git, tree: str, settings: bytes) -> bool:
-    """Return whether writing what differs gives the same as writing everything."""
-    match slot.state():
-        case (1, str(known), bytes(said), tuple(submodules)) if said == settings:
-            if any(_is_not_empty(os.path.join(slot.folder_abs, path)) for path in submodules):
-                return False  # git cleans no submodule
-            if known == tree:
-                return True
-        case _:
-            return False
+def _update(slot: Slot, git: Git, known: str, tree: str) -> bool:
+    """Remove what gates left, and write what differs; False if everything is to be written."""
+    differs = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", known, tree)
+    names = {name.rpartition(b"/")[2] for name in differs.stdout.split(b"\0")}
     # Other attributes: files that are the same to git are to be written in another way.
-    done = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", known, tree)
-    names = done.stdout.split(b"\0")
-    return not done.exit_status and not any(
-        name.rpartition(b"/")[2] == b".gitattributes" for name in names
-    )
-
-
-def _update(slot: Slot, git: Git, tree: str) -> bool:
-    """Remove what gates left, and write what differs; False if git could not."""
+    if differs.exit_status or b".gitattributes" in names:
+        return False
     slot.begin()
     try:
         git.out("clean", "-ffdxq")
@@ -197,21 +179,6 @@ def _update(slot: Slot, git: Git, tree: str) -> bool:
 def _read_tree(git: Git, tree: str) -> None:
     alone = ("--no-recurse-submodules", "--no-sparse-checkout")
     git.out("read-tree", "--reset", "-u", *alone, tree)
-
-
-def _submodules(git: Git) -> tuple[str, ...]:
-    listed = git.out("ls-files", "--stage", "-z").split(b"\0")
-    links = [entry for entry in listed if entry.startswith(b"160000")]
-    return tuple(os.fsdecode(entry.partition(b"\t")[2]) for entry in links)
-
-
-def _is_not_empty(folder_abs: str) -> bool:
-    try:
-        return bool(os.listdir(folder_abs))
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
 
 
 def _checkout_settings(repo: Repo) -> bytes:
@@ -240,7 +207,9 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
     notes: list[str] = []
     plain = dict.fromkeys(os.path.normpath(name.strip("/")) for name in names)
     present = [name for name in plain if os.path.lexists(os.path.join(repo.root_abs, name))]
-    ignored = _ignored(repo.git, present)
+    # A name that leads out of the root is ignored by nobody.
+    inside = [name for name in present if name != "." and name.split("/")[0] != ".."]
+    ignored = set(repo.git.ignored(inside)) if inside else set()
     for name in present:
         if name not in ignored:
             notes.append(f"`{name}` is not linked: git does not ignore it")
@@ -249,14 +218,6 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
         else:
             notes.append(f"`{name}` is not linked: what is checked has something else there")
     return linked, notes
-
-
-def _ignored(git: Git, names: list[str]) -> set[str]:
-    """Ask git which of the names it ignores. A name that leads out of the root is none of them."""
-    inside = [name for name in names if name != "." and name.split("/")[0] != ".."]
-    if not inside:
-        return set()
-    return set(git.ignored(inside))
 
 
 def _link(source_abs: str, root_abs: str, name: str) -> bool:

@@ -55,29 +55,27 @@ class Git(Record):
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
 
-    def ask_all(self, *asked: tuple[tuple[str, ...], bytes]) -> list[CompletedProcess]:
-        """Run several git commands at once, each with its input; return what they answered.
+    def ask_all(self, *asked: tuple[str, ...]) -> list[CompletedProcess]:
+        """Run several git commands at once; return what they answered.
 
         They must not write what another one reads.
 
         Raises: GitError where git is not there or does not end.
         """
         env = {**self.env, "LC_ALL": "C"}
-        begun: list[RunningProcess] = []
+        running: list[RunningProcess] = []
         done: list[CompletedProcess] = []
         try:
-            for args, _stdin in asked:
+            for args in asked:
                 argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
-                begun.append(start_program(argv, env, apart=self.apart))
-            for talk, (_args, stdin) in zip(begun, asked, strict=True):
-                done.append(communicate(talk, stdin))
-        except BaseException as error:
-            # The one that failed has been seen to; those after it have not.
-            for talk in begun[len(done) + (len(begun) == len(asked)) :]:
-                kill_program(talk)
-            if isinstance(error, OSError):
-                raise _not_run(error) from error
-            raise
+                running.append(start_program(argv, env, apart=self.apart))
+            while running:
+                done.append(communicate(running.pop(0), b""))
+        except OSError as error:
+            raise _not_run(error) from error
+        finally:
+            for one in running:
+                kill_program(one)
         return done
 
     def configured(self, *args: str) -> CompletedProcess:

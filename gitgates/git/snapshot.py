@@ -139,9 +139,9 @@ def _take_locked(repo: Repo, began_ns: int) -> Snapshot:
 def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Snapshot:
     git, signature = _copy_users_index(repo)
     known = known_signature, flagged, known_state, tree, *_stored = _read_facts(repo)
-    asked = [(_DIFFERENCES, b""), (_UNTRACKED, b""), (_HEAD, b"")]
+    asked: list[tuple[str, ...]] = [_DIFFERENCES, _UNTRACKED, _HEAD]
     if signature != known_signature:
-        asked.append((_FLAGS, b""))
+        asked.append(_FLAGS)
     differences, untracked, head, *flags = git.ask_all(*asked)
     if flags:
         flagged, known_state = _read_flags(flags[0]), None

@@ -32,7 +32,6 @@ class Slot:
         self.folder_abs = base_abs
         self.index_abs = f"{base_abs}.index"
         self._state_abs = f"{base_abs}.state"
-        self._lock_abs = f"{base_abs}.lock"
         self._fd = lock_fd
 
     def state(self) -> tuple[object, ...] | None:
@@ -50,7 +49,7 @@ class Slot:
         """Note that what is in it changes now."""
         remove_file(self._state_abs)
 
-    def end(self, *state: int | str | bytes | tuple[str, ...]) -> None:
+    def end(self, *state: int | str | bytes) -> None:
         """Note what is in it now."""
         replace_file(self._state_abs, marshal.dumps(state), sync=False)
 
@@ -71,30 +70,11 @@ class Slot:
                 f"Remove it with: rm -rf '{self.folder_abs}'",
             ) from error
 
-    def remove(self) -> None:
-        """Remove it, and what lies beside it."""
-        self.empty()
-        os.unlink(self._lock_abs)
-
-    def note_use(self) -> None:
-        """Note that it was used now, for `is_old`."""
-        os.utime(self._fd)
-
     def release(self) -> None:
         """Leave it to others."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-    def __enter__(self) -> Slot:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.release()
-
-    def is_old(self) -> bool:
-        """Return whether nobody has used it for two weeks."""
-        return time.time() - os.fstat(self._fd).st_mtime > KEPT_S
 
 
 def take_slot(folder_abs: str) -> Slot:
@@ -105,8 +85,9 @@ def take_slot(folder_abs: str) -> Slot:
     try:
         os.makedirs(folder_abs, mode=0o700, exist_ok=True)
         for number in range(1, _MOST + 1):
-            if slot := _try(f"{folder_abs}/{number}"):
-                return slot
+            if (lock_fd := lock_file(f"{folder_abs}/{number}.lock")) >= 0:
+                os.utime(lock_fd)  # used now
+                return Slot(f"{folder_abs}/{number}", lock_fd)
     except OSError as error:
         raise StateError(f"{folder_abs}: cannot be written: {error.strerror}") from error
     raise LockError(
@@ -122,23 +103,23 @@ def prune_slots(folder_abs: str) -> int:
     """
     kept = gone = 0
     for number in range(1, _MOST + 1):
-        base_abs = f"{folder_abs}/{number}"
-        if not os.path.exists(f"{base_abs}.lock"):
-            continue
+        lock_abs = f"{folder_abs}/{number}.lock"
         try:
-            slot = _try(base_abs)
-            if slot is None:
-                continue
-            with slot:
-                kept += 1
-                if kept > KEPT_FREE or slot.is_old():
-                    slot.remove()
-                    gone += 1
+            is_old = time.time() - os.stat(lock_abs).st_mtime > KEPT_S
+            lock_fd = lock_file(lock_abs, flags=os.O_RDWR)
+        except OSError:
+            continue
+        if lock_fd < 0:
+            continue
+        slot = Slot(f"{folder_abs}/{number}", lock_fd)
+        kept += 1
+        try:
+            if kept > KEPT_FREE or is_old:
+                slot.empty()
+                os.unlink(lock_abs)
+                gone += 1
         except (OSError, StateError):
             continue
+        finally:
+            slot.release()
     return gone
-
-
-def _try(base_abs: str) -> Slot | None:
-    fd = lock_file(f"{base_abs}.lock")
-    return Slot(base_abs, fd) if fd >= 0 else None

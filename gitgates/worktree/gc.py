@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 DAY_S = 24 * 3600.0
 KEPT_S = 30 * DAY_S  # a journal, since something was written to it
-KEPT_JOURNALS = 200
-_JOURNAL = ".jsonl"
-_LOCK = ".lock"
+_OURS = (".jsonl", ".lock")
 
 
 def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
@@ -61,45 +59,28 @@ def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> di
 
 
 def _prune_journals(sessions_abs: str, now: float) -> int:
-    try:
-        entries = [e for e in os.scandir(sessions_abs) if e.is_file(follow_symlinks=False)]
-        found = {entry.name: entry.stat(follow_symlinks=False).st_mtime for entry in entries}
-    except OSError:
-        return 0
-    journals = sorted((name for name in found if name.endswith(_JOURNAL)), key=found.__getitem__)
-    many = set(journals[: max(len(journals) - KEPT_JOURNALS, 0)])
     gone = 0
-    for name in journals:
-        age_s = now - found[name]
-        if age_s > KEPT_S or (name in many and age_s > DAY_S):
-            # `s.jsonl` is locked itself; each event of it has a lock of its own, `s.1234abcd.lock`.
-            stem = name.removesuffix(_JOURNAL)
-            locks = [n for n in found if n.startswith(f"{stem}.") and n.endswith(_LOCK)]
-            paths_abs = [f"{sessions_abs}/{n}" for n in (name, *locks)]
-            gone += _remove_unlocked(paths_abs, now - DAY_S)
-    for name, used_s in found.items():
-        # Of an event whose hook was killed. Whoever waits for one looks whether it is still there.
-        if name.endswith(_LOCK) and now - used_s > DAY_S:
-            _remove_unlocked([f"{sessions_abs}/{name}"], now - DAY_S)
+    try:
+        for entry in list(os.scandir(sessions_abs)):
+            # A lock is of an event whose hook was killed. Whoever waits looks whether it is there.
+            is_lock = entry.name.endswith(".lock")
+            is_ours = entry.is_file(follow_symlinks=False) and entry.name.endswith(_OURS)
+            if is_ours and _remove_unused(entry.path, now - (DAY_S if is_lock else KEPT_S)):
+                gone += not is_lock
+    except OSError:
+        return gone
     return gone
 
 
-def _remove_unlocked(paths_abs: list[str], before_s: float) -> bool:
-    """Remove files while holding all of their locks; none if somebody holds one."""
-    held: list[int] = []
-    try:
-        for path_abs in paths_abs:
-            fd = lock_file(path_abs, flags=os.O_RDWR)
-            if fd < 0:
-                return False
-            held.append(fd)
-        if any(os.fstat(fd).st_mtime > before_s for fd in held):
-            return False  # a session has just gone on
-        for path_abs in paths_abs:
-            os.unlink(path_abs)
-    except OSError:
+def _remove_unused(path_abs: str, before_s: float) -> bool:
+    """Remove a file that nobody has written to since, nor holds the lock of."""
+    fd = lock_file(path_abs, flags=os.O_RDWR)
+    if fd < 0:
         return False
+    try:
+        is_unused = os.fstat(fd).st_mtime < before_s
+        if is_unused:
+            os.unlink(path_abs)
     finally:
-        for fd in held:
-            os.close(fd)
-    return True
+        os.close(fd)
+    return is_unused
