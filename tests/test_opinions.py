@@ -65,7 +65,11 @@ def test_each_is_told_the_request_and_the_change(repo: Repo, out: Path) -> None:
 def test_opinions_are_shown_kept_and_pointed_to(repo: Repo) -> None:
     # The first one waits until what the second one has said is kept.
     wait = "until grep -qs ISSUES .git/gitgates/messages.jsonl; do :; done"
-    ready(repo, f"{wait}; echo fine; echo '**COMPLETE**'", "/bin/echo it subtracts; echo ISSUES")
+    ready(
+        repo,
+        f"eval '{wait}'; echo fine; echo '**COMPLETE**'",
+        "/bin/echo it subtracts; echo ISSUES",
+    )
     done = asked(repo)
     messages_there = messages(repo)
     ids = [one["id"] for one in messages_there]
@@ -76,14 +80,14 @@ def test_opinions_are_shown_kept_and_pointed_to(repo: Repo) -> None:
 it subtracts
 ISSUES
 
-== grep: COMPLETE (message {ids[1]}) ==
+== eval: COMPLETE (message {ids[1]}) ==
 fine
 **COMPLETE**
 """
     )
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        "gitgates: asking grep, echo, for at most 60 s\n"
+        "gitgates: asking eval, echo, for at most 60 s\n"
         "  Each answer is kept at once, and shown by: gitgates journal read review/s1/opinions\n"
     )
     first, second = messages_there
@@ -280,12 +284,9 @@ def test_nothing_is_left_running_or_lying_about(repo: Repo) -> None:
     [
         (("codex exec -", "gemini -p x"), ("codex", "gemini")),
         (("claude -p a", "/opt/claude -p b"), ("claude 1", "claude 2")),
-        (("A=1 codex", "cat; x", "'my tool' -x"), ("codex", "cat", "opinion 3")),
+        (("A=1 codex", "cat; x", "'my tool' -x"), ("codex", "opinion 2", "opinion 3")),
         (("it's broken", ""), ("opinion 1", "opinion 2")),
-        (("(sleep 20 &) ; codex", "trap '' TERM; /x/codex -"), ("sleep", "codex")),
-        (("cd /x && a.b-c", "cd /x\nllm", "exec llm"), ("a.b-c", "llm 1", "llm 2")),
-        (("2>/dev/null <in codex", "$X; '' ; \n", "if x; then y; fi"), ("codex", "opinion 2", "x")),
-        (("x" * 999, "for x in 1; do [ -e x ]; done; llm"), ("opinion 1", "llm")),
+        (("x" * 999, "$X"), ("opinion 1", "opinion 2")),
     ],
 )
 def test_names(commands: tuple[str, ...], names: tuple[str, ...]) -> None:

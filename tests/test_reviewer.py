@@ -19,8 +19,7 @@ ALLOWED = Review().reviewer_commands
         ("#REVIEW\tfix it", "on"),
         ("  #review fix it", "on"),
         ("#review:stop", "off"),
-        ("#review :stop", "off"),
-        ("#review :stop it", "off"),
+        ("#review :stop", "on"),
         ("#review stop it", "on"),
         ("#review:STOP now", "off"),
         ("#reviewfix", ""),
@@ -67,15 +66,13 @@ def test_another_prefix_and_none() -> None:
         "git diff 2>&1; git log",
         "git diff --text --stat",
         "git log --format='%H $x `y`'",
-        'git log --format="%H \\$x"',
         "gitgates review post --decision ISSUES --summary 'costs $5 & more > less'",
         "gitgates review diff\ngitgates review request",
         "gitgates journal read review/abc",
-        "git diff -- a\\ b",
         "git diff \\\n  --stat",
         "cat a.py",
         "git log --output-indicator-new=x",
-        "# look at the change\ngit diff # what's there\ngit log # and what's not",
+        "# look at what's there\ngit diff\n  # and what's not\ngit log",
         "git show HEAD^{tree} stash@{0}",
         "git --no-pager diff && git -P log && git -C sub diff",
         "cd sub && ls -l && pwd; echo done",
@@ -92,6 +89,9 @@ def test_what_the_reviewer_may_run(command: str) -> None:
     "command",
     [
         "rm a.py",
+        'git log --format="%H \\$x"',
+        "git diff -- a\\ b",
+        "git diff # what is there",
         "git commit -am x",
         "git diff; rm a.py",
         "git diff && rm a.py",
@@ -171,5 +171,5 @@ def test_tools() -> None:
 
 
 def test_words_are_those_of_the_shell() -> None:
-    text = "a 'b c' \"d 'e\" f\\ g; h''i | j \"\" k"
-    assert split_commands(text) == [["a", "b c", "d 'e", "f g"], ["hi"], ["j", "", "k"]]
+    text = "a 'b c' \"d 'e\"f; h''i | j \"\" k"
+    assert split_commands(text) == [["a", "b c", "d 'ef"], ["hi"], ["j", "", "k"]]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gitgates.agent_types import Changed
-from gitgates.policies.significance import Kind, show, weigh
+from gitgates.policies.significance import Kind, weigh
 from gitgates.types import Review
 
 
@@ -46,12 +44,6 @@ def test_tenths_add_up() -> None:
     assert found.why == "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
 
 
-@pytest.mark.parametrize(
-    ("amount", "shown"),
-    [
-        *((0.0, "0"), (40.0, "40"), (39.999, "39.9"), (42.5, "42.5"), (1.25, "1.2")),
-        *((0.05, "0.05"), (0.3, "0.3"), (0.0004, "0"), (100000.0, "100000")),
-    ],
-)
-def test_numbers_are_never_rounded_up(amount: float, shown: str) -> None:
-    assert show(amount) == shown
+def test_what_is_just_below_a_threshold_is_not_rounded_up() -> None:
+    found = weigh((Changed("a.py", "M", added=1),), {"a.py": Kind("code")}, Review(min_lines=1.001))
+    assert found.why == "1 weighted line (threshold 1.001), 1 weighted file (threshold 5)"

@@ -8,7 +8,6 @@ agent does, find a run under way, and are silent.
 from __future__ import annotations
 
 import re
-import shlex
 
 import click
 
@@ -21,18 +20,14 @@ from gitgates.engine.walk import ENDED
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.git.diff import diff_text
 from gitgates.hosts import withheld_from_agents
-from gitgates.record import Record
 from gitgates.store.runs import new_run
-from gitgates.types import Config, Event, Gate, Hook, Plan, Step
+from gitgates.types import Event, Gate, Hook, Plan, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from typing import Any
 
     from gitgates.cli.review_session import ReviewSession
-    from gitgates.git.repo import Repo
-    from gitgates.policies.change import SessionChange
     from gitgates.types import GateResult
 
 _VERSION = 1
@@ -42,23 +37,17 @@ _NONE = (
 )
 _TOPIC = "/opinions"
 _TAIL = 10  # lines of what failed
-FILE_NAME = "GITGATES_REVIEW_FILE"
-INPUT = "stdin"  # the file of a run that keeps the input for its gates
-ANSWERED, SILENT = "answered", "silent"
+_FILE_NAME = "GITGATES_REVIEW_FILE"
+_INPUT = "stdin"  # the file of a run that keeps the input for its gates
+_ANSWERED, _SILENT = "answered", "silent"
 _LONGEST_DIFF = 256 * 1024  # bytes: about 80,000 tokens, what most models take at once
 _LONGEST_REQUEST = 32 * 1024  # characters
 _NAMED = 50  # files that are not shown
 _LAST_LINES = 10  # that a decision is looked for in
-_FILE, _HEAD = b"\ndiff --git ", b"diff --git "
+_DIFF = b"\ndiff --git "
 _DECISION = re.compile(r"\W*(?:(?:Decision|Verdict)\W*)?(COMPLETE|ISSUES)\b")
-_ASSIGNMENT = re.compile(r"\w+=|\d+$")  # or what is redirected
+_ASSIGNMENT = re.compile(r"\w+=")
 _NAME = re.compile(r"\w[\w.+-]{0,39}")
-# What stands before a program, and what is none and is over before the next one.
-_BEFORE = ("!", "{", "command", "do", "else", "env", "exec", "if", "then", "time", "until", "while")
-_NO_PROGRAM = (
-    *(".", "alias", "cd", "export", "set", "shopt", "source", "trap", "ulimit", "umask"),
-    *("case", "done", "esac", "fi", "for", "function", "select", "test"),
-)
 _INSTRUCTIONS = """\
 You are asked for a second opinion on a change to a repository, whose root is the current folder.
 
@@ -73,126 +62,160 @@ otherwise ISSUES.
 """
 
 
-class Opinion(Record):
-    """What became of one command."""
-
-    name: str
-    command: str
-    status: str  # answered, silent, or how it ended: failed, timed-out, not-started, killed
-    text: str  # what it said
-    reason: str = ""  # why it is no opinion
-    decision: str = ""  # COMPLETE or ISSUES, as it ends with
-    duration_s: float = 0.0
-    log_abs: str = ""  # all of what it said; empty: there is no more
-
-    @property
-    def answered(self) -> bool:
-        """Return whether this is an opinion."""
-        return self.status == ANSWERED
-
-
 def ask_all(session: ReviewSession, fmt: str) -> int:
-    """Ask each command of `second_opinions`; return the exit status."""
+    """Ask each command of `second_opinions`; return the exit status.
+
+    Raises: Interrupted after a signal; StateError if something cannot be kept.
+    """
     review = session.config.review
-    commands = review.second_opinions
-    diff = _diff(session.change) if commands else b""
+    change = session.change if review.second_opinions else None
+    files = change.weight.files if change else ()
+    paths = tuple(one.path for one in files if one.counts)
+    diff = diff_text(change.whole, paths) if change and paths else b""
     if not diff:
-        return _nothing(fmt, "nothing has changed that counts" if commands else _NONE)
+        return _nothing(fmt, "nothing has changed that counts" if change else _NONE)
     topic = f"review/{session.caller.session}{_TOPIC}"
+    opinions = _Opinions(session, fmt)
     click.echo(
-        f"gitgates: asking {', '.join(names_of(commands))}, for at most "
+        f"gitgates: asking {', '.join(opinions.commands)}, for at most "
         f"{review.opinion_timeout_s:g} s\n"
         f"  Each answer is kept at once, and shown by: gitgates journal read {topic}",
         err=True,
     )
-    output = _OpinionOutput(session, fmt)
-    question = prompt(session.evidence.requests, diff)
     try:
-        ask(session.repo, session.config, environ.read(), question, on_opinion=output.on_opinion)
+        _run(session, opinions, prompt(session.evidence.requests, diff))
     except Interrupted as error:
-        output.show()
+        opinions.show()
         raise error.with_notes([f"What has come is kept: gitgates journal read {topic}"]) from error
-    return output.finish()
-
-
-def _diff(change: SessionChange) -> bytes:
-    """Return the change that is to be reviewed."""
-    paths = tuple(one.path for one in change.weight.files if one.counts)
-    return diff_text(change.whole, paths) if paths else b""
+    opinions.show()
+    if opinions.trouble:
+        raise opinions.trouble
+    return OK if any(one["status"] == _ANSWERED for one in opinions.given.values()) else BLOCKED
 
 
 def _nothing(fmt: str, why: str) -> int:
     if fmt == "json":
         print_json({"version": _VERSION, "opinions": []})
-        click.echo(f"gitgates: {why}", err=True)
-    else:
-        click.echo(why)
+    click.echo(why if fmt == "text" else f"gitgates: {why}", err=fmt == "json")
     return OK
 
 
-class _OpinionOutput:
+def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
+    """Ask all commands at once; `opinions` hears of each that ends."""
+    repo, config = session.repo, session.config
+    run_abs = new_run(repo.state_abs)
+    gates = [
+        Gate(
+            name=name,
+            command=command,
+            timeout_s=config.review.opinion_timeout_s,
+            pass_hook_input=True,
+            env=((_FILE_NAME, f"{run_abs}/{_INPUT}"),),
+        )
+        for name, command in opinions.commands.items()
+    ]
+    names = tuple(opinions.commands)
+    plan = Plan(
+        event=Event(host="manual", name=ASKING, root_abs=repo.root_abs, stdin=question),
+        hook=Hook(name=ASKING, gates=names, strategy="collect"),
+        listed=names,
+        steps=tuple(Step(gate=gate) for gate in gates),
+        config_digest=config.digest,
+    )
+    withheld = withheld_from_agents()
+    env = {name: value for name, value in environ.read().items() if name not in withheld}
+    # They only read, and may take minutes: nobody else is to wait for that.
+    options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
+    many = config._replace(jobs=len(names))
+    run_plan(plan, many, repo._replace(env=env), opinions, options=options)
+
+
+class _Opinions(NullListener):
     """What has been said so far: kept and shown, each as it comes."""
 
     def __init__(self, session: ReviewSession, fmt: str) -> None:
         self._session, self._fmt = session, fmt
-        self._shown: list[tuple[Opinion, str]] = []
-        self._trouble: GitgatesError | None = None
+        commands = session.config.review.second_opinions
+        self.commands = dict(zip(names_of(commands), commands, strict=True))
+        self.given: dict[str, dict[str, Any]] = {}
+        self.trouble: GitgatesError | None = None  # why something could not be kept
 
-    def on_opinion(self, one: Opinion) -> None:
-        """Keep an opinion, and show it."""
-        message = ""
+    def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - the listener's
+        """Keep what a command said, and show it, unless we have ended it."""
+        if result.reason == ENDED:
+            return
+        one, message = _opinion(self.commands[result.gate], result), ""
         try:
-            message = self._session.post(_text(one), _fields(one), topic=_TOPIC)
+            message = self._session.post(_text(one), one, topic=_TOPIC)
         except GitgatesError as error:
-            self._trouble = error  # what was said is not to be lost for that
+            self.trouble = error  # what was said is not to be lost for that
         if self._fmt == "text":
-            click.echo(("\n" if self._shown else "") + _text(one, message), nl=False)
-        self._shown.append((one, message))
+            click.echo(("\n" if self.given else "") + _text(one, message), nl=False)
+        self.given[result.gate] = {**one, "message": message}
 
     def show(self) -> None:
         """Show all of it as a document, in the order of the configuration."""
         if self._fmt == "json":
-            names = names_of(self._session.config.review.second_opinions)
-            told = sorted(self._shown, key=lambda each: names.index(each[0].name))
-            listed = [{**_fields(one), "message": message} for one, message in told]
+            listed = [self.given[name] for name in self.commands if name in self.given]
             print_json({"version": _VERSION, "opinions": listed})
 
-    def finish(self) -> int:
-        """Show it, and return the exit status.
 
-        Raises: GitgatesError where something could not be kept.
-        """
-        self.show()
-        if self._trouble:
-            raise self._trouble
-        return OK if any(one.answered for one, _ in self._shown) else BLOCKED
+def _opinion(command: str, result: GateResult) -> dict[str, Any]:
+    """Return what became of one command, as it is kept and shown."""
+    said = plain(result.output).strip()
+    status: str = result.status
+    if status == "passed":
+        status = _ANSWERED if said else _SILENT
+    lines = [line for line in said.splitlines() if line.strip()]
+    # The word that it ends with. What a program adds behind it is passed over.
+    found = filter(None, map(_DECISION.match, reversed(lines[-_LAST_LINES:])))
+    decided = next(found, None) if status == _ANSWERED else None
+    return {
+        "name": result.gate,
+        "command": command,
+        "status": status,
+        "text": said,
+        "reason": _why_none(status, result),
+        "decision": decided[1] if decided else "",
+        "duration_s": round(result.duration_s, 3),
+        "log_abs": result.log_abs,
+    }
 
 
-def _text(one: Opinion, message: str = "") -> str:
-    decision = f": {one.decision}" if one.decision else ""
+def _why_none(status: str, result: GateResult) -> str:
+    """Return why there is no opinion; empty if there is one."""
+    killed = f"it was killed{f' by signal {result.signal}' if result.signal else ''}"
+    return {
+        _ANSWERED: "",
+        _SILENT: "it said nothing",
+        "timed-out": f"it took too long: {result.reason}",
+        "failed": f"it failed: exit status {result.exit_status}",
+        "not-started": f"it could not be started: {result.reason}",
+    }.get(status, killed)
+
+
+def _text(one: dict[str, Any], message: str = "") -> str:
+    decision = f": {one['decision']}" if one["decision"] else ""
     kept = f" (message {message})" if message else ""
-    if one.answered:
-        return f"== {visible_line(one.name)}{decision}{kept} ==\n{one.text}\n"
-    tail = "".join(f"  {line}\n" for line in one.text.splitlines()[-_TAIL:])
-    log = f"  all of its output: {one.log_abs}\n" if one.log_abs else ""
-    return f"== {visible_line(one.name)}: no opinion, {one.reason}{kept} ==\n{tail}{log}"
-
-
-def _fields(one: Opinion) -> dict[str, Any]:
-    return {**one._asdict(), "duration_s": round(one.duration_s, 3)}
+    name = visible_line(one["name"])
+    if one["status"] == _ANSWERED:
+        return f"== {name}{decision}{kept} ==\n{one['text']}\n"
+    tail = "".join(f"  {line}\n" for line in one["text"].splitlines()[-_TAIL:])
+    log = f"  all of its output: {one['log_abs']}\n" if one["log_abs"] else ""
+    return f"== {name}: no opinion, {one['reason']}{kept} ==\n{tail}{log}"
 
 
 def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a name for each command: its program, with a number where there are several."""
-    programs = [
-        _program(command) or f"opinion {number}" for number, command in enumerate(commands, start=1)
-    ]
-    seen: dict[str, int] = {}
-    found = []
-    for program in programs:
-        seen[program] = seen.get(program, 0) + 1
-        found.append(f"{program} {seen[program]}" if programs.count(program) > 1 else program)
-    return tuple(found)
+    """Return a name for each command: its first word, with a number if there are several."""
+    programs = []
+    for number, command in enumerate(commands, start=1):
+        words = (word for word in command.split() if not _ASSIGNMENT.match(word))
+        name = next(words, "").rpartition("/")[2]
+        programs.append(name if _NAME.fullmatch(name) else f"opinion {number}")
+    return tuple(
+        f"{name} {programs[:at].count(name) + 1}" if programs.count(name) > 1 else name
+        for at, name in enumerate(programs)
+    )
 
 
 def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
@@ -206,141 +229,21 @@ def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
     asked = asked or "(The person's words are not known. Judge the change by itself.)"
     shown, note = _cut(diff)
     head = f"{_INSTRUCTIONS}\n# What the person asked for, word for word\n\n{asked}\n"
-    middle = f"\n# The change\n\n{note}" if note else "\n# The change\n\n"
-    return f"{head}{middle}".encode("utf-8", "replace") + shown
-
-
-class _OpinionListener(NullListener):
-    """Passes on the result of each gate that has ended by itself, as an opinion."""
-
-    def __init__(self, commands: Mapping[str, str], on_opinion: Callable[[Opinion], None]) -> None:
-        self._commands, self._on_opinion = commands, on_opinion
-
-    def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - the listener's
-        """Tell of it."""
-        if result.reason != ENDED:
-            self._on_opinion(_opinion(result.gate, self._commands[result.gate], result))
-
-
-def ask(
-    repo: Repo,
-    config: Config,
-    env: Mapping[str, str],
-    question: bytes,
-    *,
-    on_opinion: Callable[[Opinion], None],
-) -> None:
-    """Ask all commands at once. `on_opinion` is told what became of each, as soon as it has ended.
-
-    Raises: Interrupted after a signal; StateError where the question cannot be kept for them.
-    """
-    commands = config.review.second_opinions
-    names = names_of(commands)
-    run_abs = new_run(repo.state_abs)
-    gates = tuple(
-        Gate(
-            name=name,
-            command=command,
-            timeout_s=config.review.opinion_timeout_s,
-            pass_hook_input=True,
-            env=((FILE_NAME, f"{run_abs}/{INPUT}"),),
-        )
-        for name, command in zip(names, commands, strict=True)
-    )
-    plan = Plan(
-        event=Event(host="manual", name=ASKING, root_abs=repo.root_abs, stdin=question),
-        hook=Hook(name=ASKING, gates=names, strategy="collect"),
-        listed=names,
-        steps=tuple(Step(gate=gate) for gate in gates),
-        config_digest=config.digest,
-    )
-    env = {name: value for name, value in env.items() if name not in withheld_from_agents()}
-    listener = _OpinionListener(dict(zip(names, commands, strict=True)), on_opinion)
-    # They only read, and may take minutes: nobody else is to wait for that.
-    options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
-    many = config._replace(jobs=len(names))
-    run_plan(plan, many, repo._replace(env=env), listener, options=options)
-
-
-def _opinion(name: str, command: str, result: GateResult) -> Opinion:
-    said = plain(result.output).strip()
-    status = result.status if result.status != "passed" or said else SILENT
-    return Opinion(
-        name=name,
-        command=command,
-        status=ANSWERED if status == "passed" else status,
-        text=said,
-        reason=_why_none(status, result),
-        decision=_decision(said) if status == "passed" else "",
-        duration_s=result.duration_s,
-        log_abs=result.log_abs,
-    )
-
-
-def _why_none(status: str, result: GateResult) -> str:
-    """Say why there is no opinion; nothing if there is one."""
-    match status:
-        case "passed":
-            return ""
-        case "silent":
-            return "it said nothing"
-        case "timed-out":
-            return f"it took too long: {result.reason}"
-        case "failed":
-            return f"it failed: exit status {result.exit_status}"
-        case "not-started":
-            return f"it could not be started: {result.reason}"
-        case _:
-            return f"it was killed{f' by signal {result.signal}' if result.signal else ''}"
-
-
-def _decision(said: str) -> str:
-    """Return the word that an opinion ends with. What a program adds behind it is passed over."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    for line in reversed(lines[-_LAST_LINES:]):
-        found = _DECISION.match(line)
-        if found:
-            return found[1]
-    return ""
-
-
-def _program(command: str) -> str:
-    """Return the first program that a shell text calls, without its folder; empty for none."""
-    signs = shlex.shlex(command.replace("\n", "\n;"), posix=True, punctuation_chars=True)
-    signs.whitespace_split = True
-    try:
-        words = list(signs)
-    except ValueError:  # a quotation that does not end
-        return ""
-    is_first, is_target = True, False
-    for word in words:
-        name = word.rpartition("/")[2]
-        is_sign = bool(word) and not word.strip(signs.punctuation_chars)
-        if is_sign and (is_target := not {*"<>"}.isdisjoint(word)):
-            continue
-        if is_target:
-            is_target = False  # what is redirected stands anywhere
-        elif is_sign:
-            is_first = True
-        elif is_first and not (word in _BEFORE or _ASSIGNMENT.match(word)):
-            if word not in _NO_PROGRAM and _NAME.fullmatch(name):
-                return name
-            is_first = False
-    return ""
+    return f"{head}\n# The change\n\n{note}".encode("utf-8", "replace") + shown
 
 
 def _cut(diff: bytes) -> tuple[bytes, str]:
     """Return as much of a diff as can be asked about, and a note on what is left out."""
     if len(diff) <= _LONGEST_DIFF:
         return diff, ""
-    end = diff.rfind(_FILE, 0, _LONGEST_DIFF) + 1
+    end = diff.rfind(_DIFF, 0, _LONGEST_DIFF) + 1
     if end < _LONGEST_DIFF // 2:  # within a large file: at a line
         end = diff.rfind(b"\n", 0, _LONGEST_DIFF) + 1
-    rest = [line.partition(b" b/")[2] for line in diff[end:].split(b"\n") if line.startswith(_HEAD)]
-    named = ", ".join(path.decode("utf-8", "replace") for path in rest[:_NAMED])
-    more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
-    files = f" Not shown at all, so read them where they are: {named}{more}." if rest else ""
+    heads = [part.partition(b"\n")[0] for part in diff[end - 1 :].split(_DIFF)[1:]]
+    paths = [head.partition(b" b/")[2].decode("utf-8", "replace") for head in heads]
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    rest = f" Not shown at all, so read them where they are: {', '.join(paths[:_NAMED])}{more}."
     return diff[:end], (
         f"(It is too large to be shown whole: these are the first {end} bytes of {len(diff)}."
-        f"{files})\n\n"
+        f"{rest if paths else ''})\n\n"
     )

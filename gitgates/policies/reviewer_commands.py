@@ -26,23 +26,21 @@ _SHOWING = (
 _PROGRAMS = {"git", "gitgates", *_FILTERS}
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
-_JOINTS = ";|&\n"
-# Compiled by `re` when they are first needed: each shell command of an agent loads this module.
-# What the shell takes as it is: in quotes, or behind a backslash.
-_QUOTED = r"'[^']*'|\"(?:[^\"\\$`]|\\.)*\"|\\[^\n]"
-# Lines that are joined; at the beginning of a word, a comment, and output that is thrown away.
-_LEFT_OUT = (
-    rf"(?P<quoted>{_QUOTED})|\\\n(?![#2&>])"
-    r"|(?<![^\s;|&])(?<!\\\s)(?:#[^\n]*|(?:(?:2|&)?> ?/dev/null|2>&1)(?=[\s;|]|$))"
-)
-# What has a meaning to the shell that is not followed here: of a pattern, where it is an option.
-_NOT_PLAIN = (
-    r"[`$<>()\0'\"\\]|(?<!&)&(?!&)|&&&|\{(?![\w-]*\w[\w-]*\})|(?<![^\s;|&])\x01*-[^\s;|&]*[*?[]"
-)
 # Options that write a file, or start a program.
 _WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--output",)}
 _SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
 _TEXT = "--text"  # an option of its own, which writes nothing
+# What a plain line for the shell is made of: lines that are comments, blanks, what joins commands,
+# output that is thrown away, words. Compiled by `re` when it is first needed: each shell command
+# of an agent loads this module.
+_TOKENS = r"""(?x)
+    (?:\A|(?<=\n)) [ \t]* \# [^\n]*
+    | (?P<blank> [ \t]+ (?:\\\n)? )
+    | (?P<joint> && | \|\|? | ; | \n )
+    | (?: [2&]? > [ ]? /dev/null | 2>&1 ) (?= [\s;|] | \Z )
+    | (?P<word> (?: '[^']*' | "[^"\\$`]*" | [\^@]\{[\w-]*\} | [^\s\0'"\\$`<>()|&;\#{}] )+ )
+"""
+_QUOTED = r"'([^']*)'|\"([^\"]*)\""
 
 
 def asked_for(prompt: str, prefix: str) -> str:
@@ -50,13 +48,10 @@ def asked_for(prompt: str, prefix: str) -> str:
 
     The prefix counts only at the start, in any case, and followed by white space or the end.
     """
-    words = prompt.split(maxsplit=2)[:2]
+    words = prompt.casefold().split(maxsplit=1)
     if not (words and prefix):
         return ""
-    if "".join(words).casefold() == (prefix + _STOP).casefold():
-        return OFF  # with a blank in between, it is meant all the same
-    asked = {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}
-    return asked.get(words[0].casefold(), "")
+    return {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}.get(words[0], "")
 
 
 def is_near(prompt: str, prefix: str) -> bool:
@@ -101,8 +96,7 @@ def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
         rest = ", ".join(_FILTERS)
         named = " ".join(words[:2])
         return f"The reviewer may not run `{named}`. It may run: {listed}; and {rest}."
-    writing = _WRITING.get(words[0], ())
-    if any(_is_one_of(word, writing) for word in words[1:]) or _exports(words):
+    if any(_may_write(words[0], word.partition("=")[0]) for word in words[1:]):
         return f"The reviewer may not have {words[0]} write a file, or start a program."
     return ""
 
@@ -119,15 +113,11 @@ def _without_quiet(words: list[str]) -> list[str]:
     return words
 
 
-def _is_one_of(word: str, options: tuple[str, ...]) -> bool:
-    name = word.partition("=")[0]
-    return len(name) >= _SHORTEST and name != _TEXT and any(o.startswith(name) for o in options)
-
-
-def _exports(words: list[str]) -> bool:
-    """Return whether the message log is to be written to a file."""
-    is_export = words[:3] == ["gitgates", "journal", "export"]
-    return is_export and any(word.startswith("-o") for word in words[3:])
+def _may_write(program: str, option: str) -> bool:
+    if program == "gitgates" and option.startswith("-o"):
+        return True
+    is_known = any(one.startswith(option) for one in _WRITING.get(program, ()))
+    return is_known and len(option) >= _SHORTEST and option != _TEXT
 
 
 def split_commands(text: str) -> list[list[str]] | None:
@@ -135,29 +125,18 @@ def split_commands(text: str) -> list[list[str]] | None:
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """
-    import shlex  # most commands are told by their first word
-
-    text = re.sub(_LEFT_OUT, lambda found: found["quoted"] or "", text, flags=re.DOTALL)
-    if re.search(_NOT_PLAIN, re.sub(_QUOTED, _stand_in, text, flags=re.DOTALL)):
-        return None
-    signs = shlex.shlex(text, posix=True, punctuation_chars=_JOINTS)
-    signs.whitespace, signs.whitespace_split, signs.commenters = " \t\r\v\f", True, ""
     commands: list[list[str]] = [[]]
-    for word in signs:
-        if word and not word.strip(_JOINTS):
+    at = 0
+    while at < len(text):
+        found = re.compile(_TOKENS).match(text, at)
+        if found is None:
+            return None
+        at = found.end()
+        if found["joint"]:
             commands.append([])
-        else:
-            commands[-1].append(word)
+        elif word := found["word"]:
+            plain = re.sub(_QUOTED, lambda one: one[1] or one[2] or "", word)
+            if plain.startswith("-") and not {*"*?["}.isdisjoint(re.sub(_QUOTED, "", word)):
+                return None  # a pattern, which may become any option
+            commands[-1].append(plain)
     return [words for words in commands if words]
-
-
-def _stand_in(found: re.Match[str]) -> str:
-    """Return what a quoted text looks like to the shell: a beginning of an option, or any text.
-
-    What would be taken for a joint afterwards, and lines that are joined in quotes, are not plain.
-    """
-    quoted = found.group()
-    inside = quoted[1:] if quoted[0] == "\\" else quoted[1:-1]
-    if (inside and not inside.strip(_JOINTS)) or (quoted[0] == '"' and "\\\n" in quoted):
-        return "$"
-    return "-" if inside.startswith("-") else "x" if inside else "\x01"

@@ -15,14 +15,15 @@ from gitgates.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
 
     from gitgates.agent_types import Changed
     from gitgates.types import Review
 
+    Layer: TypeAlias = list[tuple[bool, list[match.Pattern], dict[str, bool]]]
+
 
 _KINDS = ("code", "tests", "documentation")
-# Far below what anybody sets, and above what adding up tenths is off by.
-_ROUNDING = 1e-6
 _MOST_NAMED = 3  # critical files, in a sentence
 _NOT_BELIEVED = "!"
 
@@ -106,12 +107,10 @@ def _kind_of(change: Changed, kinds: Mapping[str, Kind], weights: Mapping[str, f
 
 
 def _weigh_one(change: Changed, known: Kind, weights: Mapping[str, float]) -> Weighed:
-    weight = weights[known.kind]
-    left_out = "" if known.critical else _left_out(change, known, weight)
-    if left_out:
+    kind, weight = known.kind, weights[known.kind]
+    why = _reason(change, known, weight)
+    if not known.critical and (left_out := _left_out(change, known, weight)):
         kind, weight, why = "", 0.0, f"left out: {left_out}"
-    else:
-        kind, why = known.kind, _reason(change, known, weight)
     return Weighed(
         path=change.path,
         kind=kind,
@@ -129,7 +128,7 @@ def _lines(change: Changed) -> int:
 
 
 def _reason(change: Changed, known: Kind, weight: float) -> str:
-    name = f"{known.kind}, weight {show(weight)}"
+    name = f"{known.kind}, weight {weight:.10g}"
     words = [f"critical ({name})" if known.critical else name]
     if change.binary:
         words.append("binary")
@@ -154,20 +153,12 @@ def _left_out(change: Changed, known: Kind, weight: float) -> str:
         return "renamed only" if change.was else "only its mode is another"
     if change.edited == 0 and change.path.endswith(".ipynb"):
         return "no source of a cell differs"
-    if not (change.added or change.removed or _has_no_lines(change)):
-        return _of_nothing(change)
+    has_no_lines = change.binary or change.submodule or change.status == "T"
+    if not (change.added or change.removed or has_no_lines):
+        if change.was:
+            return "renamed, and only white space"
+        return "only white space" if change.status == "M" else "nothing in it but white space"
     return "" if weight else f"{known.kind}, weight 0"
-
-
-def _has_no_lines(change: Changed) -> bool:
-    """Return whether it is a change, though no lines of it are counted."""
-    return change.binary or change.submodule or change.status == "T"
-
-
-def _of_nothing(change: Changed) -> str:
-    if change.was:
-        return "renamed, and only white space"
-    return "only white space" if change.status == "M" else "nothing in it but white space"
 
 
 def _arithmetic(found: Significance) -> str:
@@ -185,16 +176,8 @@ def _arithmetic(found: Significance) -> str:
 
 
 def _counted(amount: float, noun: str, threshold: float) -> str:
-    shown = show(amount)
-    plural = "" if shown == "1" else "s"
-    return f"{shown} weighted {noun}{plural} (threshold {show(threshold)})"
-
-
-def show(amount: float) -> str:
-    """Return a number for people. It is never rounded up: what is shown as 40 has reached 40."""
-    places = 10 if amount >= 1 else 1000
-    whole = int(amount * places + _ROUNDING)
-    return f"{whole / places:.3f}".rstrip("0").rstrip(".")
+    plural = "" if amount == 1 else "s"
+    return f"{amount:.10g} weighted {noun}{plural} (threshold {threshold:.10g})"
 
 
 def kinds_of(paths: tuple[str, ...], review: Review) -> dict[str, Kind]:
@@ -203,88 +186,64 @@ def kinds_of(paths: tuple[str, ...], review: Review) -> dict[str, Kind]:
     In this order: `critical`, `ignore`, what is generated, tests, documentation, code. The person's
     patterns speak before the built-in ones.
     """
-    tell = _Teller(review)
-    return {path: tell.kind(path) for path in paths}
+    ignored, generated = _parse(review.ignore), _parse(review.generated)
+    tests, documentation = _parse(review.tests), _parse(review.documentation)
+    critical = _parse(review.critical)
 
-
-class _Layer:
-    """A list of patterns; the last one that speaks of a path, or a folder above it, decides.
-
-    Unlike in gitignore(5), what lies below a folder can be taken out again: the built-in lists
-    select folders, and there would be no other way.
-    """
-
-    def __init__(self, lines: tuple[str, ...]) -> None:
-        # Those that follow one another and say the same are asked at once, the last ones first.
-        self._runs: list[tuple[bool, list[match.Pattern], dict[str, bool]]] = []
-        for pattern in map(match.parse, lines):
-            selects = not pattern.negated
-            if not self._runs or self._runs[0][0] != selects:
-                self._runs.insert(0, (selects, [], {}))
-            self._runs[0][1].append(pattern._replace(negated=False))
-
-    def says(self, path: str) -> bool | None:
-        """Return whether it is selected; None if no pattern speaks of it."""
-        for selects, those, folders in self._runs:
-            if match.matches(path, those, folders):
-                return selects
-        return None
-
-
-class _Teller:
-    """Tells paths apart by the lists of one configuration."""
-
-    def __init__(self, review: Review) -> None:
-        self._critical = _Layer(review.critical)
-        self._ignore = _Layer(review.ignore)
-        self._generated = _Layer(review.generated)
-        self._tests = _Layer(review.tests)
-        self._documentation = _Layer(review.documentation)
-        self._folders: dict[str, frozenset[str]] = {}
-        self._known: dict[tuple[str, bool, str], Kind] = {}
-
-    def kind(self, path: str) -> Kind:
-        """Return what a path is taken for."""
-        folder, _slash, name = path.rpartition("/")
-        folders = self._folders.get(folder)
-        if folders is None:
-            folders = self._folders[folder] = frozenset(folder.split("/"))
-        kind = self._readable(path, name, folders)
-        critical = bool(self._critical.says(path))
-        told = (kind, critical, "" if critical else self._left_out(path, name, folders))
-        if told not in self._known:  # to make a record takes longer than to tell
-            self._known[told] = Kind(*told)
-        return self._known[told]
-
-    def _left_out(self, path: str, name: str, folders: frozenset[str]) -> str:
-        if self._ignore.says(path):
+    def left_out(path: str, name: str, folders: frozenset[str]) -> str:
+        if _says(ignored, path):
             return "a pattern of `ignore`"
-        generated = self._generated.says(path)
-        if generated is None:
+        said = _says(generated, path)
+        if said is None:
             return _generated(path, name, folders)
-        return "a pattern of `generated`" if generated else ""
+        return "a pattern of `generated`" if said else ""
 
-    def _readable(self, path: str, name: str, folders: frozenset[str]) -> str:
-        tests = self._tests.says(path)
-        if tests:
+    def readable(path: str, name: str, folders: frozenset[str]) -> str:
+        of_tests, of_documentation = _says(tests, path), _says(documentation, path)
+        if of_tests or of_documentation:
+            return "tests" if of_tests else "documentation"
+        if of_tests is None and _is_test(name, folders):
             return "tests"
-        documentation = self._documentation.says(path)
-        if documentation:
-            return "documentation"
-        if tests is None and _is_test(name, folders):
-            return "tests"
-        if documentation is None and _is_documentation(name, folders):
-            return "documentation"
-        return "code"
+        is_read = of_documentation is None and _is_documentation(name, folders)
+        return "documentation" if is_read else "code"
+
+    found = {}
+    for path in paths:
+        folder, _slash, name = path.rpartition("/")
+        parts = path, name, frozenset(folder.split("/"))
+        is_critical = bool(_says(critical, path))
+        found[path] = Kind(
+            kind=readable(*parts),
+            critical=is_critical,
+            left_out="" if is_critical else left_out(*parts),
+        )
+    return found
+
+
+def _parse(lines: tuple[str, ...]) -> Layer:
+    """Return patterns for `_says`, the last one first, each with what it selected of folders."""
+    patterns = reversed([*map(match.parse, lines)])
+    return [(not one.negated, [one._replace(negated=False)], {}) for one in patterns]
+
+
+def _says(layer: Layer, path: str) -> bool | None:
+    """Return whether patterns select a path; None if none speaks of it, or of a folder above it.
+
+    The last one that does decides. Unlike in gitignore(5), what lies below a folder can be taken
+    out again: the built-in lists select folders, and there would be no other way.
+    """
+    for selects, pattern, folders in layer:
+        if match.matches(path, pattern, folders):
+            return selects
+    return None
 
 
 def _generated(path: str, name: str, folders: frozenset[str]) -> str:
     """Return why nobody writes a file by hand; empty if somebody does."""
     if name in patterns.LOCK_NAMES:
         return "lock file"
-    if not patterns.VENDORED_FOLDERS.isdisjoint(folders):
-        return "vendored"
-    if path.startswith(patterns.VENDORED_STARTS):
+    is_below = not patterns.VENDORED_FOLDERS.isdisjoint(folders)
+    if is_below or path.startswith(patterns.VENDORED_STARTS):
         return "vendored"
     by_name = name in patterns.GENERATED_NAMES or name.startswith(patterns.GENERATED_PREFIXES)
     if by_name or name.endswith(patterns.GENERATED_ENDINGS):
@@ -297,9 +256,8 @@ def _is_test(name: str, folders: frozenset[str]) -> bool:
         return True
     if name in patterns.TEST_NAMES or name.endswith(patterns.TEST_ENDINGS):
         return True
-    return name.startswith(patterns.TEST_STARTS) and name.endswith(
-        patterns.TEST_ENDINGS_AFTER_START
-    )
+    begins = name.startswith(patterns.TEST_STARTS)
+    return begins and name.endswith(patterns.TEST_ENDINGS_AFTER_START)
 
 
 def _is_documentation(name: str, folders: frozenset[str]) -> bool:
