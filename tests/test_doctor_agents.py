@@ -320,20 +320,6 @@ def test_of_broken_settings_nobody_knows_what_they_hold(ready: Repo) -> None:
 # Elsewhere, and twice
 
 
-def test_settings_in_a_subfolder(ready: Repo) -> None:
-    install(ready)
-    (ready.path / "web/.claude").mkdir(parents=True)
-    ready.write("web/index.html")
-    (ready.path / PROJECT).rename(ready.path / "web" / PROJECT)
-    ready.write(".gitignore", ".claude\n")
-    missing, misplaced = sorted(agents(ready), key=lambda one: one.where)
-    assert missing.what.startswith("Claude Code runs none of the gates")
-    assert (misplaced.severity, misplaced.where) == ("problem", f"web/{PROJECT}")
-    assert misplaced.what == "only a session that is begun in web reads it, and none in the root"
-    install(ready)
-    assert only(ready).severity == "note"
-
-
 def test_two_scopes(ready: Repo) -> None:
     install(ready)
     install(ready, "--scope", "user")

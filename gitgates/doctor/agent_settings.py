@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 
 from gitgates.doctor.findings import Finding
 from gitgates.engine.hooks import matches_agent
@@ -15,10 +16,6 @@ from gitgates.policies.needs import agents_wanted
 from gitgates.policy import WantedAgent
 from gitgates.record import Record
 from gitgates.types import Config
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _OURS = "gitgates"
 
@@ -65,35 +62,28 @@ class Source(Record):
         return self.install.replace("install-hooks", "uninstall-hooks")
 
 
-def sources(agent: str, repo: Repo, env: Mapping[str, str]) -> list[Source]:
-    """Return the settings that there are, nearest first, and the plugin where it is enabled."""
+def sources(agent: str, repo: Repo) -> list[Source]:
+    """Return the settings that there are, nearest first, and the plugin if it is enabled."""
     found: list[Source] = []
     seen: set[str] = set()
-    files = agent_host(agent).settings_files(repo.root_abs, env)
+    files = agent_host(agent).settings_files(repo.root_abs, repo.env)
     for scope, path_abs in {**files, "managed": agent_settings(agent).MANAGED}.items():
-        if os.path.realpath(path_abs) not in seen and os.path.lexists(path_abs):
-            seen.add(os.path.realpath(path_abs))
-            found.append(read_source(agent, scope, path_abs, repo.root_abs))
-    plugin = enabled_plugins(found).get(_OURS)
-    if plugin:
+        if os.path.realpath(path_abs) in seen or not os.path.lexists(path_abs):
+            continue
+        seen.add(os.path.realpath(path_abs))
+        source = Source(agent, scope, own_file.shown(path_abs, repo.root_abs))
+        try:
+            settings = agent_settings(agent).read(
+                own_file.read(path_abs) or "", source.where, scope
+            )
+            found.append(source._replace(settings=settings))
+        except GitgatesError as error:
+            broken = error.message.removeprefix(f"{source.where}:")
+            found.append(source._replace(broken=broken))
+    if plugin := enabled_plugins(found).get(_OURS):
         settings = agent_settings(agent).plugin()
         found.append(Source(agent, "plugin", f"plugin {plugin}", settings=settings))
     return found
-
-
-def environment(found: list[Source]) -> dict[str, str]:
-    """Return what the settings add to the environment of hooks."""
-    return {k: v for source in by_precedence(found) for k, v in source.settings.env.items()}
-
-
-def read_source(agent: str, scope: str, path_abs: str, root_abs: str) -> Source:
-    """Read one settings file."""
-    source = Source(agent, scope, own_file.shown(path_abs, root_abs))
-    try:
-        text = own_file.read(path_abs) or ""
-        return source._replace(settings=agent_settings(agent).read(text, source.where, scope))
-    except GitgatesError as error:
-        return source._replace(broken=error.message.removeprefix(f"{source.where}:"))
 
 
 def by_precedence(found: list[Source]) -> list[Source]:
@@ -123,8 +113,7 @@ def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[
     folders = {scope: os.path.dirname(path) for scope, path in files.items() if scope != "local"}
     for scope, folder_abs in folders.items():
         scopes = ("project", "local") if scope == "project" else (scope,)
-        here = next((one for one in heard if one.scope in scopes), None)
-        if here:
+        for here in [one for one in heard if one.scope in scopes][:1]:
             yield from _check_files(config, folder_abs, here)
     for agent in wanted:
         if agent.is_needed and not _is_there(agent.name, folders, found):
@@ -137,13 +126,13 @@ def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Fi
         wanted = agent_files.wanted(config, source.agent)
         files = agent_files.plan(folder_abs, wanted, source.agent)
     except GitgatesError as error:
-        yield Finding("note", "agent", folder_abs, error.message, "mend the file")
+        yield source.note(error.message, "mend the file")._replace(where=folder_abs)
         return
     for file in files:
         if file.state == agent_files.OLD and file.after is not None:
             where = os.path.join(os.path.dirname(source.where), file.path)
             what = "is not as the configuration and this version want it"
-            yield Finding("note", "agent", where, what, source.install)
+            yield source.note(what, source.install)._replace(where=where)
 
 
 def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) -> bool:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from shlex import quote
+from collections.abc import Iterator, Mapping
 
 from gitgates import environ
 from gitgates.doctor.agent_settings import (
     Source,
     by_precedence,
     check_reviewer,
-    environment,
-    read_source,
     sources,
 )
-from gitgates.doctor.findings import Finding
+from gitgates.doctor.findings import Finding, Subject
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, samples
 from gitgates.install import agents
@@ -22,17 +20,9 @@ from gitgates.install.agents import entries, tools_of
 from gitgates.lifecycle import HOOK_OF, TOOL_EVENTS, kind_of
 from gitgates.policies.needs import needs
 from gitgates.proc.call import which
+from gitgates.types import Config
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from gitgates.doctor.findings import Subject
-    from gitgates.git.repo import Repo
-    from gitgates.types import Config
-
-_OF_AGENTS = ("subagent-start", "subagent-end")
-_MATCHED = (*TOOL_EVENTS, *_OF_AGENTS)
+_MATCHED = (*TOOL_EVENTS, "subagent-start", "subagent-end")
 # The beginnings of names by which other code is loaded, or another program or repository is found.
 _HARMFUL = (
     *("BASH_ENV", "DYLD_", "LD_", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONWARNINGS"),
@@ -45,7 +35,7 @@ def check_agents(subject: Subject) -> list[Finding]:
 
     That one does not call us is said of those that do elsewhere, and of the usual one if none does.
     """
-    found = {agent: sources(agent, subject.repo, subject.repo.env) for agent in AGENTS}
+    found = {agent: sources(agent, subject.repo) for agent in AGENTS}
     used = [agent for agent in AGENTS if any(source.heard for source in found[agent])]
     return [
         one
@@ -55,22 +45,21 @@ def check_agents(subject: Subject) -> list[Finding]:
 
 
 def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) -> list[Finding]:
-    config, repo = subject.config, subject.repo
+    config, env = subject.config, subject.repo.env
     wanted = entries(config, agent) if config and is_used else ()
     ours = [source for source in found if source.heard]
-    misplaced = list(_misplaced(agent, repo, is_elsewhere=bool(ours)))
-    if not wanted and not ours and not misplaced:
+    if not wanted and not ours:
         return []
-    said = [*_switches(found), *_environment(found, repo.env, is_ours=bool(ours)), *misplaced]
+    said = [*_switches(found), *_environment(found, env, is_ours=bool(ours))]
     if wanted or config is None:
         said += _missing(agent, wanted, found)
     if config:
         said += [one for source in ours for one in _check_source(source, config, wanted)]
     said += _duplicates(ours)
-    said += check_reviewer(config, repo, found) if config else []
+    said += check_reviewer(config, subject.repo, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
-        program = list(_program(source, repo.env))
+        program = list(_program(source, env))
         if not program and source.where not in trouble:
             program = [source.problem("our hooks are there")._replace(severity="ok")]
         said += program
@@ -79,11 +68,9 @@ def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) 
 
 def _switches(found: list[Source]) -> Iterator[Finding]:
     """Find what keeps the client from running hooks."""
-    loudest = next(
-        (one for one in by_precedence(found)[::-1] if one.settings.off is not None), None
-    )
-    if loudest and loudest.settings.off:
-        off = agent_settings(loudest.agent).OFF
+    spoken = [one for one in by_precedence(found) if one.settings.off is not None]
+    if spoken and spoken[-1].settings.off:
+        loudest, off = spoken[-1], agent_settings(spoken[-1].agent).OFF
         what = f"`{off}` is true: {agent_host(loudest.agent).TITLE} runs no hook at all"
         yield loudest.problem(what, f"take `{off}` out of it")
     for source in found:
@@ -100,7 +87,7 @@ def _environment(
 
     Louder settings may give it back. Nothing is started with it.
     """
-    theirs = environment(found)
+    theirs = {k: v for source in by_precedence(found) for k, v in source.settings.env.items()}
     for source in found:
         mine = {k: v for k, v in source.settings.env.items() if theirs.get(k) == v}
         if environ.is_off(mine):
@@ -132,9 +119,7 @@ def _path_trouble(path: str, env: Mapping[str, str]) -> str:
 def _missing(agent: str, wanted: tuple[Entry, ...], found: list[Source]) -> Iterator[Finding]:
     """Find events that nothing of ours hears of."""
     heard = {one.event for source in found for one in source.heard}
-    custom = {
-        event: (source, command) for source in found for event, command in source.custom.items()
-    }
+    custom = {event: (one, command) for one in found for event, command in one.custom.items()}
     missing = [one.event for one in wanted if one.event not in heard]
     for event in missing:
         if event in custom:
@@ -166,12 +151,10 @@ def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> 
     """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
     expected = {entry.event: entry for entry in wanted}
     host, title = agent_settings(source.agent), agent_host(source.agent).TITLE
-    names = {
-        HOOK_OF[need.kind]: tools_of(need, source.agent)
-        if need.kind in TOOL_EVENTS
-        else need.agents
-        for need in needs(config)
-    }
+    names = {}
+    for need in needs(config):
+        is_tool = need.kind in TOOL_EVENTS
+        names[HOOK_OF[need.kind]] = tools_of(need, source.agent) if is_tool else need.agents
     for one in source.heard:
         entry = expected.get(one.event)
         if entry is None:
@@ -201,12 +184,12 @@ def _duplicates(ours: list[Source]) -> Iterator[Finding]:
     first: dict[str, Source] = {}
     for source in ours:
         events = [one.event for one in source.heard]
-        for event in events:
-            first.setdefault(event, source)
+        both: dict[str, list[str]] = {}
+        for event in dict.fromkeys(events):
+            both.setdefault(first.setdefault(event, source).where, []).append(event)
         for other in ours:
-            both = [event for event in events if first[event] is other]
-            if both and other is not source:
-                yield _both(source, other, both)
+            if other is not source and other.where in both:
+                yield _both(source, other, both[other.where])
         again = sorted({event for event in events if events.count(event) > 1})
         if again:
             what = f"calls us more than once at {', '.join(again)}"
@@ -214,7 +197,7 @@ def _duplicates(ours: list[Source]) -> Iterator[Finding]:
 
 
 def _both(source: Source, other: Source, events: list[str]) -> Finding:
-    """Tell of two sources. The same command in two settings files runs once (client 2.1.329)."""
+    """Describe two sources. The same command in two settings files runs once (client 2.1.329)."""
     what = f"installed twice: {other.where} calls us, too, at {', '.join(events)}"
     found = source.problem(what, source.uninstall)._replace(check="twice")
     commands = {one.command for one in (*source.heard, *other.heard)}
@@ -223,32 +206,6 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     title = agent_host(source.agent).TITLE
     same = f"; {title} runs the same command once, and waits as long as one of them says"
     return found._replace(severity="note", what=what + same)
-
-
-def _misplaced(agent: str, repo: Repo, *, is_elsewhere: bool) -> Iterator[Finding]:
-    """Find our hooks in settings of subfolders, where only a session begun there reads them."""
-    names = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard")
-    folders = {folder for name in names for folder in _above(name)}
-    for folder in sorted(folders):
-        folder_abs = os.path.join(repo.root_abs, folder)
-        for path_abs in agent_host(agent).settings_files(folder_abs, {}).values():
-            if not os.path.isfile(path_abs):
-                continue
-            source = read_source(agent, "project", path_abs, repo.root_abs)
-            if source.heard:
-                what = f"only a session that is begun in {folder} reads it, and none in the root"
-                tell = source.note if is_elsewhere else source.problem
-                yield tell(
-                    what, f"{_install(agent)}   # and take ours out of {quote(source.where)}"
-                )
-
-
-def _above(name: str) -> list[str]:
-    """Return the folders that a file is in, but for the root."""
-    found = []
-    while name := os.path.dirname(name):
-        found.append(name)
-    return found
 
 
 def _install(agent: str) -> str:

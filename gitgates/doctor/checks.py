@@ -5,30 +5,24 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from gitgates import environ
 from gitgates.config.load import inspect
 from gitgates.doctor.agents import check_agents
-from gitgates.doctor.findings import Finding
+from gitgates.doctor.findings import Finding, Subject
 from gitgates.doctor.hooks import check_hooks, check_hooks_path, check_stages
 from gitgates.errors import ConfigError
 from gitgates.git.index import NAME as INDEX_NAME
-from gitgates.install.framework import FILE
+from gitgates.git.repo import Repo
+from gitgates.install.framework import FILE, Framework
 from gitgates.proc.call import find_runner, which
 from gitgates.store.rescue import Rescue
+from gitgates.types import Config, Gate
 from gitgates.worktree.locks import Lock
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import TypeAlias
-
-    from gitgates.doctor.findings import Subject
-    from gitgates.git.repo import Repo
-    from gitgates.install.framework import Framework
-    from gitgates.types import Config, Gate
-
-    Check: TypeAlias = Callable[[Subject], Iterable[Finding]]
+Check: TypeAlias = Callable[[Subject], Iterable[Finding]]
 
 # Before it, `git config --show-scope` and much else that we ask for are not there.
 OLDEST_GIT = (2, 31)

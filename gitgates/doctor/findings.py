@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from gitgates.config.load import inspect
 from gitgates.engine.command import GIT_LOCAL
@@ -14,16 +16,10 @@ from gitgates.install.hookspath import HooksFolder, hooks_folder
 from gitgates.install.managers import entries
 from gitgates.install.own_file import shown
 from gitgates.record import Record
+from gitgates.types import Config
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Literal, TypeAlias
-
-    from gitgates.types import Config
-
-    # problem: gates do not run, or not as configured. note: worth knowing, and maybe meant so.
-    Severity: TypeAlias = Literal["ok", "problem", "note"]
+# problem: gates do not run, or not as configured. note: worth knowing, and maybe meant so.
+Severity: TypeAlias = Literal["ok", "problem", "note"]
 
 # What git's own variables say of this worktree is wrong in another one; settings stay.
 _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
@@ -47,11 +43,6 @@ class Worktree(Record):
     framework: Framework
     joined: Mapping[str, tuple[str, str]]  # hook: the manager that runs our gates, and its file
     here_abs: str  # the root that commands are called from
-
-    @property
-    def is_linked(self) -> bool:
-        """Return whether it is not the one that the others were made from."""
-        return os.path.realpath(self.repo.git_dir_abs) != os.path.realpath(self.repo.common_dir_abs)
 
     def command(self, command: str) -> str:
         """Return a command that does its work in this worktree, called from the current root."""
@@ -99,14 +90,21 @@ def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
     found, gone = [_worktree(repo, repo.root_abs)], []
     clean = {name: value for name, value in repo.env.items() if name not in _ELSEWHERE_WRONG}
     known = [os.path.realpath(path_abs) for path_abs in (repo.root_abs, repo.common_dir_abs)]
-    for folder_abs in _listed(repo):
-        if os.path.realpath(folder_abs) in known:  # git lists a submodule by its git folder
+    for entry in os.fsdecode(repo.git.out("worktree", "list", "--porcelain")).split("\n\n"):
+        first, *rest = entry.split("\n")
+        folder_abs = first.removeprefix("worktree ")
+        # Git lists a submodule by its git folder.
+        if folder_abs == first or "bare" in rest or os.path.realpath(folder_abs) in known:
             continue
-        other = _repo(folder_abs, clean)
-        if other is None:
+        try:
+            other = find_repo(folder_abs, clean)
+        except GitError:
             gone.append(folder_abs)
-        else:
+            continue
+        if os.path.realpath(other.root_abs) == os.path.realpath(folder_abs):
             found.append(_worktree(other, repo.root_abs))
+        else:  # the folder has another use
+            gone.append(folder_abs)
     return found, gone
 
 
@@ -115,26 +113,3 @@ def _worktree(repo: Repo, here_abs: str) -> Worktree:
     listed = reversed(entries(repo.root_abs, folder))
     joined = {hook: (manager, name) for manager, name, hook in listed}
     return Worktree(repo, folder, read_framework(repo.root_abs), joined, here_abs)
-
-
-def _repo(folder_abs: str, env: Mapping[str, str]) -> Repo | None:
-    """Return the worktree in a folder; None if it is gone, or the folder has another use."""
-    try:
-        found = find_repo(folder_abs, env)
-    except GitError:
-        return None
-    return found if os.path.realpath(found.root_abs) == os.path.realpath(folder_abs) else None
-
-
-def _listed(repo: Repo) -> list[str]:
-    """Return the folders of `git worktree list`, but not that of a bare repository."""
-    asked = repo.git.ask("worktree", "list", "--porcelain", "-z")
-    end = "\0"
-    if asked.exit_status:  # git before 2.36 knows no -z
-        asked, end = repo.git.ask("worktree", "list", "--porcelain"), "\n"
-    listed = [entry.split(end) for entry in os.fsdecode(asked.stdout).split(end * 2)]
-    return [
-        first.removeprefix("worktree ")
-        for first, *rest in listed
-        if first.startswith("worktree ") and "bare" not in rest
-    ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 
 import gitgates
 from gitgates import __version__
-from gitgates.doctor.findings import Finding
+from gitgates.doctor.findings import Finding, Subject, Worktree
 from gitgates.errors import ConfigError
+from gitgates.git.repo import Repo
 from gitgates.install import selection
 from gitgates.install.framework import FILE
 from gitgates.install.githooks import HookFile, read_hook
@@ -18,14 +20,6 @@ from gitgates.install.managers import FRAMEWORK, VIA, Manager, next_command
 from gitgates.install.own_file import content
 from gitgates.proc.call import call
 from gitgates.store.files import read_regular
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from gitgates.doctor.findings import Subject, Worktree
-    from gitgates.git.repo import Repo
-
 
 _INSTALL = "gitgates install-hooks"
 _COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said
@@ -51,17 +45,16 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
     if not may_start(file, worktree.repo):
         what = f"names {file.python}, and a file of the repository is not believed: not looked into"
         return Finding("note", "shim", where, what, mend)
-    version, trouble = (__version__, "")
+    version, trouble = __version__, ""
     if not _starts_us(file):
         version, trouble = _ask_version(file, worktree.repo.env)
+    note = wrong._replace(severity="note")
     if trouble:
         return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
     if version != __version__:
-        what = f"runs gitgates {version} of {file.home}; this is {__version__}"
-        return Finding("note", "shim", where, what, mend)
+        return note._replace(what=f"runs gitgates {version} of {file.home}; this is {__version__}")
     if not file.current:
-        what = "is not as this version of gitgates writes it"
-        return Finding("note", "shim", where, what, mend)
+        return note._replace(what="is not as this version of gitgates writes it")
     return Finding("ok", "shim", where, "installed, and alive")
 
 
@@ -103,44 +96,26 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
     one.
     """
     shared: set[str] = set()  # is said of one worktree only
-    for worktree in subject.worktrees:
-        for finding in _hooks_path_of(worktree):
-            if finding.severity != "note" or finding.what not in shared:
-                yield finding
-            shared.add(finding.what)
-    folders = [worktree.folder for worktree in subject.worktrees]
-    usual = {folder.path_abs for folder in folders if folder.scope != "worktree"}
+    usual = {one.folder.path_abs for one in subject.worktrees if one.folder.scope != "worktree"}
     for worktree in subject.worktrees:
         folder = worktree.folder
+        here = Finding("problem", "hooksPath", worktree.repo.root_abs, f"{setting(folder)}: ")
+        unset = worktree.command(unset_command(folder)) if folder.scope else ""
+        if folder.value and os.path.isdir(folder.path_abs):
+            if folder.is_shared and folder.value not in shared:
+                shared.add(folder.value)
+                what = f"{here.what}other repositories take their hooks from there, too"
+                yield here._replace(severity="note", what=what, mend=unset)
+        elif ".husky" in folder.value.split("/"):
+            what = f"{here.what}husky's folder is missing here, so that git runs no hooks"
+            mend = f"{worktree.command('npm install')}   # or: {unset}"
+            yield here._replace(what=what, mend=mend)
+        elif folder.scope:
+            what = f"{here.what}there is no such folder, so that git runs no hooks at all"
+            yield here._replace(what=what, mend=unset)
         if folder.scope == "worktree" and usual - {folder.path_abs}:
-            what = f"{setting(folder)}: this worktree has hooks of its own"
-            mend = worktree.command(unset_command(folder))
-            yield Finding("note", "hooksPath", worktree.repo.root_abs, what, mend)
-
-
-def _hooks_path_of(worktree: Worktree) -> Iterator[Finding]:
-    folder, root_abs = worktree.folder, worktree.repo.root_abs
-    unset = worktree.command(unset_command(folder)) if folder.scope else ""
-    is_relative = folder.value and not os.path.isabs(os.path.expanduser(folder.value))
-    if folder.value and os.path.isdir(folder.path_abs):
-        if folder.is_shared:
-            what = f"{setting(folder)}: other repositories take their hooks from there, too"
-            yield Finding("note", "hooksPath", root_abs, what, unset)
-    elif ".husky" in folder.value.split("/"):
-        what = f"{setting(folder)}: husky's folder is missing here, so that git runs no hooks"
-        mend = f"{worktree.command('npm install')}   # or: {unset}"
-        yield Finding("problem", "hooksPath", root_abs, what, mend)
-    elif is_relative and worktree.is_linked:
-        what = (
-            f"{setting(folder)}: a relative path means another folder in each worktree, and this "
-            "one has none, so that git runs no hooks"
-        )
-        absolute = shlex.quote(os.path.join(worktree.repo.common_dir_abs, "hooks"))
-        mend = f"{unset}   # or: git config core.hooksPath {absolute}"
-        yield Finding("problem", "hooksPath", root_abs, what, mend)
-    elif folder.scope:
-        what = f"{setting(folder)}: there is no such folder, so that git runs no hooks at all"
-        yield Finding("problem", "hooksPath", root_abs, what, unset)
+            what = f"{here.what}this worktree has hooks of its own"
+            yield here._replace(severity="note", what=what, mend=unset)
 
 
 # The pre-commit framework
@@ -175,27 +150,24 @@ def check_stages(subject: Subject) -> Iterator[Finding]:
 def check_hooks(subject: Subject) -> Iterator[Finding]:
     """Check each hook, once in each hooks folder: worktrees mostly share one."""
     hooks = _wanted_hooks(subject)
-    first = {worktree.folder.path_abs: worktree for worktree in reversed(subject.worktrees)}
+    first: dict[str, Worktree] = {}
     for worktree in subject.worktrees:
-        if first[worktree.folder.path_abs] is worktree:
-            for hook in hooks:
-                yield from _check_hook(
-                    read_hook(os.path.join(worktree.folder.path_abs, hook)), worktree
-                )
+        first.setdefault(worktree.folder.path_abs, worktree)
+    for folder_abs, worktree in first.items():
+        for hook in hooks:
+            yield from _check_hook(read_hook(os.path.join(folder_abs, hook)), worktree)
 
 
 def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
     """Return the hooks of git that should be alive: the configured ones.
 
-    Where the configuration cannot be read: those that are installed.
+    If the configuration cannot be read: those that are installed.
     """
     if subject.config is None:
-        folder_abs = subject.here.folder.path_abs
-        return tuple(
-            hook
-            for hook in selection.CLIENT_HOOKS
-            if read_hook(os.path.join(folder_abs, hook)).kind == "shim"
+        files = (
+            os.path.join(subject.here.folder.path_abs, hook) for hook in selection.CLIENT_HOOKS
         )
+        return tuple(os.path.basename(file) for file in files if read_hook(file).kind == "shim")
     try:
         return selection.configured(subject.config)
     except ConfigError:

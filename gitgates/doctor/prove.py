@@ -285,7 +285,7 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
     where the client, as `findings` say, does not run our hook, or does not wait for it.
     """
     config, env = subject.config, subject.repo.env
-    found = [source for agent in AGENTS for source in sources(agent, subject.repo, env)]
+    found = [source for agent in AGENTS for source in sources(agent, subject.repo)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try_event(source, gated, env) for source in found if source.heard]
     if not any(one.check == "agent" and one.severity == "problem" for one in findings):
