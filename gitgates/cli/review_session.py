@@ -84,7 +84,7 @@ class ReviewSession:
         call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
         prompts = call.session.prompts
         call.payload = known._replace(
-            prompt_id=prompts[-1][0] if prompts else "",
+            prompt_id=[*prompts][-1] if prompts else "",
             transcript_abs=session_evidence(call).transcript_abs,
         )
         call.record(*entries_of(call))

@@ -54,7 +54,7 @@ def suppress_baseline(
     while result := _next(run, decision, known):
         gate = run.gates[result.gate]
         key = f"{gate.name}:{zlib.crc32(repr(gate).encode('utf-8', 'replace')):08x}:{session.base}"
-        before = dict(session.baselines).get(key)
+        before = session.baselines.get(key)
         is_first = before is None
         if before is None:
             before = _run_baseline(run, session, gate.name)

@@ -271,7 +271,7 @@ def _is_same(call: Call, one: Round) -> bool:
     is_prompt = payload.kind in ("prompt", "prompt-expansion")
     if payload.tool_use_id or (is_prompt and payload.prompt_id) or one.stamp >= call.began:
         return True
-    times = dict(call.session.deliveries).get(call.key, 0)
+    times = call.session.deliveries.get(call.key, 0)
     if payload.again or times != _TWICE or call.last_before != call.key:
         return False
     return bool(one.tree) and one.tree == call.tree

@@ -32,7 +32,6 @@ from gitgates.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
@@ -86,15 +85,6 @@ class Evidence(Record):
     sent_back: Mapping[str, int] = {}  # reviewer's id → ends without a decision
     asked: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each look at a stop
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
-
-
-def _new() -> dict[str, Any]:
-    # Values are replaced, never changed in place: what was frozen before stays as it is.
-    return {**Evidence()._asdict(), "keys": frozenset(), "typed": {}}
-
-
-def _evidence(state: Fact) -> Evidence:
-    return Evidence(**{name: state[name] for name in Evidence._fields})
 
 
 def _point(fact: Fact) -> Point:
@@ -215,7 +205,7 @@ def _reported(state: Fact, fact: Fact) -> None:
 
 
 EVIDENCE: Projection[Evidence] = Projection(
-    _new,
+    Evidence,
     {
         "event": _event,
         "snapshot": _snapshot,
@@ -230,7 +220,8 @@ EVIDENCE: Projection[Evidence] = Projection(
         "round": _round,
         "reported": _reported,
     },
-    _evidence,
+    keys=frozenset(),
+    typed={},
 )
 fold = EVIDENCE.fold
 

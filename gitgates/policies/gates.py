@@ -108,5 +108,8 @@ def _add_context(call: Call) -> Verdict:
 
         return Verdict(to_agent=rules_text(call.config))
     if payload.kind == "prompt" and not payload.agent_id and (told := call.session.warnings):
-        return Verdict(to_agent="\n\n".join(filter(None, told)), entries=({"what": "told"},))
+        return Verdict(
+            to_agent="\n\n".join([text for _hook, text in told if text]),
+            entries=({"what": "told"},),
+        )
     return Verdict()

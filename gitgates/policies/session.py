@@ -18,35 +18,30 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
     Fact: TypeAlias = dict[str, Any]
     Failures: TypeAlias = tuple[tuple[str, str], ...]  # (fingerprint, title)
+    Fold: TypeAlias = Callable[[dict[str, Any], Fact], None]
 else:
-    _T = None
-
-    class Generic:
-        """A base that takes no notice of its type argument."""
-
-        def __class_getitem__(cls, _item: object) -> type:
-            return cls
-
+    _T, Generic = None, {None: object}  # a base that takes no notice of its type argument
 
 # What reading an entry fails with that somebody else has written, or a hand has damaged.
 NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
-
-
 # Statuses of a gate that did not come to a result of its own.
 NO_RESULT = ("not-started", "not-run")
 
 
 class Projection(Generic[_T]):
-    """What the journal says in one respect: how each kind of entry changes the state of it."""
+    """What the journal says in one respect: how each kind of entry changes the fields of a record.
 
-    def __init__(
-        self,
-        new: Callable[[], dict[str, Any]],
-        folds: Mapping[str, Callable[[dict[str, Any], Fact], None]],
-        freeze: Callable[[dict[str, Any]], _T],
-    ) -> None:
-        self.new, self.freeze = new, freeze
+    While entries are taken in, the fields are those of a dict, with more that only the folds use.
+    """
+
+    def __init__(self, record: type[_T], folds: Mapping[str, Fold], **more: Any) -> None:  # noqa: ANN401 - of any type
+        self._record: Any = record
         self._folds = folds
+        self._first = {**self._record()._asdict(), **more}
+
+    def new(self) -> dict[str, Any]:
+        """Return the state of a journal that is empty. Dicts may be changed in place."""
+        return {k: dict(v) if isinstance(v, dict) else v for k, v in self._first.items()}
 
     def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> None:
         """Take entries in, in order. Whatever is not understood is passed over."""
@@ -57,6 +52,11 @@ class Projection(Generic[_T]):
                     fold_in(state, entry)
             except NOT_OURS:
                 continue
+
+    def freeze(self, state: dict[str, Any]) -> _T:
+        """Return the record."""
+        found: _T = self._record(**{name: state[name] for name in self._record._fields})
+        return found
 
     def fold(self, entries: Iterable[Fact]) -> _T:
         """Return what these entries mean together."""
@@ -94,27 +94,24 @@ class Session(Record):
     not_seen: tuple[str, ...] = ()  # what was there then, and is in no tree
     no_base: str = ""  # why there is none, or what stands in for it
     prompt: str = ""  # the current real prompt: its number
-    prompts: tuple[tuple[str, str], ...] = ()  # the host's prompt id → the real prompt it is of
+    prompts: Mapping[str, str] = {}  # the host's prompt id → the real prompt it is of
     rounds: tuple[Round, ...] = ()
     last: str = ""  # the key of the last fact that was an event
-    deliveries: tuple[tuple[str, int], ...] = ()  # key → how often it was delivered
+    deliveries: Mapping[str, int] = {}  # key → how often it was delivered
     deferred: tuple[str, ...] = ()  # the prompts of the stops that were put off, one each
     cannot_fix: tuple[tuple[str, str, str], ...] = ()  # prompt, gate, reason
-    baselines: tuple[tuple[str, Baseline], ...] = ()  # gate's definition → what failed before
-    warnings: tuple[str, ...] = ()  # that the agent has not been told yet
+    baselines: Mapping[str, Baseline] = {}  # gate's definition → what failed before
+    warnings: tuple[tuple[str, str], ...] = ()  # hook and text, that the agent does not know yet
     stop: str = ""  # why the main thread is to be stopped at its next event
     notes: tuple[str, ...] = ()
     # What decides what is checked, as it was noted last.
-    watched: tuple[tuple[str, Any], ...] | None = None
+    watched: Mapping[str, Any] | None = None
     elsewhere: tuple[int, int] = (0, 0)  # blocks in other worktrees: in this prompt, and at all
 
     def prompt_of(self, prompt_id: str) -> str:
         """Return the real prompt that a host's prompt id belongs to."""
-        known = dict(self.prompts)
-        if prompt_id in known:
-            return known[prompt_id]
         # One whose submission we did not hear of; or a host that does not say.
-        return prompt_id or self.prompt
+        return self.prompts.get(prompt_id, prompt_id or self.prompt)
 
     def rounds_of(self, hook: str, agent: str, prompt: str, gates: str) -> tuple[Round, ...]:
         """Return the rounds of one cycle of fix and retry, since its gates passed last."""
@@ -153,36 +150,16 @@ class Baseline(Record):
     why_not: str = ""  # why it could not be found out
 
 
-def _new() -> dict[str, Any]:
-    state: dict[str, Any] = dict.fromkeys(("base", "no_base", "prompt", "last", "stop"), "")
-    state |= {name: [] for name in ("rounds", "deferred", "cannot_fix", "warnings", "notes")}
-    return state | {name: {} for name in ("prompts", "deliveries", "baselines")}
-
-
-def _session(state: dict[str, Any]) -> Session:
-    warnings = tuple(text for _hook, text in state["warnings"])
-    kept = {name: _freeze(value) for name, value in state.items()}
-    return Session(**{**kept, "warnings": warnings})
-
-
-def _freeze(value: Any) -> Any:  # noqa: ANN401 - the fields of a session, each of its own type
-    if isinstance(value, dict):
-        return tuple(value.items())
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _event(state: Fact, fact: Fact) -> None:
-    key = str(fact["key"])
-    state["last"] = key
+    key = state["last"] = str(fact["key"])
     state["deliveries"][key] = state["deliveries"].get(key, 0) + 1
 
 
 def _snapshot(state: Fact, fact: Fact) -> None:
-    if state["base"]:
-        return
-    state["base"] = str(fact["tree"])
-    state["not_seen"] = [str(one) for one in fact.get("not_seen", [])]
-    state["no_base"] = str(fact.get("why", ""))
+    if not state["base"]:
+        state["base"] = str(fact["tree"])
+        state["not_seen"] = tuple(map(str, fact.get("not_seen", ())))
+        state["no_base"] = str(fact.get("why", ""))
 
 
 def _prompt(state: Fact, fact: Fact) -> None:
@@ -199,30 +176,26 @@ def _pseudo_prompt(state: Fact, fact: Fact) -> None:
         state["prompts"].setdefault(prompt_id, state["prompt"])
 
 
+_KNOWN = ("key", "hook", "agent", "prompt", "gates", "outcome")  # of each round
+_OTHERS = ("tree", "answer", "run", "config")
+
+
 def _round(state: Fact, fact: Fact) -> None:
     one = Round(
-        key=str(fact["key"]),
         stamp=float(fact["t"]),
-        hook=str(fact["hook"]),
-        agent=str(fact["agent"]),
-        prompt=str(fact["prompt"]),
-        gates=str(fact["gates"]),
-        outcome=str(fact["outcome"]),
-        tree=str(fact.get("tree", "")),
         statuses=_pairs(fact.get("statuses", [])),
         failures=tuple((str(g), _pairs(found)) for g, found in fact.get("failures", [])),
-        answer=str(fact.get("answer", "")),
-        run=str(fact.get("run", "")),
-        config=str(fact.get("config", "")),
+        **{name: str(fact[name]) for name in _KNOWN},
+        **{name: str(fact.get(name, "")) for name in _OTHERS},
     )
-    state["rounds"].append(one)
+    state["rounds"] += (one,)
     if one.outcome == "passed":
         # What is right now need not be warned of any more.
-        state["warnings"] = [told for told in state["warnings"] if told[0] != one.hook]
+        state["warnings"] = tuple(told for told in state["warnings"] if told[0] != one.hook)
     if one.outcome == "passed" and one.hook in ENDING_HOOKS:
         # It could be fixed after all: what fails next is to be said anew.
         could = [(one.prompt, gate) for gate in one.gates.split(", ")]
-        state["cannot_fix"] = [said for said in state["cannot_fix"] if said[:2] not in could]
+        state["cannot_fix"] = tuple(said for said in state["cannot_fix"] if said[:2] not in could)
 
 
 def _pairs(found: Any) -> Failures:  # noqa: ANN401 - as it comes from JSON
@@ -231,7 +204,7 @@ def _pairs(found: Any) -> Failures:  # noqa: ANN401 - as it comes from JSON
 
 def _cannot_fix(state: Fact, fact: Fact) -> None:
     prompt = str(fact.get("prompt", "")) or state["prompt"]
-    state["cannot_fix"].append((prompt, str(fact["gate"]), str(fact["reason"])))
+    state["cannot_fix"] += ((prompt, str(fact["gate"]), str(fact["reason"])),)
 
 
 def _baseline(state: Fact, fact: Fact) -> None:
@@ -243,27 +216,15 @@ def _baseline(state: Fact, fact: Fact) -> None:
     state["baselines"].setdefault(str(fact["definition"]), found)
 
 
-def _clear_warnings(state: Fact, _fact: Fact) -> None:
-    state["warnings"] = []
+def _warning(state: Fact, fact: Fact) -> None:
+    hook, text = str(fact.get("hook", "")), str(fact["text"])
+    if kind_of(hook) == "turn-end":  # the last word on it is enough; each sub-agent has its own
+        state["warnings"] = tuple(one for one in state["warnings"] if one[0] != hook)
+    state["warnings"] += ((hook, text),)
 
 
 def _stop(state: Fact, fact: Fact) -> None:
     state["stop"] = state["stop"] or str(fact["reason"])
-
-
-def _stopped(state: Fact, _fact: Fact) -> None:
-    state["stop"] = ""
-
-
-def _deferred(state: Fact, fact: Fact) -> None:
-    state["deferred"].append(str(fact["prompt"]))
-
-
-def _warning(state: Fact, fact: Fact) -> None:
-    hook, text = str(fact.get("hook", "")), str(fact["text"])
-    if kind_of(hook) == "turn-end":  # the last word on it is enough; each sub-agent has its own
-        state["warnings"] = [one for one in state["warnings"] if one[0] != hook]
-    state["warnings"].append((hook, text))
 
 
 def _watched(state: Fact, fact: Fact) -> None:
@@ -271,28 +232,31 @@ def _watched(state: Fact, fact: Fact) -> None:
     state["watched"] = found if isinstance(found, dict) else {}
 
 
-def _note(state: Fact, fact: Fact) -> None:
-    state["notes"].append(str(fact["text"]))
+def _sets(field: str, value: object) -> Fold:
+    return lambda state, _fact: state.update({field: value})
+
+
+def _appends(field: str, key: str) -> Fold:
+    return lambda state, fact: state.update({field: (*state[field], str(fact[key]))})
 
 
 SESSION: Projection[Session] = Projection(
-    _new,
+    Session,
     {
         "event": _event,
         "snapshot": _snapshot,
         "prompt": _prompt,
         "pseudo-prompt": _pseudo_prompt,
-        "deferred": _deferred,
+        "deferred": _appends("deferred", "prompt"),
         "round": _round,
         "cannot-fix": _cannot_fix,
         "baseline": _baseline,
         "warning": _warning,
-        "told": _clear_warnings,
+        "told": _sets("warnings", ()),
         "stop": _stop,
-        "stopped": _stopped,
-        "note": _note,
+        "stopped": _sets("stop", ""),
+        "note": _appends("notes", "text"),
         "watched": _watched,
     },
-    _session,
 )
 fold = SESSION.fold

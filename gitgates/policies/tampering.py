@@ -53,7 +53,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """Tell the person what has changed, a line each; from now on they know."""
     if not call.session.watched:
         return so_far
-    before = dict(call.session.watched)
+    before = call.session.watched
     now = {_BEGAN: _TOLD, **_digests(call)}
     changed = [name for name in before if name != _BEGAN and now.get(name, "") != before[name]]
     lines = _beginning(call, before) + (_lines(call.config, changed, now) if changed else [])
