@@ -34,10 +34,9 @@ class Projection(Generic[_T]):
     While entries are taken in, the fields are those of a dict, with more that only the folds use.
     """
 
-    def __init__(self, record: type[_T], folds: Mapping[str, Fold], **more: Any) -> None:  # noqa: ANN401 - of any type
-        self._record: Any = record
-        self._folds = folds
-        self._first = {**self._record()._asdict(), **more}
+    def __init__(self, record: Any, folds: Mapping[str, Fold], **more: Any) -> None:  # noqa: ANN401 - of any type
+        self._record, self._folds = record, folds
+        self._first = {**record()._asdict(), **more}
 
     def new(self) -> dict[str, Any]:
         """Return the state of a journal that is empty. Dicts may be changed in place."""
