@@ -10,17 +10,13 @@ from gitgates.cli.completion import complete_gates
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
+from gitgates.git.repo import Repo
 from gitgates.lifecycle import ENDING_HOOKS
-from gitgates.policies.session import Session, fold
+from gitgates.policies.session import Round, Session, fold
 from gitgates.policies.tokens import OPTION
 from gitgates.policy import policy_gates
 from gitgates.store.log import Journal, sessions, write_ledger
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.git.repo import Repo
-    from gitgates.policies.session import Round
-    from gitgates.types import Config
+from gitgates.types import Config
 
 _LONGEST = 2000
 

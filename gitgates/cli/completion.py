@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import CompletionItem
 
 from gitgates import errors
 from gitgates.config.values import did_you_mean
 from gitgates.errors import GitgatesError, UsageError
 from gitgates.lifecycle import HOOK_POINTS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from gitgates.types import Config
+from gitgates.types import Config
 
 _SHELLS = ("bash", "zsh", "fish")
 # click looks for this name when `gitgates` starts, and then completes instead of running a verb.

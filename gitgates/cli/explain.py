@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from gitgates import environ
@@ -16,13 +18,7 @@ from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.policies.needs import asked_besides
 from gitgates.report.documents import VERSION
 from gitgates.report.explain import plan_document, plan_text
-from gitgates.types import Hook
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitgates.types import Config
+from gitgates.types import Config, Hook
 
 
 @click.command("explain", cls=PathCommand)

@@ -21,7 +21,7 @@ from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_OF
-from gitgates.report.text import Console, Style
+from gitgates.report.text import Console
 from gitgates.types import Config, Gate, Hook
 
 _NOTHING = """\
@@ -178,7 +178,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
     event = manual.decode(hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, hook, event, {})
-    console = Console(stdout(), Style())
+    console = Console(stdout())
     decision = run_plan(plan, config._replace(jobs=1), repo, console)
     for visit in decision.visits:
         if visit.result.status not in ("passed", "skipped"):

@@ -52,7 +52,7 @@ def command(context: click.Context) -> int:
     or removed. It needs no configuration.
     """
     if context.invoked_subcommand is None:
-        return _topics("text")
+        context.invoke(topics, fmt="text")
     return errors.OK
 
 
@@ -80,8 +80,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
         session=calling_session(environ.read()),
         refs=refs,
     )
-    repo = current_repo()
-    click.echo(post_message(repo, draft))
+    click.echo(post_message(current_repo(), draft))
     return errors.OK
 
 
@@ -100,13 +99,8 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
     found = [one for one in later if messages.is_in(one.topic, topic)]
     shown = found[-limit:]
     if fmt == "json":
-        print_json(
-            {
-                "version": _VERSION,
-                "messages": [messages.as_json(one) for one in shown],
-                "total": len(found),
-            }
-        )
+        listed = [messages.as_json(one) for one in shown]
+        print_json({"version": _VERSION, "messages": listed, "total": len(found)})
         return errors.OK
     sys.stdout.writelines(_message_text(one) for one in shown)
     if not found:
@@ -168,7 +162,21 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
 @format_option
 def topics(fmt: str) -> int:
     """List the topics, the one with the newest message first."""
-    return _topics(fmt)
+    found: dict[str, tuple[int, str]] = {}
+    for one in _log().messages:
+        found[one.topic] = (found.pop(one.topic, (0, ""))[0] + 1, one.time)
+    rows = [(topic, number, last) for topic, (number, last) in reversed(found.items())]
+    if fmt == "json":
+        listed = [
+            {"topic": topic, "messages": number, "last": last} for topic, number, last in rows
+        ]
+        print_json({"version": _VERSION, "topics": listed})
+    elif not rows:
+        sys.stdout.write("no message is posted here\n")
+    else:
+        lines = [(str(number), _seconds(last), _on_one_line(topic)) for topic, number, last in rows]
+        sys.stdout.write(table([("messages", "last", "topic"), *lines], right=(0,)))
+    return errors.OK
 
 
 @command.command("export")
@@ -193,28 +201,8 @@ def export(output: str) -> int:
     return errors.OK
 
 
-def _topics(fmt: str) -> int:
-    log = _log()
-    found: dict[str, tuple[int, Message]] = {}
-    for one in log.messages:
-        found[one.topic] = (found.pop(one.topic, (0, one))[0] + 1, one)
-    rows = [(topic, number, last.time) for topic, (number, last) in reversed(found.items())]
-    if fmt == "json":
-        listed = [
-            {"topic": topic, "messages": number, "last": time} for topic, number, time in rows
-        ]
-        print_json({"version": _VERSION, "topics": listed})
-    elif not rows:
-        sys.stdout.write("no message is posted here\n")
-    else:
-        lines = [(str(number), _seconds(time), _on_one_line(topic)) for topic, number, time in rows]
-        sys.stdout.write(table([("messages", "last", "topic"), *lines], right=(0,)))
-    return errors.OK
-
-
 def _state() -> str:
-    repo = current_repo()
-    return repo.shared_state_abs
+    return current_repo().shared_state_abs
 
 
 def _log() -> MessageLog:
@@ -241,11 +229,11 @@ def _unknown(message_id: str) -> errors.UsageError:
 
 
 def _nothing_in(log: MessageLog, topic: str, since: str) -> str:
-    known = dict.fromkeys(one.topic for one in log.messages)
-    there = any(messages.is_in(one, topic) for one in known)
-    near = "" if there else did_you_mean(topic, tuple(known))
-    after = f" after {_on_one_line(since)}" if since and there else ""
-    said = f"gitgates: no message in `{_on_one_line(topic)}`{after}"
+    said = f"gitgates: no message in `{_on_one_line(topic)}`"
+    known = tuple(dict.fromkeys(one.topic for one in log.messages))
+    if any(messages.is_in(one, topic) for one in known):
+        return f"{said} after {_on_one_line(since)}" if since else said
+    near = did_you_mean(topic, known)
     return f"{said}. {_on_one_line(near)}" if near else said
 
 
@@ -286,15 +274,14 @@ def _head(message: Message) -> str:
 def _circumstances(message: Message) -> str:
     where = message.branch or ("detached" if message.commit else "no branch")
     at = message.commit[:_SHORT_COMMIT] or "no commit"
+    more = {
+        "session": message.session,
+        "agent": message.agent,
+        "refs": ", ".join(message.refs),
+    }
     parts = [f"{where} {at}, {'dirty' if message.dirty else 'clean'}"]
-    if message.session:
-        parts.append(f"session {message.session}")
-    if message.agent:
-        parts.append(f"agent {message.agent}")
-    if message.refs:
-        parts.append(f"refs {', '.join(message.refs)}")
-    if message.data:
-        parts.append(json.dumps(dict(message.data)))
+    parts += [f"{name} {value}" for name, value in more.items() if value]
+    parts += [json.dumps(dict(message.data))] if message.data else []
     return _on_one_line("; ".join(parts))
 
 

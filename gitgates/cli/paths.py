@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import click
 
 from gitgates.errors import UsageError
 from gitgates.git import paths as facts
+from gitgates.git.repo import Repo
 from gitgates.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, TypeVar
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-    from gitgates.git.repo import Git, Repo
 
-    Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+_OPTIONS = (
+    click.option("--staged", is_flag=True, help="What a commit would be about."),
+    click.option("--all-files", is_flag=True, help="Every tracked file."),
+    click.option(
+        "--files",
+        multiple=True,
+        metavar="PATH",
+        help="This file, or what git knows below this folder; again for more.",
+    ),
+    click.option(
+        "--files0-from",
+        metavar="FILE",
+        default="",
+        help="The paths in this file, each ended by a NUL byte; - is standard input.",
+    ),
+    click.option("--from-ref", metavar="A", default="", help="What differs from commit A …"),
+    click.option("--to-ref", metavar="B", default="", help="… in commit B (default HEAD)."),
+)
 
 
 class PathSelection(Record):
@@ -57,25 +73,7 @@ def _repeat_files(args: list[str]) -> Iterator[str]:
 
 def path_options(function: Decorated) -> Decorated:
     """Add the options to a verb."""
-    options = (
-        click.option("--staged", is_flag=True, help="What a commit would be about."),
-        click.option("--all-files", is_flag=True, help="Every tracked file."),
-        click.option(
-            "--files",
-            multiple=True,
-            metavar="PATH",
-            help="This file, or what git knows below this folder; again for more.",
-        ),
-        click.option(
-            "--files0-from",
-            metavar="FILE",
-            default="",
-            help="The paths in this file, each ended by a NUL byte; - is standard input.",
-        ),
-        click.option("--from-ref", metavar="A", default="", help="What differs from commit A …"),
-        click.option("--to-ref", metavar="B", default="", help="… in commit B (default HEAD)."),
-    )
-    for option in reversed(options):
+    for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
@@ -85,18 +83,15 @@ def select_paths(selection: PathSelection, repo: Repo) -> facts.Paths:
 
     Raises: UsageError where options contradict each other or a path is not there.
     """
-    given = [
-        name
-        for name, value in (
-            ("--staged", selection.staged),
-            ("--all-files", selection.all_files),
-            ("--files", selection.files),
-            ("--files0-from", selection.files0_from),
-            ("--from-ref", selection.from_ref or selection.to_ref),
-        )
-        if value
-    ]
-    match given:
+    from_ref, to_ref = selection.from_ref, selection.to_ref
+    asked = {
+        "--staged": selection.staged,
+        "--all-files": selection.all_files,
+        "--files": selection.files,
+        "--files0-from": selection.files0_from,
+        "--from-ref": from_ref or to_ref,
+    }
+    match [name for name, value in asked.items() if value]:
         case []:
             return facts.changed_paths(repo.git)
         case ["--staged"]:
@@ -107,11 +102,11 @@ def select_paths(selection: PathSelection, repo: Repo) -> facts.Paths:
             return _named(selection.files, repo), ()
         case ["--files0-from"]:
             return _named(_listed(selection.files0_from), repo), ()
-        case ["--from-ref"] if selection.from_ref:
-            return facts.range_paths(repo.git, selection.from_ref, selection.to_ref or "HEAD")
+        case ["--from-ref"] if from_ref:
+            return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
             raise UsageError("--to-ref needs --from-ref", "Say both ends: --from-ref A --to-ref B")
-        case _:
+        case given:
             raise UsageError(f"{' and '.join(given)} cannot be given together", "Choose one.")
 
 
@@ -133,27 +128,19 @@ def _listed(source: str) -> tuple[str, ...]:
 def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     found: set[str] = set()
     for name in names:
-        path_abs = _absolute(name)
+        # Without links in its folders; a link at its end stays what it is.
+        folder, last = os.path.split(name.rstrip("/") or name)
+        path_abs = os.path.realpath(name)
+        if last not in ("", ".", ".."):
+            path_abs = os.path.join(os.path.realpath(folder or "."), last)
         path = os.path.relpath(path_abs, os.path.realpath(repo.root_abs))
         if path == ".." or path.startswith("../"):
             raise UsageError(f"`{name}` lies outside of the repository {repo.root_abs}")
         if os.path.isdir(path_abs):
-            found |= _below(path, repo.git)
+            listed = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path)
+            found |= {one for one in listed if os.path.isfile(os.path.join(repo.root_abs, one))}
         elif os.path.lexists(path_abs):
             found.add(path)
         else:
             raise UsageError(f"no such file: `{name}`", "Paths are relative to the current folder.")
     return tuple(sorted(found))
-
-
-def _absolute(name: str) -> str:
-    """Return a path without links in its folders; a link at its end stays what it is."""
-    folder, last = os.path.split(name.rstrip("/") or name)
-    if last in ("", ".", ".."):
-        return os.path.realpath(name)
-    return os.path.join(os.path.realpath(folder or "."), last)
-
-
-def _below(folder: str, git: Git) -> set[str]:
-    listed = git.names("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", folder)
-    return {name for name in listed if os.path.isfile(os.path.join(git.cwd_abs, name))}

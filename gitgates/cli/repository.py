@@ -10,13 +10,9 @@ from gitgates import environ
 from gitgates.config.load import FILES, load
 from gitgates.errors import ConfigError, GitError, GitgatesError, OwnershipError
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.store.messages import post
+from gitgates.store.messages import Message, post
+from gitgates.types import Config
 from gitgates.worktree.isolate import recover_and_report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.store.messages import Message
-    from gitgates.types import Config
 
 
 def current_repo() -> Repo:

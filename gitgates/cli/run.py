@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
 
@@ -18,18 +19,11 @@ from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
 from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.policies.git_hooks import handle
+from gitgates.policies.git_hooks import HookCall, handle
 from gitgates.report.artifacts import save_run
 from gitgates.report.documents import JsonDocument, JsonLines, junit_xml
-from gitgates.report.text import Console, Style
+from gitgates.report.text import Console
 from gitgates.types import Config, Decision, Hook, Plan
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitgates.engine.run import Listener
-    from gitgates.policies.git_hooks import HookCall
 
 
 @click.command("run", cls=PathCommand)
@@ -68,8 +62,7 @@ def command(
     terminal = stdout()
     listener: Console | JsonDocument
     if fmt == "text":
-        style = Style(colour=terminal.colour, quiet=quiet, verbose=verbose)
-        listener = Console(terminal, style)
+        listener = Console(terminal, quiet=quiet, verbose=verbose)
     else:
         listener = JsonLines(terminal) if fmt == "jsonl" else JsonDocument(terminal)
     began_s = time.time()
@@ -96,7 +89,7 @@ def command(
 
 
 def _run(
-    name: str, gates: tuple[str, ...], selection: PathSelection, listener: Listener
+    name: str, gates: tuple[str, ...], selection: PathSelection, listener: Console | JsonDocument
 ) -> HookCall:
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()

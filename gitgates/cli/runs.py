@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from typing import Any
 
 import click
 
@@ -19,10 +20,6 @@ from gitgates.store import runs
 from gitgates.store.files import read_state
 from gitgates.store.log import read_ledger
 from gitgates.types import Config
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _VERSION = 1
 _SHOWN = 20

@@ -6,22 +6,19 @@ only the whole configuration can show (undefined gates, chains in circles) is le
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from gitgates.config.keys import (
     GATE_KEYS,
     RESERVED_GATE_NAMES,
     REVIEW_KEYS,
     TOP_KEYS,
+    Key,
     hook_keys,
 )
 from gitgates.lifecycle import HOOK_POINTS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
-    from gitgates.config.keys import Key
-
-    Schema: TypeAlias = dict[str, Any]
+Schema: TypeAlias = dict[str, Any]
 
 # An identifier, not an address: RFC 2606 keeps `.invalid` from ever being one. References inside
 # of the schema are resolved against it, which a `urn:` would not allow.

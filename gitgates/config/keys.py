@@ -7,28 +7,7 @@ this table; a test holds them equal.
 
 from __future__ import annotations
 
-from gitgates.config.values import (
-    ACTION,
-    AGENT_NAME,
-    AMOUNT,
-    BREAKER,
-    COMMAND,
-    COUNT,
-    DURATION,
-    ENVIRONMENT,
-    FAILURES,
-    FLAG,
-    FOLDER,
-    NAMES,
-    PATTERNS,
-    PRE_COMMIT,
-    PREFIX,
-    SIZE,
-    TEXT,
-    WEIGHTS,
-    ValueType,
-    one_of,
-)
+from gitgates.config import values as v
 from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, TOOL_EVENTS
 from gitgates.record import Record
 from gitgates.types import ACTIONS, PRIORITIES
@@ -47,7 +26,7 @@ class Key(Record):
     """One key: the type of its value, its default, what it means, where it may stand."""
 
     name: str  # as it is written
-    type: ValueType
+    type: v.ValueType
     default: str = ""  # as it is written; empty: none
     # Which change makes checks weaker. any: each. off, on: a flag. more, fewer: entries of a list.
     # less, greater: a number; each: one of several is less. sharply: less than half of a limit.
@@ -67,123 +46,125 @@ class Key(Record):
 
 
 TOP_KEYS: tuple[Key, ...] = (
-    Key("jobs", COUNT, "0").means(
+    Key("jobs", v.COUNT, "0").means(
         "How many gates run at once where the strategy is `collect`; 0: one per CPU."
     ),
-    Key("max_output", SIZE, '"64 KiB"').means(
+    Key("max_output", v.SIZE, '"64 KiB"').means(
         "How much of a gate's output is kept and shown: its head and its tail, half of this each. "
         "The log file holds more of it."
     ),
-    Key("max_log", SIZE, '"16 MiB"').means(
+    Key("max_log", v.SIZE, '"16 MiB"').means(
         "How much of a gate's output its log file holds: its head and its tail, half of this "
         "each; between them stands how much was left out."
     ),
-    Key("link", NAMES, '[".venv", "node_modules"]').means(
+    Key("link", v.NAMES, '[".venv", "node_modules"]').means(
         "What git ignores and gates need all the same: linked into every private checkout, where "
         "the working tree has it."
     ),
-    Key("breaker", BREAKER, "{ prompt = 10, session = 30 }", weaker="each").means(
+    Key("breaker", v.BREAKER, "{ prompt = 10, session = 30 }", weaker="each").means(
         "The most times that hooks of ours keep an agent from stopping, in one prompt and in one "
         "session, whatever else is configured. Then it is let go, and the person is told."
     ),
-    Key("keep_runs", COUNT, "50").means(
+    Key("keep_runs", v.COUNT, "50").means(
         "How many runs are kept in the state folder, with their logs and results."
     ),
-    Key("artifacts_dir", FOLDER, weaker="any").means(
+    Key("artifacts_dir", v.FOLDER, weaker="any").means(
         "A folder inside the repository that results of runs are copied to, for CI to collect. "
         "Have git ignore it."
     ),
 )
 
 GATE_KEYS: tuple[Key, ...] = (
-    Key("description", TEXT, '""').means("What the gate checks, for people and agents."),
-    Key("command", COMMAND, weaker="any").means(
+    Key("description", v.TEXT, '""').means("What the gate checks, for people and agents."),
+    Key("command", v.COMMAND, weaker="any").means(
         "What runs. Text goes to `sh -c`; an array is executed as it is."
     ),
-    Key("pre-commit", PRE_COMMIT, "false", weaker="any").means(
+    Key("pre-commit", v.PRE_COMMIT, "false", weaker="any").means(
         "Instead of a command: run the hooks of the repository's own `.pre-commit-config.yaml` on "
         "the event's paths. `true`: all of them; an array: those ids."
     ),
-    Key("runner", one_of("pre-commit", "prek"), '"pre-commit"', weaker="any").means(
+    Key("runner", v.one_of("pre-commit", "prek"), '"pre-commit"', weaker="any").means(
         "The program that runs those hooks."
     ),
-    Key("working_dir", FOLDER, '"."', weaker="any").means(
+    Key("working_dir", v.FOLDER, '"."', weaker="any").means(
         "The folder that the command runs in, relative to the root. Paths are passed relative to "
         "it; patterns stay relative to the root."
     ),
-    Key("env", ENVIRONMENT, "{}", weaker="any").means("Environment variables set for the command."),
-    Key("timeout", DURATION, "300", weaker="sharply").means(
+    Key("env", v.ENVIRONMENT, "{}", weaker="any").means(
+        "Environment variables set for the command."
+    ),
+    Key("timeout", v.DURATION, "300", weaker="sharply").means(
         'The most that the gate may take: seconds, or "30s", "2m", "1h30m". Then its whole '
         "process group is ended, and the gate is `timed-out`."
     ),
-    Key("on_pass", ACTION, '"CONTINUE"', weaker="action").means(
+    Key("on_pass", v.ACTION, '"CONTINUE"', weaker="action").means(
         "What a pass leads to: `CONTINUE`, `BLOCK`, `STOP`, or the name of a gate."
     ),
-    Key("on_fail", ACTION, '"BLOCK"', weaker="action").means(
+    Key("on_fail", v.ACTION, '"BLOCK"', weaker="action").means(
         "What everything that is not a pass leads to: `CONTINUE` (a warning), `BLOCK`, `STOP`, or "
         "the name of a gate."
     ),
-    Key("files", PATTERNS, weaker="fewer").means(
+    Key("files", v.PATTERNS, weaker="fewer").means(
         "gitignore-style patterns. Where no path of the event matches, the gate is skipped; for a "
         "gate that is given no paths, deleted ones match, too. Missing: every path; an empty "
         "array: none."
     ),
-    Key("exclude", PATTERNS, "[]", weaker="more").means("Patterns of paths to leave out."),
-    Key("pass_files", FLAG, "false", weaker="any").means(
+    Key("exclude", v.PATTERNS, "[]", weaker="more").means("Patterns of paths to leave out."),
+    Key("pass_files", v.FLAG, "false", weaker="any").means(
         'Append the matching paths to the command, in a shell string as `"$@"`, in as many runs '
         "as the system's limit asks for."
     ),
-    Key("pass_hook_input", FLAG, "false").means(
+    Key("pass_hook_input", v.FLAG, "false").means(
         "Append the hook's own arguments to the command, and replay its standard input."
     ),
-    Key("priority", one_of(*PRIORITIES), '"normal"').means(
+    Key("priority", v.one_of(*PRIORITIES), '"normal"').means(
         "Gates run by priority, then in the listed order."
     ),
-    Key("writes", FLAG, "false").means(
+    Key("writes", v.FLAG, "false").means(
         "The gate changes files: it runs alone, and before a commit or a push a change counts as "
         "a failure, so that it can be looked at and staged. A gate that does not say so and "
         "changes the files that its hook is about fails."
     ),
-    Key("restage", FLAG, "false").means(
+    Key("restage", v.FLAG, "false").means(
         "With `writes`: before a commit, what the gate changed in files that are wholly staged "
         "goes into the commit. A change of any other file still fails it."
     ),
-    Key("required", FLAG, "false", weaker="off").means(
+    Key("required", v.FLAG, "false", weaker="off").means(
         "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away."
     ),
-    Key("git_env", one_of("auto", "commit", "clean"), '"auto"').means(
+    Key("git_env", v.one_of("auto", "commit", "clean"), '"auto"').means(
         "Which of git's own variables the gate gets. `auto`: none, but a private copy of the "
         "index where that is not the usual one (`commit -a`, `commit -- path`). `commit`: always "
         "that copy. `clean`: never."
     ),
-    Key("pass_env", NAMES, "[]").means(
+    Key("pass_env", v.NAMES, "[]").means(
         "Names of variables that the gate gets all the same where an agent's hook runs it. By "
         "itself, such a gate gets none of the agent's own credentials."
     ),
-    Key("failures", FAILURES).means(
+    Key("failures", v.FAILURES).means(
         "How the output is told apart into failures: `pytest`, `ruff`, `mypy`, `go-test`, `tsc`, "
         "`eslint`, `cargo`, or a regular expression that matches one failure each time it is "
         "found. Missing: the whole output is one failure."
     ),
-    Key("observe", FLAG, "false", weaker="on").means(
+    Key("observe", v.FLAG, "false", weaker="on").means(
         "The gate runs and is recorded, and says what it would have done, but decides nothing."
     ),
-    Key("baseline", FLAG, "false", weaker="on").means(
+    Key("baseline", v.FLAG, "false", weaker="on").means(
         "In an agent's hooks: a failure that was there before the session does not count. At its "
         "first failure in a session the gate runs once more, on what there was when that began."
     ),
 )
 
 HOOK_KEYS: tuple[Key, ...] = (
-    Key("gates", NAMES, "[]", weaker="fewer").means("The gates that run, by name."),
+    Key("gates", v.NAMES, "[]", weaker="fewer").means("The gates that run, by name."),
     # What stands behind a gate that blocks is not run with `sequence`.
-    Key("strategy", one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).means(
+    Key("strategy", v.one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).means(
         "`sequence`: stop at the first gate that blocks. `collect`: run all, independent ones at "
         "once, and report every failure."
     ),
     Key(
         "unstaged",
-        one_of("hide", "checkout", "keep"),
+        v.one_of("hide", "checkout", "keep"),
         weaker="any",
         only_in=("pre-commit", "pre-merge-commit", "pre-push"),
     ).means(
@@ -192,22 +173,26 @@ HOOK_KEYS: tuple[Key, ...] = (
         "`checkout` (the default before a push): exactly what is being committed or pushed, in a "
         "private checkout. `keep`: the working tree as it is."
     ),
-    Key("enabled_tools", NAMES, weaker="fewer", only_in=_TOOL_EVENTS).means(
+    Key("enabled_tools", v.NAMES, weaker="fewer", only_in=_TOOL_EVENTS).means(
         "The agent's tools that the hook answers to. Missing: all; an empty array: none."
     ),
-    Key("enabled_agents", NAMES, weaker="fewer", only_in=_AGENT_EVENTS).means(
+    Key("enabled_agents", v.NAMES, weaker="fewer", only_in=_AGENT_EVENTS).means(
         "The agents that the hook answers to. Missing: all; an empty array: none."
     ),
-    Key("max_retries", COUNT, "3", weaker="less", only_in=_RETRY_EVENTS).means(
+    Key("max_retries", v.COUNT, "3", weaker="less", only_in=_RETRY_EVENTS).means(
         "How often failures go back to the agent before it is let go."
     ),
     Key(
-        "on_exhausted", one_of("allow", "stop"), '"allow"', weaker=("allow",), only_in=_RETRY_EVENTS
+        "on_exhausted",
+        v.one_of("allow", "stop"),
+        '"allow"',
+        weaker=("allow",),
+        only_in=_RETRY_EVENTS,
     ).means(
         "What happens when that is used up. `allow`: the agent is let go, and the person is told. "
         "`stop`: the agent is stopped."
     ),
-    Key("timeout", DURATION, weaker="sharply", only_in=_AGENT_EVENTS).means(
+    Key("timeout", v.DURATION, weaker="sharply", only_in=_AGENT_EVENTS).means(
         "The most that all gates of the hook may take together. Gates that did not get their turn "
         "are reported as such. Missing: what the gates' own limits come to, or for an agent's "
         f"other events than {', '.join(ENDING_HOOKS)} and {HOOK_OF['after-tool']}, a few seconds."
@@ -215,65 +200,65 @@ HOOK_KEYS: tuple[Key, ...] = (
 )
 
 REVIEW_KEYS: tuple[Key, ...] = (
-    Key("mode", one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).means(
+    Key("mode", v.one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).means(
         "`remind`: an agent that has changed much is kept from stopping until there is evidence "
         "of a review, or it says why none is needed. `require`: until an independent reviewer "
         "says COMPLETE of whatever has changed. `off`: never, unless a prompt asks for it."
     ),
-    Key("required", FLAG, "false", weaker="off").means(
+    Key("required", v.FLAG, "false", weaker="off").means(
         "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away or "
         "change these keys."
     ),
-    Key("prefix", PREFIX, '"#review"', weaker="any").means(
+    Key("prefix", v.PREFIX, '"#review"', weaker="any").means(
         "What a prompt begins with to ask for the strict form, whatever the mode; with `:stop` "
         "behind it, a prompt ends that. Empty: no prompt can."
     ),
-    Key("min_lines", AMOUNT, "40", weaker="greater").means(
+    Key("min_lines", v.AMOUNT, "40", weaker="greater").means(
         "From how many weighted lines a change is significant."
     ),
-    Key("min_files", AMOUNT, "5", weaker="greater").means(
+    Key("min_files", v.AMOUNT, "5", weaker="greater").means(
         "From how many weighted files a change is significant."
     ),
-    Key("weights", WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each").means(
-        "How much a line, or a file, of each kind counts."
-    ),
-    Key("tests", PATTERNS, "[]", weaker="more").means(f"Patterns of tests. {_BESIDE}"),
-    Key("documentation", PATTERNS, "[]", weaker="more").means(
+    Key(
+        "weights", v.WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each"
+    ).means("How much a line, or a file, of each kind counts."),
+    Key("tests", v.PATTERNS, "[]", weaker="more").means(f"Patterns of tests. {_BESIDE}"),
+    Key("documentation", v.PATTERNS, "[]", weaker="more").means(
         f"Patterns of documentation, and of data that nobody reads line by line. {_BESIDE}"
     ),
-    Key("generated", PATTERNS, "[]", weaker="more").means(
+    Key("generated", v.PATTERNS, "[]", weaker="more").means(
         "Patterns of files that nobody writes by hand: generated, vendored, lock files. They do "
         f"not count. {_BESIDE}"
     ),
-    Key("critical", PATTERNS, "[]", weaker="fewer").means(
+    Key("critical", v.PATTERNS, "[]", weaker="fewer").means(
         "Patterns of files in which every change is significant."
     ),
-    Key("ignore", PATTERNS, "[]", weaker="more").means("Patterns of files that never count."),
-    Key("skills", NAMES, '["code-review", "review", "security-review"]', weaker="more").means(
+    Key("ignore", v.PATTERNS, "[]", weaker="more").means("Patterns of files that never count."),
+    Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").means(
         "Skills and typed commands that are a review, by name. A bare name means a plugin's of "
         "that name, too."
     ),
-    Key("agents", NAMES, '["code-reviewer", "reviewer"]', weaker="more").means(
+    Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").means(
         "Sub-agents whose end is a review, by type. A bare name means a plugin's, too."
     ),
-    Key("reviewer", AGENT_NAME, '"reviewer"', weaker="any").means(
+    Key("reviewer", v.AGENT_NAME, '"reviewer"', weaker="any").means(
         "The type of the sub-agent whose decision counts in the strict form. It is held read-only "
         "there. A bare name means a plugin's, too."
     ),
-    Key("reviewer_model", AGENT_NAME, '"opus"', weaker="any").means(
+    Key("reviewer_model", v.AGENT_NAME, '"opus"', weaker="any").means(
         "The model that `gitgates install-hooks --agent claude` writes into that sub-agent."
     ),
     Key(
         "reviewer_commands",
-        NAMES,
+        v.NAMES,
         '["git diff", "git log", "git show", "gitgates review", "gitgates journal"]',
         weaker="more",
     ).means("How the shell commands begin that the reviewer may run."),
-    Key("second_opinions", NAMES, "[]", weaker="fewer").means(
+    Key("second_opinions", v.NAMES, "[]", weaker="fewer").means(
         "Commands that `gitgates review opinions` asks, with the request and the change on their "
         "standard input, such as `codex exec -`."
     ),
-    Key("opinion_timeout", DURATION, "600", weaker="sharply").means(
+    Key("opinion_timeout", v.DURATION, "600", weaker="sharply").means(
         "The most that one of them may take."
     ),
 )

@@ -16,7 +16,7 @@ from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.lifecycle import HOOK_POINTS, KEPT_SUFFIX
 from gitgates.policies.git_hooks import handle
-from gitgates.report.text import Console, Style, Terminal, as_bytes, open_terminal, shown
+from gitgates.report.text import Console, Terminal, as_bytes, open_terminal, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(args: list[str]) -> int:
     if os.path.isfile(shim + KEPT_SUFFIX):
         kept_env = with_hook(env, hook, repo.git_dir_abs)
         kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
-    console = Console(terminal, Style(colour=terminal.colour))
+    console = Console(terminal)
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
     began_s = time.time()
     call = handle(event, repo, console)

@@ -13,7 +13,7 @@ from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policies.git_hooks import handle
-from gitgates.report.text import Console, Style, open_terminal
+from gitgates.report.text import Console, open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(args: list[str]) -> int:
     cwd_abs = current_folder()
     repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)
-    console = Console(terminal._replace(live=False), Style(colour=terminal.colour))
+    console = Console(terminal._replace(live=False))
     told = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
     began_s = time.time()

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 from gitgates.clean import sanitise, utf8, visible
 from gitgates.engine.run import InterruptedRun, NullListener
 from gitgates.engine.walk import describe
 from gitgates.errors import GitgatesError
+from gitgates.report.text import Terminal
 from gitgates.types import BLOCK, VERDICTS, Decision, GateResult, Plan, Visit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitgates.report.text import Terminal
 
 VERSION = 1
 _ERRORS = ("timed-out", "killed", "not-started")  # of JUnit; others are failures

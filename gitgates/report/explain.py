@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from typing import Any
 
 from gitgates.clean import counted, utf8, visible_line
 from gitgates.engine.plan import takes_paths
@@ -15,13 +16,13 @@ from gitgates.policy import policy_gates
 from gitgates.report.documents import VERSION
 from gitgates.types import ACTIONS, Gate, Plan, Step
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 _FIRST_PATHS = 3
 _LONGEST_COMMAND = 100
 _MINUTE_S = 60
+_SAME_FIELDS = (
+    *("description", "command", "pre_commit", "working_dir", "timeout_s", "on_pass", "on_fail"),
+    *("priority", "writes", "required"),
+)
 _DEEPEST = 60  # columns that a chain is indented by
 
 
@@ -68,9 +69,8 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
     point = HOOK_POINTS[name]
     about = [step.gate.name for step in plan.steps if takes_paths(step.gate)]
     if point.host == "git" and point.scope == "none" and about:
-        notes.append(
-            f"git gives {name} no paths: from the hook itself, {_quoted(about)} would be skipped"
-        )
+        gates = ", ".join(f"`{gate}`" for gate in about)
+        notes.append(f"git gives {name} no paths: from the hook itself, {gates} would be skipped")
     return tuple(notes)
 
 
@@ -155,7 +155,7 @@ def command_text(gate: Gate) -> str:
         ids = " ".join(gate.pre_commit) or "all hooks"
         return f"{gate.runner} run: {ids}"
     text = gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
-    text = text if visible_line(text) == text else json.dumps(text, ensure_ascii=False)
+    text = _quoted(text)
     return text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + "…"
 
 
@@ -170,34 +170,21 @@ def _step_fields(step: Step, plan: Plan, callers: dict[str, list[str]]) -> dict[
         "fault": step.fault,
         "takes_paths": takes_paths(gate),
         "paths": [utf8(path) for path in step.paths],
-        "description": gate.description,
-        "command": list(gate.command) if isinstance(gate.command, tuple) else gate.command,
-        "pre_commit": None if gate.pre_commit is None else list(gate.pre_commit),
         "runner": gate.runner if gate.pre_commit is not None else None,
-        "working_dir": gate.working_dir,
-        "timeout_s": gate.timeout_s,
-        "on_pass": gate.on_pass,
-        "on_fail": gate.on_fail,
-        "priority": gate.priority,
-        "writes": gate.writes,
-        "required": gate.required,
+        **{field: getattr(gate, field) for field in _SAME_FIELDS},
     }
 
 
 def _first(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(_shown(path) for path in paths[:_FIRST_PATHS])
+    shown = ", ".join(map(_quoted, paths[:_FIRST_PATHS]))
     rest = len(paths) - _FIRST_PATHS
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def _shown(path: str) -> str:
-    """Return a path as it is, or escaped where it would break the line or the terminal."""
-    is_fine = visible_line(path) == path
-    return path if is_fine else json.dumps(utf8(path), ensure_ascii=False)
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _quoted(text: str) -> str:
+    """Return text as it is, or escaped where it would break the line or the terminal."""
+    is_fine = visible_line(text) == text
+    return text if is_fine else json.dumps(utf8(text), ensure_ascii=False)
 
 
 def _time(seconds: float) -> str:

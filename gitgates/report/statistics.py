@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+from collections.abc import Iterable
+from typing import Any
 
 _DECIDING = ("BLOCK", "STOP")
 _IDLE = ("skipped", "not-run")

@@ -12,7 +12,7 @@ import time
 from gitgates.engine.walk import count_files, describe
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
-from gitgates.types import Decision, GateResult, Plan, Visit
+from gitgates.types import BLOCK, Decision, GateResult, Plan, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,24 +67,20 @@ def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
     return Terminal(fd=fd, colour=colour, live=smart)
 
 
-class Style(Record):
-    """How the text looks."""
-
-    colour: bool = False
-    quiet: bool = False  # only what did not pass
-    verbose: bool = False  # the output of gates that passed, too
-
-
 class Console:
-    """The listener that prints each gate as it ends, and on a terminal a line of what runs."""
+    """The listener that prints each gate as it ends, and on a terminal a line of what runs.
 
-    def __init__(self, terminal: Terminal, style: Style) -> None:
+    `quiet`: only what did not pass. `verbose`: the output of gates that passed, too.
+    """
+
+    def __init__(self, terminal: Terminal, *, quiet: bool = False, verbose: bool = False) -> None:
         self._terminal = terminal
-        self._style = style
-        self.live = terminal.live and not style.quiet
+        self._quiet = quiet
+        self._verbose = verbose
+        self.live = terminal.live and not quiet
         self._running: dict[str, float] = {}  # gate → when it started
         self._drawn = ""  # the live line, while it is there
-        self._skipped: set[str] = set()  # lines of skipped gates that are printed already
+        self._skipped: set[str] = set()  # gates whose line is printed already
 
     def planned(self, plan: Plan) -> None:
         """Do nothing: each gate is told when it ends."""
@@ -97,11 +93,12 @@ class Console:
         """Print how a gate ended, below the skipped gates that are listed before it."""
         self._running.pop(result.gate, None)
         self._clear()
-        for line in _skipped_before(result.gate, plan, self._style):
-            if line not in self._skipped:
-                self._skipped.add(line)
-                self._terminal.write(as_bytes(f"{line}\n"))
-        self._terminal.write(_result(result, plan, self._style))
+        if result.gate in plan.listed:
+            before = plan.listed[: plan.listed.index(result.gate)]
+            skips = {step.gate.name: step.skip for step in plan.steps if step.skip}
+            lines = [self._skip(name, skips[name], plan) for name in before if name in skips]
+            self._terminal.write(as_bytes("".join(lines)))
+        self._terminal.write(self._result(result, plan))
 
     def tick(self) -> None:
         """Draw the live line anew where it says something else by now."""
@@ -121,24 +118,60 @@ class Console:
 
     def closing(self, decision: Decision, plan: Plan) -> bytes:
         """Return what is left to print: gates that did not run, the notes, and the summary."""
-        style, lines = self._style, list[str]()
+        text = ""
         for visit in decision.visits:
             result = visit.result
-            if result.status == "skipped" and not style.quiet:
-                line = _skipped(result.gate, result.reason, plan, style)
-                lines += [line] if line not in self._skipped else []
+            if result.status == "skipped":
+                text += self._skip(result.gate, result.reason, plan)
             elif (
                 visit.action == "STOP" and result.status == "not-started" and not result.duration_s
             ):
-                line = _line(result.gate, "not-started", plan, style)
-                lines.append(f"{line}  {shown(result.reason)}")
-        if not style.quiet:
-            why = f"the run ended at `{decision.asked}`"
-            lines += [f"{_line(name, 'not-run', plan, style)}  {why}" for name in decision.not_run]
-        lines += [f"gitgates: {shown(note)}" for note in decision.notes]
-        if summary := _summary(decision, plan, style):
-            lines.append(summary)
-        return as_bytes("".join(f"{line}\n" for line in lines))
+                line = self._line(result.gate, "not-started", plan)
+                text += f"{line}  {shown(result.reason)}\n"
+        for name in () if self._quiet else decision.not_run:
+            text += f"{self._line(name, 'not-run', plan)}  the run ended at `{decision.asked}`\n"
+        text += "".join(f"gitgates: {shown(note)}\n" for note in decision.notes)
+        return as_bytes(text + self._summary(decision, plan))
+
+    def _skip(self, name: str, reason: str, plan: Plan) -> str:
+        """Return the line of a skipped gate, once."""
+        if self._quiet or name in self._skipped:
+            return ""
+        self._skipped.add(name)
+        return f"{self._line(name, 'skipped', plan)}  {shown(reason)}\n"
+
+    def _result(self, result: GateResult, plan: Plan) -> bytes:
+        """Return the line of a gate that has ended, and its output where that matters."""
+        gate = next(step.gate for step in plan.steps if step.gate.name == result.gate)
+        left_out = set(result.changed_paths) - set(result.restaged_paths)
+        fine = result.status == "passed" and not left_out
+        if fine and self._quiet:
+            return b""
+        line = self._line(result.gate, result.status, plan) + f"  {_time(result.duration_s):>8}"
+        if said := shown(_detail(result)):
+            line += f"  {said}"
+        output = b""
+        if not fine or self._verbose or gate.on_pass in ("BLOCK", "STOP"):
+            output = _output(result, colour=self._terminal.colour)
+        return as_bytes(line.rstrip() + "\n") + output
+
+    def _summary(self, decision: Decision, plan: Plan) -> str:
+        head = f"gitgates {plan.event.name}"
+        if not decision.verdict:
+            return "" if self._quiet else f"{head}: {_tally(decision.visits)}\n"
+        how = ("", "passed with a warning", "blocked", "stopped")[decision.verdict]
+        if decision.verdict >= BLOCK and not HOOK_POINTS[plan.event.name].can_block:
+            how = "too late to block"
+        code = "33" if decision.verdict < BLOCK else "31"
+        return self._paint(f"{head}: {how}: {shown(decision.reason)}", code) + "\n"
+
+    def _line(self, name: str, status: str, plan: Plan) -> str:
+        width = max(len(step.gate.name) for step in plan.steps)
+        word = self._paint(f"{status.replace('-', ' '):<{_STATUS_WIDTH}}", _COLOURS[status])
+        return f"{shown(name):<{width}}  {word}"
+
+    def _paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._terminal.colour else text
 
     def _clear(self) -> None:
         if self._drawn:
@@ -146,59 +179,15 @@ class Console:
             self._terminal.write(_CLEAR)
 
 
-def _result(result: GateResult, plan: Plan, style: Style) -> bytes:
-    """Return the line of a gate that has ended, and its output where that matters."""
-    gate = next(step.gate for step in plan.steps if step.gate.name == result.gate)
-    left_out = set(result.changed_paths) - set(result.restaged_paths)
-    fine = result.status == "passed" and not left_out
-    if fine and style.quiet:
-        return b""
-    line = _line(result.gate, result.status, plan, style) + f"  {_time(result.duration_s):>8}"
-    if said := shown(_detail(result)):
-        line += f"  {said}"
-    output = b""
-    if not fine or style.verbose or gate.on_pass in ("BLOCK", "STOP"):
-        output = _output(result, style)
-    return as_bytes(line.rstrip() + "\n") + output
-
-
-def _skipped_before(gate: str, plan: Plan, style: Style) -> list[str]:
-    """Return the lines of the skipped gates that are listed before a gate."""
-    if style.quiet or gate not in plan.listed:
-        return []
-    before = plan.listed[: plan.listed.index(gate)]
-    skips = {step.gate.name: step.skip for step in plan.steps if step.skip}
-    return [_skipped(name, skips[name], plan, style) for name in before if name in skips]
-
-
-def _summary(decision: Decision, plan: Plan, style: Style) -> str:
-    head = f"gitgates {plan.event.name}"
-    reason = shown(decision.reason)
-    match decision.verdict:
-        case 0:
-            return "" if style.quiet else f"{head}: {_tally(decision.visits)}"
-        case 1:
-            return _paint(f"{head}: passed with a warning: {reason}", "33", style)
-        case 2 | 3 if not HOOK_POINTS[plan.event.name].can_block:
-            return _paint(f"{head}: too late to block: {reason}", "31", style)
-        case 2:
-            return _paint(f"{head}: blocked: {reason}", "31", style)
-        case 3:
-            return _paint(f"{head}: stopped: {reason}", "31", style)
-
-
 def _tally(visits: tuple[Visit, ...]) -> str:
     ran = {visit.result.gate for visit in visits if visit.result.status == "passed"}
     skipped = {visit.result.gate for visit in visits if visit.result.status == "skipped"}
     observed = {visit.result.gate for visit in visits if visit.would} - ran
-    parts = [_gates(len(ran), "passed")] if ran else []
-    parts += [_gates(len(observed), "only observed")] if observed else []
-    parts += [_gates(len(skipped), "skipped")] if skipped else []
+    counts = ((ran, "passed"), (observed, "only observed"), (skipped, "skipped"))
+    parts = [
+        f"{len(gates)} gate{'' if len(gates) == 1 else 's'} {how}" for gates, how in counts if gates
+    ]
     return ", ".join(parts) or "no gates"
-
-
-def _gates(count: int, how: str) -> str:
-    return f"{count} gate{'' if count == 1 else 's'} {how}"
 
 
 def _detail(result: GateResult) -> str:
@@ -217,12 +206,12 @@ def _detail(result: GateResult) -> str:
             return result.reason
 
 
-def _output(result: GateResult, style: Style) -> bytes:
+def _output(result: GateResult, *, colour: bool) -> bytes:
     if not result.output:
         return b""
     from gitgates.clean import sanitise  # most runs show no output
 
-    lines = sanitise(result.output.rstrip(b"\r\n"), colour=style.colour).split(b"\n")
+    lines = sanitise(result.output.rstrip(b"\r\n"), colour=colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
         output += as_bytes(f"  all of it: {shown(result.log_abs)}\n")
@@ -238,24 +227,10 @@ def shown(text: str) -> str:
     return visible(text).replace("\n", "\\n")
 
 
-def _skipped(name: str, reason: str, plan: Plan, style: Style) -> str:
-    return f"{_line(name, 'skipped', plan, style)}  {shown(reason)}"
-
-
-def _line(name: str, status: str, plan: Plan, style: Style) -> str:
-    width = max(len(step.gate.name) for step in plan.steps)
-    word = _paint(f"{status.replace('-', ' '):<{_STATUS_WIDTH}}", _COLOURS[status], style)
-    return f"{shown(name):<{width}}  {word}"
-
-
 def _time(seconds: float) -> str:
     if seconds >= _MINUTE_S:
         return f"{int(seconds) // _MINUTE_S} m {int(seconds) % _MINUTE_S:02} s"
     return f"{seconds:.2f} s"
-
-
-def _paint(text: str, code: str, style: Style) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if style.colour else text
 
 
 def as_bytes(text: str) -> bytes:
