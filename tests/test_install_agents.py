@@ -344,7 +344,7 @@ def test_the_rules_go_to_claude_md_and_out_again(ready: Repo) -> None:
     assert "CLAUDE.md: the rules of the gates were written\n" in said
     explained = ready.gitgates("explain", "--for-agent")
     assert path.read_text() == (
-        "# Mine\n\n<!-- gitgates: begin -->\n"
+        "# Mine\n<!-- gitgates: begin -->\n"
         f"{explained.stdout.decode().strip()}\n<!-- gitgates: end -->"
     )
     assert "CLAUDE.md: the rules are there already\n" in ask(ready, "install", "--claude-md")
@@ -370,7 +370,7 @@ def test_the_rules_stay_while_another_scope_has_our_hooks(ready: Repo) -> None:
 
 def test_half_a_block_refuses_before_anything_is_written(ready: Repo) -> None:
     ready.write("CLAUDE.md", "<!-- gitgates: begin -->\n")
-    assert "nobody knows where our block is" in ask(ready, "install", "--claude-md", status=78)
+    assert "nobody knows where our block ends" in ask(ready, "install", "--claude-md", status=78)
     assert not (ready.path / ".claude").exists()
 
 

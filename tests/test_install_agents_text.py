@@ -22,7 +22,7 @@ from gitgates.hosts.claude.settings import (
     tool_matcher,
 )
 from gitgates.hosts.settings import Entry, is_our_command, samples
-from gitgates.install import agent_files, agents
+from gitgates.install import agents, blocks
 from gitgates.json_text import parse
 from gitgates.types import Config, Gate, Hook
 
@@ -475,50 +475,57 @@ def test_it_reads_what_json_is_and_nothing_else(text: str) -> None:
 # CLAUDE.md
 
 RULES = "gitgates checks the work.\n- Stop: test\n"
-BLOCK = f"{agent_files.RULES_BEGIN}\n{RULES}{agent_files.RULES_END}"
+END = "<!-- gitgates: end -->"
+BLOCK = f"{blocks.RULES}\n{RULES}{END}"
+MD = "CLAUDE.md"
+
+
+def put_rules(text: str | None, rules: str = RULES) -> str:
+    return blocks.put_rules(text, rules, MD)
 
 
 def test_the_rules_make_a_file_of_their_own() -> None:
-    text = agent_files.put_rules(None, RULES)
+    text = put_rules(None)
     assert text == f"{BLOCK}\n"
-    assert agent_files.put_rules(text, RULES) == text
-    assert agent_files.without_rules(text) is None
+    assert put_rules(text) == text
+    assert blocks.without(text, MD) is None
 
 
 @given(st.text(alphabet="a#\n\r\ufeff ", max_size=12))
 def test_any_text_around_the_rules_stays(text: str) -> None:
-    after = agent_files.put_rules(text, RULES)
+    after = put_rules(text)
     assert after.startswith(text)
-    assert agent_files.put_rules(after, RULES) == after
-    assert agent_files.without_rules(after) == text
-    assert agent_files.without_rules(text) == text
+    assert put_rules(after) == after
+    assert blocks.without(after, MD) == text
+    assert blocks.without(text, MD) == text
 
 
 def test_the_rules_are_renewed_where_they_stand() -> None:
     text = f"# Mine\n\n{BLOCK}\n\nMore of mine.\n"
-    assert agent_files.put_rules(text, "new") == text.replace(RULES, "new\n")
-    assert agent_files.without_rules(text) == "# Mine\n\nMore of mine.\n"
+    assert put_rules(text, "new") == text.replace(RULES, "new\n")
+    assert blocks.without(text, MD) == "# Mine\n\n\nMore of mine.\n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        f"{agent_files.RULES_BEGIN}\n",
-        f"{agent_files.RULES_END}\n",
-        f"{BLOCK}\n{BLOCK}\n",
-        f"{agent_files.RULES_END}\n{agent_files.RULES_BEGIN}\n",
+        f"{blocks.RULES}\n",
+        f"{END}\n",
+        f"{blocks.RULES}\nMine.\n{BLOCK}\n",
+        f"{BLOCK}\nMine.\n{END}\n",
+        f"{END}\n{blocks.RULES}\n",
     ],
 )
 def test_half_a_block_is_left_alone(text: str) -> None:
     attempts: list[Callable[[], object]] = [
-        lambda: agent_files.put_rules(text, RULES),
-        lambda: agent_files.without_rules(text),
+        lambda: put_rules(text),
+        lambda: blocks.without(text, MD),
     ]
     for attempt in attempts:
-        with pytest.raises(ConfigError, match="nobody knows where our block is"):
+        with pytest.raises(ConfigError, match="nobody knows where our block ends"):
             attempt()
 
 
 def test_a_text_that_mentions_the_marks_has_no_block() -> None:
-    text = f"Between `{agent_files.RULES_BEGIN}` and `{agent_files.RULES_END}` stands the block.\n"
-    assert agent_files.without_rules(text) == text
+    text = f"Between `{blocks.RULES}` and `{END}` stands the block.\n"
+    assert blocks.without(text, MD) == text

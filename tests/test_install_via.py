@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,7 +42,6 @@ commit-msg: {{commands: {{}}}}
 FILES = {
     "lefthook.yml": ("lefthook", LEFTHOOK.format("").replace("commit-msg: {commands: {}}\n", "")),
     ".config/lefthook.yaml": ("lefthook", "pre-push:\n  scripts:\n    s.sh: {runner: sh}"),
-    "lefthook.toml": ("lefthook", '[[pre-commit.jobs]]\nrun = "lint"\n[pre-push]\npiped = true\n'),
     "prek.toml": ("prek", '[[repos]]\nrepo = "builtin"\nhooks = [{ id = "check-yaml" }]\n'),
     ".pre-commit-config.yaml": ("prek", "repos:\n  - repo: a\n    rev: b\n"),
     "package.json": ("simple-git-hooks", PACKAGE),
@@ -120,9 +118,9 @@ REFUSED = {
     "no YAML": ("lefthook.yml", "pre-commit: [\n"),
     "no mapping": ("lefthook.yml", "- a\n"),
     "JSON": ("lefthook.json", '{"pre-commit": {"commands": {"a": {"run": "a"}}}}\n'),
-    "an inline table": ("lefthook.toml", 'pre-commit = { commands = { a = { run = "a" } } }\n'),
-    "no TOML": ("lefthook.toml", "a\n"),
-    "no TOML that ends": ("lefthook.toml", "a = " + "[" * 5_000),
+    "lefthook's TOML": ("lefthook.toml", '[pre-commit.commands.a]\nrun = "a"\n'),
+    "no TOML": ("prek.toml", "a\n"),
+    "no TOML that ends": ("prek.toml", "a = " + "[" * 5_000),
     "a number without end": ("prek.toml", "a = " + "1" * 5_000 + "\n"),
     "an inline list": ("prek.toml", 'repos = [{ repo = "meta", hooks = [] }]\n'),
     "no object": ("package.json", '{"simple-git-hooks": "./hooks.json"}\n'),
@@ -160,15 +158,15 @@ def test_the_entries_are_what_their_readers_read(repo: Repo) -> None:
         if manager != "husky":
             repo.write(file, text)
     wanted = 'true {files} && gitgates git-hook --via=lefthook pre-push "{1}" "{2}"'
-    for file, load in (("lefthook.yml", yaml.safe_load), ("lefthook.toml", tomllib.loads)):
-        after = load(managers.add(FILES[file][1], "lefthook", file, HOOKS))
-        assert after["pre-commit"]["jobs"][-1]["name"] == "gitgates"
-        assert "commands" not in after["pre-commit"]
-        assert after["pre-push"]["commands"]["zz-gitgates"] == {
-            "files": f"echo {file}",
-            "run": wanted,
-            "use_stdin": True,
-        }
+    file = "lefthook.yml"
+    after = yaml.safe_load(managers.add(FILES[file][1], "lefthook", file, HOOKS))
+    assert after["pre-commit"]["jobs"][-1]["name"] == "gitgates"
+    assert "commands" not in after["pre-commit"]
+    assert after["pre-push"]["commands"]["zz-gitgates"] == {
+        "files": f"echo {file}",
+        "run": wanted,
+        "use_stdin": True,
+    }
     hooks = json.loads(managers.add(PACKAGE, "simple-git-hooks", "package.json", HOOKS))
     command = 'gitgates git-hook --via=simple-git-hooks pre-commit "$@"'
     assert hooks["simple-git-hooks"]["pre-commit"] == f'npx "lint-staged" && {command}'

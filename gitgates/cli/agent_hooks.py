@@ -14,7 +14,7 @@ from gitgates.errors import ConfigError, GitgatesError
 from gitgates.git.repo import Repo
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings import HookSettings
-from gitgates.install import agent_files, agents, own_file
+from gitgates.install import agent_files, agents, blocks, own_file
 from gitgates.install.agent_files import AgentFile
 from gitgates.install.own_file import shown
 from gitgates.policies.needs import agents_wanted, gates_on
@@ -59,10 +59,12 @@ def install(
             file = shown(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
-    rules_abs = os.path.join(repo.root_abs, agent_host(agent).RULES_FILE)
+    rules_file = agent_host(agent).RULES_FILE
+    rules_abs = os.path.join(repo.root_abs, rules_file)
     _require_inside(repo, scope, path_abs, files, *([rules_abs] if with_rules else []))
     rules = own_file.read(rules_abs) if with_rules else None
-    new_rules = agent_files.put_rules(rules, rules_text(configuration(repo))) if with_rules else ""
+    text = rules_text(configuration(repo)) if with_rules else ""
+    new_rules = blocks.put_rules(rules, text, rules_file) if with_rules else None
     before = own_file.read(path_abs)
     after = agents.put(before, wanted, start, host=host, file=name)
     how = "brought up to date" if before and host.read(before, name).ours else "added"
@@ -73,8 +75,7 @@ def install(
         click.echo(remark)
     if with_rules:
         same, changed = "the rules are there already", "the rules of the gates were written"
-        file = os.path.basename(rules_abs)
-        _replace(rules_abs, file, rules, new_rules, same=same, changed=changed)
+        _replace(rules_abs, rules_file, rules, new_rules, same=same, changed=changed)
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":
@@ -206,16 +207,17 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
 
 
 def _take_rules(repo: Repo, agent: str) -> None:
-    path_abs = os.path.join(repo.root_abs, agent_host(agent).RULES_FILE)
-    if agent_files.RULES_BEGIN.encode() not in own_file.content(path_abs):
+    file = agent_host(agent).RULES_FILE
+    path_abs = os.path.join(repo.root_abs, file)
+    if blocks.RULES.encode() not in own_file.content(path_abs):
         return
     before = own_file.read(path_abs)
-    after = None if before is None else agent_files.without_rules(before)
+    after = None if before is None else blocks.without(before, file)
     if after != before:
         own_file.require_inside(repo.root_abs, path_abs)
     changed = "removed; only the rules of the gates were in it"
     changed = changed if after is None else "the rules were taken out"
-    _replace(path_abs, os.path.basename(path_abs), before, after, same="", changed=changed)
+    _replace(path_abs, file, before, after, same="", changed=changed)
 
 
 def _replace(

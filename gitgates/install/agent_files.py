@@ -1,11 +1,7 @@
-"""Our files beside an agent's settings: the reviewer, the command that starts it, the rules.
+"""Our files beside an agent's settings: the reviewer, and the command that starts it.
 
-The texts of the first two are the host's. A file is ours by a line in its head with the digest of
-all the rest: whoever changes the file makes it theirs.
-
-The rules of the gates are a block in the file that each session reads. An empty line is added
-before it, and goes with it. What was there before us is told by the bytes around it alone: a text
-that ended without a new line ends with our block without one.
+Their texts are the host's. A file is ours by a line in its head with the digest of all the rest:
+whoever changes the file makes it theirs.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from gitgates.errors import ConfigError, StateError
+from gitgates.errors import StateError
 from gitgates.hosts import agent_settings
 from gitgates.install import own_file
 from gitgates.policies.needs import agents_wanted
@@ -24,9 +20,6 @@ from gitgates.types import Config
 
 _MARK = "# written by `gitgates install-hooks --agent {}`, which keeps it up to date; digest: "
 _MARKED = re.compile(rf"^{_MARK.format('[a-z]+')}([0-9a-f]+)\r?\n", re.MULTILINE)
-
-RULES_BEGIN = "<!-- gitgates: begin -->"
-RULES_END = "<!-- gitgates: end -->"
 
 MISSING, CURRENT, OLD, EDITED, FOREIGN = "missing", "current", "old", "edited", "foreign"
 DANGLING = "dangling"  # somebody's link, to what is not there
@@ -132,71 +125,3 @@ def _digest(text: str) -> str:
 def _plain(text: str) -> str:
     # A checkout may write other line ends than we did.
     return text.replace("\r\n", "\n")
-
-
-# The rules
-
-
-def put_rules(text: str | None, rules: str) -> str:
-    """Return the text with our block: where it is already, else at the end. None: no file.
-
-    Raises: ConfigError where only half of our block is there.
-    """
-    if text is None:
-        return _body(rules, "\n") + "\n"
-    start, end = _find_rules(text)
-    if start >= 0:
-        return text[:start] + _body(rules, _newline_behind(text, start)) + text[end:]
-    newline = "\r\n" if "\r\n" in text else "\n"
-    body = _body(rules, newline)
-    if text.endswith("\n"):
-        return text + newline + body + newline
-    return text + newline * 2 + body
-
-
-def without_rules(text: str) -> str | None:
-    """Return the text without our block; None if the file was made for it.
-
-    Raises: ConfigError as `put_rules`.
-    """
-    start, end = _find_rules(text)
-    if start < 0:
-        return text
-    newline = _newline_behind(text, start)
-    head, tail = text[:start], text[end:]
-    if not head and tail in ("", newline):
-        return None
-    if not tail:
-        return head.removesuffix(newline * 2)
-    return head.removesuffix(newline) + tail.removeprefix(newline)
-
-
-def _find_rules(text: str) -> tuple[int, int]:
-    """Return where our block begins and ends; -1 if there is none.
-
-    Raises: ConfigError where only half of it is there, or it is there twice.
-    """
-    begins, ends = _lines(text, RULES_BEGIN), _lines(text, RULES_END)
-    if not begins and not ends:
-        return -1, -1
-    if len(begins) != 1 or len(ends) != 1 or ends[0] < begins[0]:
-        raise ConfigError(
-            f"nobody knows where our block is: `{RULES_BEGIN}` stands there "
-            f"{len(begins)} times, and `{RULES_END}` {len(ends)} times, each on a line of its own",
-            "Take the block out by hand; the file was left alone.",
-        )
-    return begins[0], ends[0] + len(RULES_END)
-
-
-def _body(rules: str, newline: str) -> str:
-    return f"{RULES_BEGIN}\n{rules.strip()}\n{RULES_END}".replace("\n", newline)
-
-
-def _newline_behind(text: str, start: int) -> str:
-    return "\r\n" if text.startswith("\r", start + len(RULES_BEGIN)) else "\n"
-
-
-def _lines(text: str, mark: str) -> list[int]:
-    """Return where a mark stands on a line of its own."""
-    found = re.finditer(rf"^\ufeff?({re.escape(mark)})\r?$", text, re.MULTILINE)
-    return [match.start(1) for match in found]

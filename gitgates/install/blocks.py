@@ -1,108 +1,121 @@
-"""A marked block of our lines in somebody's text, YAML or TOML: inserted, cut out. Pure.
+"""A marked block of our lines in somebody's text, YAML, TOML or Markdown: inserted, cut out. Pure.
 
 What comes out is parsed again and compared, so that a text whose shape was not understood is
-refused instead of being spoilt.
+refused instead of being spoilt. What was there before us is told by the bytes around a block alone:
+a text that ended without a new line ends with our block without one.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeAlias
 
 import yaml
 
 from gitgates import yaml_load
 from gitgates.errors import ConfigError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+Load: TypeAlias = Callable[[str], Any]
 
-    Load = Callable[[str], Any]
-
-_BEGIN = "# gitgates: this block is written by "
-_END = "# gitgates: the block ends here"
-_MADE = "# made by "
+_COMMAND = "# gitgates: this block is written by "
+RULES = "<!-- gitgates: begin -->"
+_ENDS = {_COMMAND: "# gitgates: the block ends here", RULES: "<!-- gitgates: end -->"}
+_MARKS = "|".join(map(re.escape, (*_ENDS, *_ENDS.values())))
+_HALF = re.compile(rf"^[ \t]*(?:{_MARKS})", re.MULTILINE)
+_BLOCK = re.compile(
+    rf"^[ \t]*(?:{'|'.join(map(re.escape, _ENDS))})(?:(?!^[ \t]*(?:{_MARKS})).)*"
+    rf"^[ \t]*(?:{'|'.join(map(re.escape, _ENDS.values()))})\r?(?:\n|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def block(command: str, lines: str) -> str:
     """Return lines with the comments around them; `command` is what writes them."""
-    return f"{_BEGIN}`{command}`\n{lines}{_END}\n"
-
-
-def made(command: str) -> str:
-    """Return the first line of a file that is there for our lines only."""
-    return f"{_MADE}`{command}`\n"
+    return f"{_COMMAND}`{command}`\n{lines}{_ENDS[_COMMAND]}\n"
 
 
 def is_in(text: str) -> bool:
     """Return whether there is a block of ours in a text."""
-    return _BEGIN in text
+    return _COMMAND in text
 
 
-def insert(text: str, offset: int, block_: str, column: int = 0) -> str:
-    """Return a text with a block at an offset, where a line begins or the text ends."""
+def insert(text: str | None, offset: int, block_: str, column: int = 0) -> str:
+    """Return a text with a block at an offset, where a line begins or the text ends. None: none."""
+    if text is None:
+        return block_
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = "".join(" " * column + line for line in block_.splitlines(keepends=True))
     lines = lines.replace("\n", newline)
-    if offset == len(text) and text and not text.endswith("\n"):
+    if offset == len(text) and not text.endswith("\n"):
         lines = newline + lines.removesuffix(newline)
     return text[:offset] + lines + text[offset:]
 
 
 def without(text: str, file: str) -> str | None:
-    """Return a text without our blocks; None if nothing else was in a file that we made.
+    """Return a text without our blocks; None if there is nothing else in it.
 
-    Raises: ConfigError where the end of a block is missing.
+    Raises: ConfigError if only one end of a block is there.
     """
-    while _BEGIN in text:
-        start = text.rfind("\n", 0, text.index(_BEGIN)) + 1
-        end = text.find(_END, start)
-        if end < 0:
-            raise ConfigError(
-                f"{file}: the line `{_END}` is gone, so that nobody knows where our block ends",
-                f"Take the block out by hand; it begins with the line `{_BEGIN}…`.",
-            )
-        line_end = text.find("\n", end)
-        if line_end < 0:  # the file had no newline at its end
-            start -= 2 if text[:start].endswith("\r\n") else 1
-            return text[: max(start, 0)]
-        text = text[:start] + text[line_end + 1 :]
-        if text.startswith(_MADE) and text.count("\n") == 1:
+    while found := _BLOCK.search(text):
+        start, end = found.span()
+        if not start and end == len(text):
             return None
+        if not found[0].endswith("\n"):  # the file had no newline at its end
+            start -= 2 if "\r\n" in found[0] else 1
+        text = text[: max(start, 0)] + text[end:]
+    if half := _HALF.search(text):
+        raise ConfigError(
+            f"{file}: only `{half[0].strip()}` is there of both ends, so that nobody knows where "
+            "our block ends",
+            "Take the block out by hand; the file was left alone.",
+        )
     return text
 
 
-def append_toml(text: str, lines: str, file: str, command: str) -> str | None:
+def put_rules(text: str | None, rules: str, file: str) -> str:
+    """Return a text with the rules as a block: where it is already, else at the end. None: none.
+
+    Raises: ConfigError as `without`.
+    """
+    block_ = f"{RULES}\n{rules.strip()}\n{_ENDS[RULES]}\n"
+    rest = None if text is None else without(text, file)
+    there = _BLOCK.search(text or "")
+    end = len(rest or "")
+    return insert(rest, min(there.start(), end) if there else end, block_)
+
+
+def append_toml(text: str | None, lines: str, file: str, command: str) -> str | None:
     """Return a text with tables at its end. None: it would not say the same and them.
 
-    Raises: ConfigError where it is no TOML.
+    Raises: ConfigError if it is no TOML.
     """
     load = partial(load_toml, file=file)
-    after = insert(text, len(text), block(command, lines))
-    return verified(text, after, load(lines), load)
+    after = insert(text, len(text or ""), block(command, lines))
+    return verified(text or "", after, load(lines), load)
 
 
 def append_yaml(
-    text: str, path: tuple[str, ...], adds: dict[str, Any], *, file: str, command: str
+    text: str | None, path: tuple[str, ...], adds: dict[str, Any], *, file: str, command: str
 ) -> str | None:
     """Return a text with what `adds` holds at `path` behind what the text has there.
 
     None: there is no collection in lines, or the text would not say the same and `adds`.
-    Raises: ConfigError where it is no YAML.
+    Raises: ConfigError if it is no YAML.
     """
-    node, value = compose_yaml(text, file), adds
+    node, value = compose_yaml(text or "", file), adds
     for key in path:
         node, value = get(node, key), value[key]
     ours = block(command, yaml_lines(value))
     if node is None and not path:
-        after = insert(text, len(text), ours)
-    elif isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        after = insert(text, len(text or ""), ours)
+    elif text and isinstance(node, yaml.CollectionNode) and not node.flow_style:
         after = insert(text, _end_of(text, node), ours, node.start_mark.column)
     else:
         return None
-    return verified(text, after, adds, partial(load_yaml, file=file))
+    return verified(text or "", after, adds, partial(load_yaml, file=file))
 
 
 def verified(before: str, after: str, adds: object, load: Load) -> str | None:

@@ -27,20 +27,9 @@ HUSKY = "husky"
 SIMPLE = "simple-git-hooks"  # also its key in package.json
 # What husky 9 installs a stub for.
 HUSKYS = (
-    "applypatch-msg",
-    "pre-applypatch",
-    "post-applypatch",
-    "pre-commit",
-    "pre-merge-commit",
-    "prepare-commit-msg",
-    "commit-msg",
-    "post-commit",
-    "pre-rebase",
-    "post-checkout",
-    "post-merge",
-    "pre-push",
-    "post-rewrite",
-    "pre-auto-gc",
+    *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit"),
+    *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout"),
+    *("post-merge", "pre-push", "post-rewrite", "pre-auto-gc"),
 )
 # What follows an unconditional end of a script is never run, and a heredoc may swallow it.
 _ENDS = re.compile(r"^(exit|exec)\b|<<", re.MULTILINE)
@@ -78,34 +67,11 @@ def add_lefthook_yaml(
 
     Raises: ConfigError where it is no YAML.
     """
-    after: str | None = blocks.made(command) if text is None else text
-    for path, adds in _lefthook_additions(blocks.load_yaml(after or "", file), hooks, file):
-        if after is not None:
-            after = blocks.append_yaml(after, path, adds, file=file, command=command)
-    return after
-
-
-def add_lefthook_toml(
-    text: str | None, hooks: tuple[str, ...], file: str, command: str
-) -> str | None:
-    """Return the text with our commands as tables at its end. None: they cannot go there.
-
-    Raises: ConfigError where it is no TOML.
-    """
-    text = blocks.made(command) if text is None else text
-    document = blocks.load_toml(text, file)
-    tables = ""
-    for hook in hooks:
-        entry = _lefthook_entry(hook, file, document.get(hook))
-        keys, table = (
-            entry.get("commands", {}).get(_LEFTHOOK_COMMAND),
-            f"[{hook}.commands.{_LEFTHOOK_COMMAND}]",
-        )
-        if "jobs" in entry:
-            keys, table = entry["jobs"][0], f"[[{hook}.jobs]]"
-        pairs = "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
-        tables += f"{table}\n{pairs}"
-    return blocks.append_toml(text, tables, file, command)
+    for path, adds in _lefthook_additions(blocks.load_yaml(text or "", file), hooks, file):
+        text = blocks.append_yaml(text, path, adds, file=file, command=command)
+        if text is None:
+            return None
+    return text
 
 
 def _lefthook_additions(
@@ -153,7 +119,7 @@ def add_script(text: str | None, hooks: tuple[str, ...], file: str, command: str
     del file
     (hook,) = hooks
     if text is None:
-        return blocks.made(command) + blocks.block(command, f"{call(HUSKY, hook)}\n")
+        return blocks.block(command, f"{call(HUSKY, hook)}\n")
     if "\r" in text:
         return None
     ours = _lines(HUSKY, hook)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 FILE = ".pre-commit-config.yaml"
 _ENTRY = "gitgates pre-commit-hook "
 _ID = "gitgates-"
-_REPOS = "repos:\n"
 _EMPTY_LIST = re.compile(r"^repos: \[\](\r?\n)", re.MULTILINE)
 _ONLY_REPOS = re.compile(r"# made by [^\n]*\r?\nrepos:\r?\n")
 # Where the framework knows no files, being given none would mean that none has changed.
@@ -67,7 +66,7 @@ def add_yaml(text: str | None, stages: tuple[str, ...], file: str, command: str)
     Raises: ConfigError where the text is no YAML, or its `repos` is no list of lines.
     """
     if text is None:
-        return f"{blocks.made(command)}{_REPOS}{blocks.block(command, yaml_lines(stages))}"
+        return f"# made by `{command}`\nrepos:\n{blocks.block(command, yaml_lines(stages))}"
     if empty := _EMPTY_LIST.search(text):
         head = f"{text[: empty.start()]}repos:{empty[1]}"
         block = blocks.block(command, yaml_lines(stages))
@@ -92,7 +91,6 @@ def add_toml(text: str | None, stages: tuple[str, ...], file: str, command: str)
 
     Raises: ConfigError where it is no TOML.
     """
-    text = blocks.made(command) if text is None else text
     return blocks.append_toml(text, toml_lines(stages), file, command)
 
 
