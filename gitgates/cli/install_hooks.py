@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 @click.option(
     "--force",
     is_flag=True,
-    help="Install into a hooks folder that other repositories share, and number a kept hook that "
-    "is in the way.",
+    help="Install into a hooks folder that other repositories share, and keep a hook under another "
+    "name that asks for its own.",
 )
 @click.option(
     "--via",

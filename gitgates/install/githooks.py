@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import sys
+from typing import Literal, TypeAlias
 
 import gitgates
 from gitgates.errors import StateError
@@ -20,13 +21,8 @@ from gitgates.install.own_file import content
 from gitgates.record import Record
 from gitgates.store.files import open_regular, replace_file
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
-
-    # custom: somebody's own hook that calls gitgates.
-    Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
-
+# custom: somebody's own hook that calls gitgates.
+Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
 # The second line of every shim of ours begins so, whatever its version.
 MARK = b"# Installed by gitgates (shim "
 _LONGEST_HEAD = 4096
@@ -83,13 +79,9 @@ def render(hook: str) -> bytes:
         template = file.read()
     become = "".join(f"    {line}" for line in BECOME.splitlines(keepends=True))
     template = template.replace("    @BECOME@\n", become)
-    values = {
-        "@HOOK@": hook,
-        "@PYTHON@": sys.executable,
-        "@HOME@": os.path.dirname(package_abs),
-    }
-    for placeholder, value in values.items():
-        template = template.replace(f"={placeholder}\n", f"={shlex.quote(value)}\n")
+    values = {"HOOK": hook, "PYTHON": sys.executable, "HOME": os.path.dirname(package_abs)}
+    for name, value in values.items():
+        template = template.replace(f"=@{name}@\n", f"={shlex.quote(value)}\n")
     return os.fsencode(template)
 
 
@@ -137,17 +129,17 @@ def _word(quoted: str) -> str:
 def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tuple[str, str]]:
     """Put the shims of `hooks` into a folder, which is made where it is missing.
 
-    `force` numbers a kept hook that is in the way of another one.
+    `force` keeps a hook that does what its name says under another one all the same.
 
-    Raises: StateError where a hook would be in the way, or the folder cannot be written.
+    Raises: StateError if a hook would be in the way, or the folder cannot be written.
     """
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
+    _refuse_conflicts(files)
     if not force:
-        _refuse_conflicts(files)
         _refuse_hooks_that_need_their_name(files)
     try:
         os.makedirs(folder_abs, exist_ok=True)
-        return [_install_one(file) for file in files]
+        return [(file.path_abs, _install_one(file)) for file in files]
     except OSError as error:
         raise _cannot_write(folder_abs, error) from error
 
@@ -155,10 +147,11 @@ def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tup
 def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
     """Take our shims out of a folder and give the hooks that were there before back.
 
-    Raises: StateError where the folder cannot be written.
+    Raises: StateError if the folder cannot be written.
     """
+    files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
     try:
-        done = [_uninstall_one(read_hook(os.path.join(folder_abs, hook))) for hook in hooks]
+        done = [(file.path_abs, _uninstall_one(file)) for file in files]
     except OSError as error:
         raise _cannot_write(folder_abs, error) from error
     return [(path_abs, what) for path_abs, what in done if what]
@@ -172,28 +165,22 @@ def _refuse_conflicts(files: list[HookFile]) -> None:
         return
     names = "\n".join(f"  {file.path_abs}\n  {file.kept_abs}" for file in in_the_way)
     manager = in_the_way[0].manager
-    join = (
-        f"Let {manager.name}, which writes it, run the gates: "
-        f"gitgates install-hooks --via {manager.name}\n  Or look"
-        if manager and manager.name in VIA
-        else "Look"
-    )
+    join = "Look"
+    if manager and manager.name in VIA:
+        join = (
+            f"Let {manager.name}, which writes it, run the gates: "
+            f"gitgates install-hooks --via {manager.name}\n  Or look"
+        )
     raise StateError(
         "a hook that is not ours is where ours would go, and one from before is kept already; "
         f"nothing was changed:\n{names}",
-        f"{join} at both, and remove the one that you no longer need.\n"
-        f"  Or keep both: gitgates install-hooks --force names the older one {SUFFIX}.1, "
-        "and it runs no more.",
+        f"{join} at both, and remove the one that you no longer need.",
     )
 
 
 def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
     """Refuse hooks that would silently do nothing under the name that they are kept with."""
-    found = [
-        file
-        for file in files
-        if file.is_another and file.executable and _needs_its_name(file.path_abs)
-    ]
+    found = [file for file in files if file.is_another and file.executable and _needs_name(file)]
     if not found:
         return
     names = "\n".join(f"  {file.path_abs}" for file in found)
@@ -206,44 +193,12 @@ def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
     )
 
 
-def _install_one(file: HookFile) -> tuple[str, str]:
-    shim = render(file.hook)
-    what = "installed"
-    if file.kind == "shim":
-        if file.executable and content(file.path_abs) == shim:
-            return file.path_abs, "already installed"
-        what = "updated"
-    elif file.is_another:
-        what += _set_aside(file)
-    elif file.has_kept:
-        what += f"; {os.path.basename(file.kept_abs)} runs first"
-    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
-    return file.path_abs, what
-
-
-def _set_aside(file: HookFile) -> str:
-    """Rename the hook that is there; return what to say about it."""
-    said = ""
-    kept_name = os.path.basename(file.kept_abs)
-    if file.has_kept and not file.is_copied:
-        numbered_abs = _free_name(file.kept_abs)
-        os.rename(file.kept_abs, numbered_abs)
-        said = f"; the older {kept_name} is now {os.path.basename(numbered_abs)} and runs no more"
-    os.rename(file.path_abs, file.kept_abs)
-    how = (
-        "runs first"
-        if file.executable
-        else "is kept; git did not run it (not executable), nor do we"
-    )
-    return f"; the hook that was there {how}: {kept_name}{said}"
-
-
-def _needs_its_name(path_abs: str) -> bool:
+def _needs_name(file: HookFile) -> bool:
     """Return whether a hook does what its name says, and cannot be run under it from another file.
 
     Scripts of sh and bash can be (`git/previous_hook.py`), unless they open their own file as well.
     """
-    text = content(path_abs)
+    text = content(file.path_abs)
     first = text.partition(b"\n")[0]
     if not first.startswith(b"#!"):
         return b"\0" not in text and bool(_SHELL_NAME.search(text))
@@ -252,33 +207,45 @@ def _needs_its_name(path_abs: str) -> bool:
     return bool(_OTHER_NAME.search(text))
 
 
-def _free_name(path_abs: str) -> str:
-    number = 1
-    while os.path.lexists(f"{path_abs}.{number}"):
-        number += 1
-    return f"{path_abs}.{number}"
-
-
-def _uninstall_one(file: HookFile) -> tuple[str, str]:
+def _install_one(file: HookFile) -> str:
+    """Put our shim into its place, and what is there aside; return what to say."""
+    shim = render(file.hook)
     kept_name = os.path.basename(file.kept_abs)
-    what = "was gone already" if file.has_kept else ""
+    what = "installed"
+    if file.kind == "shim":
+        if file.executable and content(file.path_abs) == shim:
+            return "already installed"
+        what = "updated"
+    elif file.is_another:
+        os.rename(file.path_abs, file.kept_abs)
+        not_run = "is kept; git did not run it (not executable), nor do we"
+        how = "runs first" if file.executable else not_run
+        what += f"; the hook that was there {how}: {kept_name}"
+    elif file.has_kept:
+        what += f"; {kept_name} runs first"
+    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
+    return what
+
+
+def _uninstall_one(file: HookFile) -> str:
+    """Take our shim out, and give the hook from before back; return what to say."""
     if file.is_another:
-        what = _uninstall_aside(file)
-    elif file.kind == "shim":
+        return _uninstall_aside(file)
+    kept_name = os.path.basename(file.kept_abs)
+    manager = recognise(content(file.kept_abs))
+    what = "was gone already" if file.has_kept else ""
+    if file.kind == "shim":
         what = "taken out"
         if not file.has_kept or os.path.isdir(file.kept_abs):
             os.unlink(file.path_abs)  # no file to rename over it
-    manager = recognise(content(file.kept_abs))
-    if file.kind == "none" and manager:  # which has taken out its own then, and ours with it
-        what += f"; {kept_name} is {manager.name}'s, and stays as it is"
-    elif not file.is_another and file.has_kept:
+    elif manager:  # which has taken out its own then, and ours with it
+        return f"{what}; {kept_name} is {manager.name}'s, and stays as it is"
+    if file.has_kept:
         os.rename(file.kept_abs, file.path_abs)
         what += f"; the hook that was there before is back ({kept_name})"
         if manager and manager.kept and is_ours(file.path_abs + manager.kept):
             os.unlink(file.path_abs + manager.kept)
-    if what and os.path.lexists(f"{file.kept_abs}.1"):
-        what += f"; {kept_name}.1 is yours to look at"
-    return file.path_abs, what
+    return what
 
 
 def _uninstall_aside(file: HookFile) -> str:
@@ -286,25 +253,22 @@ def _uninstall_aside(file: HookFile) -> str:
 
     The hook from before ours goes there, unless it is an older one of the same manager.
     """
-    kept_name = os.path.basename(file.kept_abs)
-    manager, kept = file.manager, recognise(content(file.kept_abs))
-    aside_abs = file.path_abs + (manager.kept if manager else "")
-    said = []
-    if manager and manager.kept and is_ours(aside_abs):
+    kept_name, manager = os.path.basename(file.kept_abs), file.manager
+    said = ""
+    if manager and manager.kept and is_ours(file.path_abs + manager.kept):
+        aside_abs = file.path_abs + manager.kept
         name = os.path.basename(aside_abs)
-        said.append(f"{manager.name}'s is left as it is; ours was taken out ({name})")
+        said = f"{manager.name}'s is left as it is; ours was taken out ({name})"
         os.unlink(aside_abs)
-        if file.has_kept and kept != manager:
+        if file.has_kept and recognise(content(file.kept_abs)) != manager:
             os.rename(file.kept_abs, aside_abs)
-            return f"{said[0]}; the hook that was there before is {name} again"
+            return f"{said}; the hook that was there before is {name} again"
     if not file.has_kept:
-        return "".join(said)
+        return said
     if manager and file.is_copied:
         os.unlink(file.kept_abs)
-        return "; ".join(
-            said or [f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"]
-        )
-    return "; ".join([*(said or ["not ours, left as it is"]), f"so is {kept_name} beside it"])
+        return said or f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"
+    return f"{said or 'not ours, left as it is'}; so is {kept_name} beside it"
 
 
 def _cannot_write(folder_abs: str, error: OSError) -> StateError:
