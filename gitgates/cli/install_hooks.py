@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from gitgates import errors
@@ -11,8 +9,7 @@ from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import GitError, UsageError
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings import SCOPES
-from gitgates.install import framework, githooks, managers, own_file, selection
-from gitgates.install.entries import HUSKYS
+from gitgates.install import agents, framework, githooks, managers, own_file
 from gitgates.install.hookspath import (
     hooks_folder,
     remarks,
@@ -20,8 +17,7 @@ from gitgates.install.hookspath import (
     setting,
     unset_command,
 )
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.proc.call import which
+from gitgates.install.selection import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +134,7 @@ def require_fit(
 
 def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     """Install shims and print what was done."""
-    hooks, left_out = _select(repo, hook_types)
+    hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
     folder = hooks_folder(repo)
     require_usable(folder, force=force)
     own_file.require_inside(repo.root_abs, folder.path_abs)
@@ -159,7 +155,8 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
 
     Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
     """
-    hooks, left_out = _select_for(manager, repo, hook_types)
+    config = None if hook_types else configuration(repo)
+    hooks, left_out = select(config, hook_types, manager)
     folder = hooks_folder(repo)
     if folder.scope and manager == "pre-commit":
         raise GitError(
@@ -179,41 +176,10 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         click.echo(framework.run_pre_commit("install", hooks, repo.env))
     for one in left_out:
         click.echo(f"gitgates: {one}")
-    try:
-        which("gitgates", repo.env.get("PATH", os.defpath))
-    except OSError:
-        click.echo(
-            "gitgates: there is no `gitgates` in the PATH, where these hooks look for it\n"
-            "  Put it there, for example with: pipx install gitgates"
-        )
+    if not agents.is_in_path(repo.env):
+        click.echo(f"gitgates: {agents.not_in_path()}")
     if manager != "pre-commit":
         click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
-
-
-def _select(repo: Repo, hook_types: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the hooks of git to install, and what to say of the others."""
-    if hook_types:
-        return selection.named(hook_types), []
-    config = configuration(repo)
-    return selection.configured(config), selection.left_out(config)
-
-
-def _select_for(
-    manager: str, repo: Repo, hook_types: tuple[str, ...]
-) -> tuple[tuple[str, ...], list[str]]:
-    """Return the hooks that a manager can run for us, and what to say of the others."""
-    if manager in managers.FRAMEWORK:
-        config = None if hook_types else configuration(repo)
-        points = [HOOK_POINTS[hook.name] for hook in (config.hooks if config else ())]
-        return selection.stages(config, hook_types), [
-            f"`{point.name}` is no stage of {manager}: left out"
-            for point in points
-            if point.host == "git" and not point.framework
-        ]
-    hooks, left_out = _select(repo, hook_types)
-    unknown = [hook for hook in hooks if manager == "husky" and hook not in HUSKYS]
-    left_out += [f"`{hook}` is no hook of husky: left out" for hook in sorted(unknown)]
-    return tuple(hook for hook in hooks if hook not in unknown), left_out
 
 
 def show(done: list[tuple[str, str]], repo: Repo) -> None:

@@ -169,7 +169,7 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
         )
         return tuple(os.path.basename(file) for file in files if read_hook(file).kind == "shim")
     try:
-        return selection.configured(subject.config)
+        return selection.select(subject.config)[0]
     except ConfigError:
         return ()  # no hook of git is configured: then there is nothing to install
 

@@ -82,7 +82,12 @@ def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     if scope != "project" and is_there:
         return f"{shlex.quote(beside)}{bare(agent).removeprefix('gitgates')}", ""
     known = f" (only {beside}, which is found in its virtual environment alone)" if is_there else ""
-    return bare(agent), (
+    return bare(agent), not_in_path(known)
+
+
+def not_in_path(known: str = "") -> str:
+    """Return what to say if there is no program of ours; `known`: where it is, nevertheless."""
+    return (
         f"there is no `gitgates` in the PATH, where these hooks look for it{known}\n"
         "  Put it there, for example with: pipx install gitgates"
     )
