@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from gitgates.doctor.agent_settings import sources
-from gitgates.doctor.findings import Finding
+from gitgates.doctor.agent_settings import Source, sources
+from gitgates.doctor.findings import Finding, Subject, Worktree
 from gitgates.doctor.hooks import may_start
 from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, is_kept
@@ -26,15 +27,6 @@ from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.record import Record
 from gitgates.store.files import open_regular
 from gitgates.types import Command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Self
-
-    from gitgates.doctor.agent_settings import Source
-    from gitgates.doctor.findings import Subject, Worktree
-    from gitgates.hosts import AgentSettings
 
 GATE = "gitgates-doctor-proof"
 LONGEST_S = 20.0
@@ -67,7 +59,6 @@ git add -A && git commit -q -m settings
 _ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "PRE_COMMIT")
 # Hooks that a commit or a push fires, the nearest to a person's work first.
 _PROVABLE_HOOKS = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
-_SHELLS = {b"sh", b"bash", b"dash", b"ash"}
 _KEPT = f"{GATE}-kept"
 _COMMIT = "git add -A && git commit -q -m work"
 _PUSH = (
@@ -111,15 +102,12 @@ class CommandResult(Record):
 
 
 class Throwaway:
-    """A repository that is gone after its `with`; it has one gate, of `hook`."""
+    """A repository that has one gate."""
 
-    def __init__(self, hook: str, env: Mapping[str, str]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="gitgates-doctor-")
-        # Links on the way would make two names of one folder.
-        self._scratch_abs = os.path.realpath(self._folder.name)
-        self.root_abs = os.path.join(self._scratch_abs, "work")
-        self._passes_abs = os.path.join(self._scratch_abs, "passes")
-        self._hook = hook
+    def __init__(self, scratch_abs: str, env: Mapping[str, str]) -> None:
+        self._scratch_abs = scratch_abs
+        self.root_abs = os.path.join(scratch_abs, "work")
+        self.passes_abs = os.path.join(scratch_abs, "passes")
         clean = {
             name: value
             for name, value in env.items()
@@ -128,27 +116,13 @@ class Throwaway:
         started = [agent_settings(agent).hook_environment(self.root_abs) for agent in AGENTS]
         self._env = clean | {name: value for env in started for name, value in env.items()}
 
-    def __enter__(self) -> Self:
-        os.mkdir(self.root_abs)
-        settings = _SETTINGS.replace("@HOOK@", self._hook)
-        self.write("gitgates.toml", settings.replace("@PASSES@", self._passes_abs))
-        done = self.run(_SETUP, _CONFIG.replace("@ROOT@", self.root_abs).encode())
-        if done.exit_status != 0:
-            self._folder.cleanup()
-            why = done.trouble or done.last_line or f"exit status {done.exit_status}"
-            raise GitError(f"no repository to try hosts in: {why}")
-        return self
-
     def change(self, *, passes: bool) -> None:
         """Change a file, and let the gate pass from now on, or fail."""
         self.write("work", f"done: {passes}\n")
         if passes:
-            open(self._passes_abs, "wb").close()
+            open(self.passes_abs, "wb").close()
         else:
-            os.unlink(self._passes_abs)
-
-    def __exit__(self, *exc: object) -> None:
-        self._folder.cleanup()
+            os.unlink(self.passes_abs)
 
     def write(self, name: str, content: str | bytes, mode: int = 0o644) -> None:
         """Write a file of the repository."""
@@ -182,9 +156,27 @@ class Throwaway:
             trouble = f"ended by signal {ending.signal}"
         with open(said_abs, "rb") as file:
             stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
-        return CommandResult(
-            None if trouble else ending.exit_status, capture.kept()[0], stderr, trouble
-        )
+        status = None if trouble else ending.exit_status
+        return CommandResult(status, capture.kept()[0], stderr, trouble)
+
+
+@contextmanager
+def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
+    """Yield a repository whose gate is of a hook; it is gone after its `with`.
+
+    Raises: GitError if none can be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="gitgates-doctor-") as scratch:
+        # Links on the way would make two names of one folder.
+        repo = Throwaway(os.path.realpath(scratch), env)
+        os.mkdir(repo.root_abs)
+        settings = _SETTINGS.replace("@HOOK@", hook).replace("@PASSES@", repo.passes_abs)
+        repo.write("gitgates.toml", settings)
+        done = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
+        if done.exit_status != 0:
+            why = done.trouble or done.last_line or f"exit status {done.exit_status}"
+            raise GitError(f"no repository to try hosts in: {why}")
+        yield repo
 
 
 # git, and the pre-commit framework
@@ -215,14 +207,9 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
 def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
     """Try whether the hook from before ours is run, by its name, and counts.
 
-    Another one with its first line stands in for it: it does not belong into a throwaway.
+    A script of a shell stands in for it: it does not belong into a throwaway.
     """
-    with open(hook_abs + SUFFIX, "rb") as file:
-        first = file.readline().rstrip(b"\n")
-    names = {word.rpartition(b"/")[2] for word in first.removeprefix(b"#!").split()}
-    if not first.startswith(b"#!") or not names & _SHELLS:
-        first = b"#!/bin/sh"
-    kept = first + f'\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
+    kept = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'
     with _throwaway_with(hook_abs, worktree) as repo:
         repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", kept, 0o755)
         refused = _refusal(repo, hook_abs, passes=True)
@@ -255,7 +242,7 @@ def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
 def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
     """Yield a repository that has a hook as it is installed."""
     hook = os.path.basename(hook_abs)
-    with Throwaway(hook, worktree.repo.env) as repo:
+    with _throwaway(hook, worktree.repo.env) as repo:
         with open(hook_abs, "rb", opener=open_regular) as file:
             content = file.read()
         repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)
@@ -290,12 +277,13 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
     tried = [_try_event(source, gated, env) for source in found if source.heard]
     if not any(one.check == "agent" and one.severity == "problem" for one in findings):
         return tried
-    return [_in_doubt(one) if one.severity == "ok" else one for one in tried]
-
-
-def _in_doubt(proved: Finding) -> Finding:
-    what = proved.what.removeprefix("proved: ")
-    return proved._replace(severity="note", what=f"{what}, once the problems above are mended")
+    after = "once the problems above are mended"
+    return [
+        one._replace(severity="note", what=f"{one.what.removeprefix('proved: ')}, {after}")
+        if one.severity == "ok"
+        else one
+        for one in tried
+    ]
 
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
@@ -314,31 +302,21 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     program = agents.program_of(heard[event], source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
-    with Throwaway(event, env) as repo:
-        passed = _answer(client, repo, heard[event], event, passes=True)
-        failed = _answer(client, repo, heard[event], event, passes=False)
+    answers = []
+    with _throwaway(event, env) as repo:
+        for passes in (True, False):  # each in a session of its own
+            session = f"gitgates-doctor-{passes}"
+            sample = partial(client.sample, root_abs=repo.root_abs, session=session)
+            repo.run(heard[event], sample(HOOK_OF["session-start"]))
+            repo.change(passes=passes)
+            answers.append(repo.run(heard[event], sample(event, file="work")))
+    passed, failed = answers
     if client.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
-    why = failed.trouble or failed.last_line or _first_words(failed.stdout)
+    said = failed.stdout.decode("utf-8", "replace")
+    why = failed.trouble or failed.last_line or (repr(said.strip()[:80]) if said else "nothing")
     if not client.is_block(failed.exit_status, failed.stdout):
         return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
-    if GATE not in failed.stdout.decode("utf-8", "replace"):
+    if GATE not in said:
         return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")
-
-
-def _answer(
-    client: AgentSettings, repo: Throwaway, command: str, event: str, *, passes: bool
-) -> CommandResult:
-    """Begin a session, change a file, and let the event happen."""
-    sample = partial(client.sample, root_abs=repo.root_abs, session=f"gitgates-doctor-{passes}")
-    repo.run(command, sample(HOOK_OF["session-start"]))
-    repo.change(passes=passes)
-    return repo.run(command, sample(event, file="work"))
-
-
-def _first_words(stdout: bytes) -> str:
-    longest = 80
-    return (
-        repr(stdout.decode("utf-8", "replace").strip()[:longest]) if stdout.strip() else "nothing"
-    )
