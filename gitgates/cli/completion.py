@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
 from gitgates import errors
+from gitgates.cli.repository import config_root
+from gitgates.config.load import inspect
 from gitgates.config.values import did_you_mean
 from gitgates.errors import GitgatesError, UsageError
+from gitgates.git.repo import current_folder
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import Config
 
 _SHELLS = ("bash", "zsh", "fish")
 # click looks for this name when `gitgates` starts, and then completes instead of running a verb.
@@ -18,57 +22,42 @@ VARIABLE = "_GITGATES_COMPLETE"
 
 def unknown_hook(name: str) -> UsageError:
     """Return the refusal of a hook that no host has: the nearest one, or those configured."""
-    config = _configuration()
-    configured = tuple(hook.name for hook in config.hooks) if config else ()
+    configured = _configured("hooks")
     near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
     listed = f"Configured are: {', '.join(configured) or 'none'}."
     return UsageError(f"unknown hook `{name}`", near or listed)
 
 
 def complete_hooks(
-    ctx: click.Context,  # noqa: ARG001 - click's
-    param: click.Parameter,  # noqa: ARG001 - click's
-    incomplete: str,
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the configured hooks that begin so; where none does, the known ones."""
-    config = _configuration()
-    configured = [hook.name for hook in config.hooks] if config else []
-    return _items(configured, incomplete) or _items(list(HOOK_POINTS), incomplete)
+    return _items(_configured("hooks"), incomplete) or _items(tuple(HOOK_POINTS), incomplete)
 
 
 def complete_gates(
-    ctx: click.Context,  # noqa: ARG001 - click's
-    param: click.Parameter,  # noqa: ARG001 - click's
-    incomplete: str,
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the gates of the configuration that begin so."""
-    config = _configuration()
-    return _items([gate.name for gate in config.gates] if config else [], incomplete)
+    return _items(_configured("gates"), incomplete)
 
 
-def _items(names: list[str], incomplete: str) -> list[CompletionItem]:
-    from shlex import quote
-
-    from click.shell_completion import CompletionItem
-
+def _items(names: tuple[str, ...], incomplete: str) -> list[CompletionItem]:
     # The shell puts it on its command line as it is: nothing that it would run, or nobody sees.
     plain = [name for name in names if quote(name) == name]
     return [CompletionItem(name) for name in plain if name.startswith(incomplete)]
 
 
-def _configuration() -> Config | None:
-    """Return the configuration here, also one with problems; None if nothing can be read.
+def _configured(section: str) -> tuple[str, ...]:
+    """Return the names of hooks or gates, also of a configuration with problems.
 
     A shell that completes has no place for a message, so that none is given.
     """
-    from gitgates.cli.repository import config_root
-    from gitgates.config.load import inspect
-    from gitgates.git.repo import current_folder
-
     try:
-        return inspect(config_root(current_folder()))[0]
+        config, _problems = inspect(config_root(current_folder()))
     except (GitgatesError, OSError):
-        return None
+        return ()
+    return tuple(one.name for one in getattr(config, section)) if config else ()
 
 
 @click.command("completion")
@@ -83,8 +72,6 @@ def command(shell: str) -> int:
     zsh   ~/.zshrc:   eval "$(gitgates completion zsh)"
     fish  gitgates completion fish > ~/.config/fish/completions/gitgates.fish
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from click.shell_completion import get_completion_class
-
     from gitgates.cli import main  # the group, which loads this file
 
     maker = get_completion_class(shell)

@@ -30,11 +30,7 @@ _limit = click.option(
 )
 
 
-def _complete_topics(
-    ctx: click.Context,  # noqa: ARG001 - click's
-    param: click.Parameter,  # noqa: ARG001 - click's
-    incomplete: str,
-) -> list[str]:
+def _complete_topics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the topics that begin so; a shell that completes has no place for a message."""
     try:
         known = dict.fromkeys(one.topic for one in messages.read_log(_state()).messages)
