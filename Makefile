@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Without caches, each worker of pytest compiles every test anew, which takes seven seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 RUN = .venv/run
 DEV = .venv/dev

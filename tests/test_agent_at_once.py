@@ -79,7 +79,7 @@ def pid_in(path: Path) -> int:
     return int(path.read_text())
 
 
-def matches_any(repo: Repo) -> bool:
+def has_read_output(repo: Repo) -> bool:
     """Return whether the hook has read what its gate said: then it knows all about the gate."""
     logs = (repo.path / ".git/gitgates/runs").rglob("*.log")
     return any(b"heard" in log.read_bytes() for log in logs)
@@ -231,7 +231,7 @@ def test_a_hook_is_killed_and_the_next_one_works(repo: Repo, left_over: Path) ->
     os.mkfifo(repo.path.parent / "gate")
     process = start(repo, stop(repo))
     gate = pid_in(left_over)
-    until(lambda: matches_any(repo))
+    until(lambda: has_read_output(repo))
     process.kill()
     process.communicate()
     until(lambda: not is_running(gate))
@@ -245,7 +245,7 @@ def test_gates_that_do_not_want_to_end_are_ended_too(repo: Repo, left_over: Path
     gates(repo, stop=f"trap '' TERM; echo $$ > ../left-over; echo heard; {stays}")
     process = start(repo, stop(repo))
     gate = pid_in(left_over)
-    until(lambda: matches_any(repo))
+    until(lambda: has_read_output(repo))
     process.kill()
     process.communicate()
     until(lambda: not is_running(gate))
@@ -260,7 +260,7 @@ def test_the_first_of_two_deliveries_is_killed(
     first = start(repo, make(repo))
     gate = pid_in(left_over)
     second = start(repo, make(repo))
-    until(lambda: len(facts(repo, "event")) == 3 and matches_any(repo))
+    until(lambda: len(facts(repo, "event")) == 3 and has_read_output(repo))
     first.kill()
     first.communicate()
     left_over.unlink()
