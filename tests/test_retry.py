@@ -55,7 +55,8 @@ def rule(session: Session, one: Try, limits: Limits) -> Ruling:
     ends = "stop" if limits.stops else "allow"
     hook = Hook(name=one.hook, max_retries=limits.retries, on_exhausted=ends)
     most = (limits.per_prompt, limits.per_session)
-    return breaker.rule(session, hook, most, Attempt(*one[1:]))
+    blocks = session.blocks(one.prompt), session.blocks()
+    return breaker.rule(session, Attempt(*one[1:]), hook, blocks=blocks, breaker=most)
 
 
 LIMITS = Limits(retries=3, per_prompt=10, per_session=30)

@@ -57,7 +57,7 @@ class StopAttempt:
         call = self._call = run.call
         payload = call.payload
         self._run = run
-        self._session = call.whole_session
+        self._session = call.session
         self._tree = call.tree  # that the gates will see; empty: not known for certain
         self._given_up = self._session.reasons_not_to_fix(call.prompt)
         self._rounds = self._session.rounds_of(
@@ -136,7 +136,8 @@ class StopAttempt:
             deciding=asked,
             diverges=does_not_converge((*(one.fingerprints() for one in self._rounds), marks)),
         )
-        return rule(self._session, call.hook, call.config.breaker, attempt)
+        most = call.config.breaker
+        return rule(self._session, attempt, call.hook, blocks=call.blocks, breaker=most)
 
     def _keep(
         self,

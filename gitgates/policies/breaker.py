@@ -54,15 +54,24 @@ class Ruling(Record):
     how: str = ""  # of an agent that is let go: why
 
 
-def rule(session: Session, hook: Hook, breaker: tuple[int, int], attempt: Attempt) -> Ruling:
-    """Return what an attempt at stopping leads to: pass, block, let go or stop."""
+def rule(
+    session: Session,
+    attempt: Attempt,
+    hook: Hook,
+    *,
+    blocks: tuple[int, int],
+    breaker: tuple[int, int],
+) -> Ruling:
+    """Return what an attempt at stopping leads to: pass, block, let go or stop.
+
+    `blocks`, and the most of them: in this prompt, and in the session.
+    """
     if attempt.verdict < BLOCK:
         return Ruling(attempt.verdict, PASSED)
     if attempt.verdict == STOP:
         return Ruling(STOP, STOPPED)
     before = session.rounds_of(hook.name, attempt.agent, attempt.prompt, attempt.gates)
     blocked = [one for one in before if one.outcome == BLOCKED]
-    blocks = session.blocks(attempt.prompt), session.blocks()
     given_up = session.reasons_not_to_fix(attempt.prompt)
     most = hook.max_retries
     if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):

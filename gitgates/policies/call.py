@@ -138,23 +138,14 @@ class Call:
         """The entries of all those journals."""
         return [entry for entries in self.elsewhere.values() for entry in entries]
 
-    @lazy
-    def _blocks_elsewhere(self) -> tuple[int, int]:
-        others = [fold(entries) for entries in self.elsewhere.values()]
-        prompt_id = self.payload.prompt_id
-        now = sum(one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id)))
-        return now, sum(one.blocks() for one in others)
-
-    @property
-    def whole_session(self) -> Session:
-        """The session, with the blocks that were counted in other worktrees."""
-        return self.session._replace(elsewhere=self._blocks_elsewhere)
-
     @property
     def blocks(self) -> tuple[int, int]:
-        """How often the agent was kept from stopping: in this prompt, and in the session."""
-        session = self.whole_session
-        return session.blocks(self.prompt), session.blocks()
+        """How often the agent was kept from stopping in all worktrees: in this prompt, at all."""
+        session, prompt_id = self.session, self.payload.prompt_id
+        others = [fold(entries) for entries in self.elsewhere.values()]
+        there = sum([one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id))])
+        in_prompt = session.blocks(self.prompt) + there
+        return in_prompt, session.blocks() + sum([one.blocks() for one in others])
 
     @property
     def prompt(self) -> str:

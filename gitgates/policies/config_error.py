@@ -45,7 +45,8 @@ def _decide_ending(call: Call, message: str) -> Verdict:
     broken = (("configuration", "failed"),)
     attempt = Attempt(call.prompt, payload.agent_id, _GATES, BLOCK, broken)
     # With no configuration to ask, these are the defaults.
-    ruling = rule(call.session, call.hook, call.config.breaker, attempt)
+    most = call.config.breaker
+    ruling = rule(call.session, attempt, call.hook, blocks=call.blocks, breaker=most)
     entry = {
         "what": "round",
         "hook": payload.event,

@@ -11,13 +11,13 @@ from gitgates.hosts.capabilities import express
 from gitgates.lifecycle import ENDINGS, kind_of
 from gitgates.policies.needs import agent_hooks
 from gitgates.policy import Need, policy_gates
-from gitgates.types import ACTIONS, BLOCK, Verdict
+from gitgates.types import BLOCK, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.lifecycle import EventKind
     from gitgates.policies.call import Call
-    from gitgates.types import Config, Gate, Hook
+    from gitgates.types import Config, Hook
 
 # A sub-agent cannot be stopped, so that the main thread is, at its next event.
 _STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
@@ -30,7 +30,14 @@ def needs(config: Config) -> tuple[Need, ...]:
         Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
         for hook in hooks
     ]
-    if any(kind_of(hook.name) == "subagent-end" and _can_stop(hook, config) for hook in hooks):
+    # A gate that is not defined stops the run.
+    known = {gate.name for gate in config.gates}.union(policy_gates())
+    stops = any("STOP" in (gate.on_pass, gate.on_fail) for gate in config.gates)
+    if any(
+        stops or hook.on_exhausted == "stop" or not known.issuperset(hook.gates)
+        for hook in hooks
+        if kind_of(hook.name) == "subagent-end"
+    ):
         found += [Need(kind=kind) for kind in _STOP_NEEDS]
         found.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
     return tuple(found)
@@ -42,22 +49,6 @@ def _tools(hook: Hook) -> tuple[str, ...] | None:
         return hook.enabled_tools
     parts = [part for pattern in hook.enabled_tools or () for part in pattern.split("|")]
     return tuple(part for part in parts if "!" not in part)
-
-
-def _can_stop(hook: Hook, config: Config) -> bool:
-    """Return whether a gate of the hook may stop the agent."""
-    gates = {gate.name: gate for gate in config.gates}
-    waiting, seen = [name for name in hook.gates if name not in policy_gates()], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        gate: Gate | None = gates.get(name)
-        if gate is None or "STOP" in (gate.on_pass, gate.on_fail):
-            return True  # one that is not defined stops the run
-        waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
-    return hook.on_exhausted == "stop"
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

@@ -35,6 +35,7 @@ _BLOCKS = (
     "gitgates run {hook}. Where a failure cannot be fixed, say so, and the person decides: "
     'gitgates cannot-fix GATE --reason "why".'
 )
+_CUT = "… (all of it: gitgates explain HOOK)"
 _STOPS = " A gate marked (stops) ends your turn when it fails."
 _WARNS = " One marked (warns) only warns."
 
@@ -44,19 +45,14 @@ def rules_text(config: Config) -> str:
     hooks = sorted((hook for hook in config.hooks if _listed(hook, config)), key=_rank)
     if not hooks:
         return ""
-    for lengths in ((80, 99), (40, 99), (0, 99), (0, 12), (0, 5), (0, 2)):
-        lines = [_line(hook, config, lengths) for hook in hooks]
-        text = "\n".join([_HEAD, *lines, _closing(config, hooks[0], "\n".join(lines))])
+    for longest in (80, 40, 0):
+        lines = [_line(hook, config, longest) for hook in hooks]
+        closing = _closing(config, hooks[0], "\n".join(lines))
+        text = "\n".join([_HEAD, *lines, closing])
         if len(text) <= LONGEST:
             return text
-    return _shortest(hooks, _closing(config, hooks[0], ""))
-
-
-def _shortest(hooks: list[Hook], closing: str) -> str:
-    room = LONGEST - len(_HEAD) - len(closing) - 80
-    names = ", ".join(hook.name for hook in hooks)
-    shown = names if len(names) <= room else names[: room - 1] + "…"
-    return f"{_HEAD}\n- those of {shown}; see: gitgates explain HOOK\n{closing}"
+    room = LONGEST - len(_HEAD) - len(closing) - len(_CUT) - 2
+    return f"{_HEAD}\n{text[len(_HEAD) + 1 :][:room]}{_CUT}\n{closing}"
 
 
 def _rank(hook: Hook) -> int:
@@ -69,16 +65,12 @@ def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
     return tuple(name for name in hook.gates if name not in off)
 
 
-def _line(hook: Hook, config: Config, lengths: tuple[int, int]) -> str:
-    longest, most = lengths
-    listed = _listed(hook, config)
+def _line(hook: Hook, config: Config, longest: int) -> str:
     gates = {gate.name: gate for gate in config.gates}
     gates |= {name: Gate(name=name) for name in policy_gates()}
-    named = [gates[name] for name in reachable(listed, gates) if name in gates]
-    shown = [_gate(gate, longest) for gate in named[:most]]
-    more = [f"and {len(named) - most} more"] if len(named) > most else []
+    named = [gates[name] for name in reachable(_listed(hook, config), gates) if name in gates]
     when = _WHEN.get(hook.name, f"At {hook.name}")
-    return f"- {when}{_filter(hook)}: {', '.join([*shown, *more])}"
+    return f"- {when}{_filter(hook)}: {', '.join([_gate(gate, longest) for gate in named])}"
 
 
 def _gate(gate: Gate, longest: int) -> str:
@@ -104,16 +96,11 @@ def _closing(config: Config, first: Hook, shown: str) -> str:
     ends = [hook for hook in config.hooks if hook.name in ENDING_HOOKS and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
-    own = _of_policies(config)
+    offers = [getattr(module_of(row), "rules", None) for row in wanted(config) if row.gate]
+    own = "\n".join([text for offer in offers if offer and (text := offer(config))])
     if all(name in policy_gates() for hook in config.hooks for name in hook.gates):
         return own  # nothing can be run by hand, and nothing cannot be fixed
     text = _BLOCKS.format(retries=retries, hook=first.name)
     text += _STOPS if "(stops)" in shown else ""
     text += _WARNS if "(warns)" in shown else ""
     return f"{text}\n{own}" if own else text
-
-
-def _of_policies(config: Config) -> str:
-    """Return what policies have to say of themselves, a line each."""
-    found = [getattr(module_of(row), "rules", None) for row in wanted(config)]
-    return "\n".join(text for rules in found if rules and (text := rules(config)))

@@ -105,7 +105,6 @@ class Session(Record):
     notes: tuple[str, ...] = ()
     # What decides what is checked, as it was noted last.
     watched: Mapping[str, Any] | None = None
-    elsewhere: tuple[int, int] = (0, 0)  # blocks in other worktrees: in this prompt, and at all
 
     def prompt_of(self, prompt_id: str) -> str:
         """Return the real prompt that a host's prompt id belongs to."""
@@ -125,7 +124,7 @@ class Session(Record):
 
         A tool call that is refused keeps nobody from stopping.
         """
-        return self.elsewhere[not prompt] + sum(
+        return sum(
             # A sub-agent that is to stop is blocked: nothing else stops it.
             (
                 one.outcome == "blocked"
