@@ -325,9 +325,10 @@ def test_runner_is_missing(repo: Repo, tmp_path: Path) -> None:
     repo.write(".pre-commit-config.yaml", "repos: []\n")
     root = str(repo.path)
     config = load(root)
+    assert config is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.executable", str(python))
-        found = list(find_missing(config, root, read_framework(root), {"PATH": "/no"}))
+        found = list(find_missing(config.gates, root, read_framework(root), {"PATH": "/no"}))
     assert [(one.what, one.mend) for one in found] == [
         ("its runner prek is not found", "pipx install prek")
     ]

@@ -7,10 +7,11 @@ import json
 import click
 
 from gitgates import environ, errors
-from gitgates.clean import utf8, visible, visible_line
+from gitgates.clean import counted, utf8, visible, visible_line
 from gitgates.cli.output import stdout
 from gitgates.doctor.checks import examine
 from gitgates.doctor.findings import Finding, survey
+from gitgates.doctor.prove import prove
 from gitgates.git.repo import current_folder, find_repo
 
 _VERSION = 1
@@ -33,14 +34,11 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
     Nothing is changed, but for what every verb does first: what a killed run had hidden is put
     back. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
     """
-    env = environ.read()
     terminal = stdout()
-    repo = find_repo(current_folder(), env)
+    repo = find_repo(current_folder(), environ.read())
     subject = survey(repo)
     findings = examine(subject)
     if is_proof_wanted:
-        from gitgates.doctor.prove import prove  # many processes, and seldom wanted
-
         try:
             findings += prove(subject, findings)
         except (
@@ -49,24 +47,15 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
         ) as error:  # what was found by looking is told all the same
             what = error.message if isinstance(error, errors.GitError) else str(error)
             findings.append(Finding("problem", "proof", repo.root_abs, what, _ROOM))
-    problems = sum(finding.severity == "problem" for finding in findings)
+    is_wrong = any(finding.severity == "problem" for finding in findings)
     if fmt == "json":
-        text = _json(findings, ok=not problems)
+        listed = [{k: utf8(value) for k, value in one._asdict().items()} for one in findings]
+        document = {"version": _VERSION, "ok": not is_wrong, "findings": listed}
+        text = json.dumps(document, indent=2) + "\n"
     else:
         text = _text(findings, colour=terminal.colour)
     terminal.write(text.encode("utf-8", "surrogateescape"))
-    return errors.BLOCKED if problems else errors.OK
-
-
-def _json(findings: list[Finding], *, ok: bool) -> str:
-    document = {
-        "version": _VERSION,
-        "ok": ok,
-        "findings": [
-            {key: utf8(value) for key, value in finding._asdict().items()} for finding in findings
-        ],
-    }
-    return json.dumps(document, indent=2) + "\n"
+    return errors.BLOCKED if is_wrong else errors.OK
 
 
 def _text(findings: list[Finding], *, colour: bool) -> str:
@@ -78,16 +67,8 @@ def _text(findings: list[Finding], *, colour: bool) -> str:
         lines.append(f"{word} {visible_line(finding.where)}: {visible_line(finding.what)}")
         if finding.mend:
             lines += [f"         {visible(line.strip())}" for line in finding.mend.split("\n")]
-    return "\n".join([*lines, _summary(findings)]) + "\n"
-
-
-def _summary(findings: list[Finding]) -> str:
-    problems = sum(finding.severity == "problem" for finding in findings)
-    notes = sum(finding.severity == "note" for finding in findings)
-    parts = [_count(problems, "problem")] if problems else ["nothing is wrong"]
-    parts += [_count(notes, "note")] if notes else []
-    return f"gitgates doctor: {', '.join(parts)}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    severities = [finding.severity for finding in findings]
+    problems, notes = severities.count("problem"), severities.count("note")
+    parts = [counted(problems, "problem")] if problems else ["nothing is wrong"]
+    parts += [counted(notes, "note")] if notes else []
+    return "\n".join([*lines, f"gitgates doctor: {', '.join(parts)}"]) + "\n"

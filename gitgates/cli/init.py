@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 
 import click
 
 from gitgates import environ, errors
+from gitgates.clean import plain_line
 from gitgates.cli.output import dump, stdout
 from gitgates.cli.repository import config_root, current_repo
 from gitgates.config.edit import Edit, difference, save, summary
 from gitgates.config.load import FILES, parse_files, read_files
 from gitgates.discover.propose import Inspection, inspect_project, propose, wants_agent
+from gitgates.doctor.checks import find_missing
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
 from gitgates.hosts import manual
+from gitgates.install.framework import read_framework
 from gitgates.lifecycle import HOOK_OF
 from gitgates.report.text import Console
 from gitgates.types import Config, Gate, Hook
@@ -84,7 +86,11 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
     for trouble in found.troubles:
         click.echo(trouble, err=True)
     if not edit.adds and not found.proposals:
-        click.echo(_nothing(root_abs, found, edit.file), nl=False, err=dry_run)
+        prefix = "tool.gitgates." if edit.file == "pyproject.toml" else ""
+        notes = "".join(f"  left out: {note}\n" for note in found.left_out)
+        text = _NOTHING.format(root_abs=root_abs) + notes
+        text += _EXAMPLE.format(file=edit.file, prefix=prefix)
+        click.echo(text, nl=False, err=dry_run)
         _has_repository(cwd_abs)
         return errors.OK
     click.echo(_shown(found), nl=False, err=dry_run)
@@ -102,7 +108,9 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
     if not edit.adds:
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)
     if _has_repository(cwd_abs) and edit.adds and not dry_run:
-        click.echo(_next(edit))
+        has_agent = HOOK_OF["turn-end"] in edit.hooks
+        agents = " and gitgates install-hooks --agent claude" if has_agent else ""
+        click.echo(f"next: gitgates install-hooks{agents}, and to try the gates now: gitgates run")
     return errors.OK
 
 
@@ -116,17 +124,11 @@ def _has_repository(cwd_abs: str) -> bool:
     return True
 
 
-def _nothing(root_abs: str, found: Inspection, file: str) -> str:
-    prefix = "tool.gitgates." if file == "pyproject.toml" else ""
-    notes = "".join(f"  left out: {note}\n" for note in found.left_out)
-    return _NOTHING.format(root_abs=root_abs) + notes + _EXAMPLE.format(file=file, prefix=prefix)
-
-
 def _shown(found: Inspection) -> str:
     width = max((len(proposal.name) for proposal in found.proposals), default=0)
     lines = [f"languages: {', '.join(found.languages)}"] if found.languages else []
     for proposal in found.proposals:
-        command = _short(proposal.task.command or proposal.task.description)
+        command = plain_line(proposal.task.command or proposal.task.description, 50)
         lines.append(f"  {proposal.name:{width}}  {command}  ({proposal.task.source})")
     lines += [f"  left out: {note}" for note in found.left_out]
     managed = {one.task.source.partition(":")[0] for one in found.proposals if one.task.hooks}
@@ -134,19 +136,6 @@ def _shown(found: Inspection) -> str:
         named = ", ".join(sorted(managed))
         lines.append(f"  runs twice while its manager is installed: {named}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _short(command: str) -> str:
-    command = " ".join(command.split())
-    longest = 50
-    return command if len(command) <= longest else command[: longest - 1] + "…"
-
-
-def _next(edit: Edit) -> str:
-    agents = (
-        " and gitgates install-hooks --agent claude" if HOOK_OF["turn-end"] in edit.hooks else ""
-    )
-    return f"next: gitgates install-hooks{agents}, and to try the gates now: gitgates run"
 
 
 def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
@@ -161,20 +150,21 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     )
     config = parse_files(tuple(raw))[0] or Config()
     gates = [gate for gate in config.gates if gate.name in edit.gates]
-    run = [gate for gate in gates if _is_read_only(gate)]
-    if run and not yes:
-        click.echo(f"to be run now, once each, in {repo.root_abs}:", err=True)
-        for gate in run:
-            shown = gate.command if isinstance(gate.command, str) else gate.name
-            click.echo(f"  {shown}", err=True)
-        if not click.confirm("Run them?", err=True):
-            return None
+    run = [
+        gate
+        for gate in gates
+        if not (gate.writes or gate.pre_commit is not None or gate.pass_hook_input)
+    ]
+    if run and not yes and not _confirm(run, repo.root_abs):
+        return None
     failed: dict[str, str] = {}
+    framework = read_framework(repo.root_abs)
     for gate in gates:
-        if not _is_read_only(gate):
-            missing = _missing_program(gate, repo.root_abs)
-            click.echo(f"{gate.name}: not tried, because it {_why(gate)}", err=err)
-            failed |= {gate.name: f"{missing} is not installed here"} if missing else {}
+        if gate not in run:
+            why = "wants a commit message" if gate.pass_hook_input else "may rewrite files"
+            click.echo(f"{gate.name}: not tried, because it {why}", err=err)
+            for missing in find_missing((gate,), repo.root_abs, framework, repo.env):
+                failed[gate.name] = missing.what
     hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
     event = manual.decode(hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs))
     plan = make_plan(config, hook, event, {})
@@ -191,20 +181,11 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     return failed
 
 
-def _is_read_only(gate: Gate) -> bool:
-    return not (gate.writes or gate.pre_commit is not None or gate.pass_hook_input)
-
-
-def _why(gate: Gate) -> str:
-    return "wants a commit message" if gate.pass_hook_input else "may rewrite files"
-
-
-def _missing_program(gate: Gate, root_abs: str) -> str:
-    """Return the program of a gate that is not run, if it is not here; empty: it is."""
-    line = gate.command if isinstance(gate.command, str) else gate.runner
-    program = line.split()[0]
-    is_here = shutil.which(program) or os.path.exists(os.path.join(root_abs, program))
-    return "" if is_here or not program.replace("-", "").isalnum() else program
+def _confirm(gates: list[Gate], root_abs: str) -> bool:
+    click.echo(f"to be run now, once each, in {root_abs}:", err=True)
+    for gate in gates:
+        click.echo(f"  {gate.command if isinstance(gate.command, str) else gate.name}", err=True)
+    return click.confirm("Run them?", err=True)
 
 
 def finish(root_abs: str, edit: Edit, *, dry_run: bool) -> None:

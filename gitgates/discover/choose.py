@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+from gitgates.clean import plain_line
 from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.discover.project import Task
 from gitgates.discover.words import (
@@ -128,7 +129,9 @@ def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
     for task in tasks.all:
         end = next((line for line in tasks.lines(task) if is_endless(line)), "")
         if end and find_word(task.name) and not task.is_private:
-            notes.append(f"{task.command}: it never ends, or wants a terminal ({_short(end)})")
+            notes.append(
+                f"{task.command}: it never ends, or wants a terminal ({plain_line(end, _LONGEST)})"
+            )
         if not (end or task.missing or task.is_private):
             usable.append(task)
     names: set[str] = set()
@@ -155,11 +158,6 @@ def _checking(task: Task, usable: list[Task], tasks: Tasks) -> Task:
     runs = set(map(program_of, lines))
     same = (one for one in usable if one.is_ci and program_of(one.body) in runs)
     return next(same, task)
-
-
-def _short(line: str) -> str:
-    words = " ".join(line.split())
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
 def _missing(tasks: list[Task], proposals: list[Proposal]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from gitgates import environ
+from gitgates.clean import counted
 from gitgates.config.load import inspect
 from gitgates.doctor.agents import check_agents
 from gitgates.doctor.findings import Finding, Subject
@@ -19,7 +20,7 @@ from gitgates.git.repo import Repo
 from gitgates.install.framework import FILE, Framework
 from gitgates.proc.call import find_runner, which
 from gitgates.store.rescue import Rescue
-from gitgates.types import Config, Gate
+from gitgates.types import Gate
 from gitgates.worktree.locks import Lock
 
 Check: TypeAlias = Callable[[Subject], Iterable[Finding]]
@@ -70,8 +71,8 @@ def check_config(subject: Subject) -> Iterator[Finding]:
     for problem in problems:
         yield Finding("problem", "configuration", problem.where, problem.message, problem.hint)
     if not problems:
-        counted = f"{_count(config.gates, 'gate')}, {_count(config.hooks, 'hook')}"
-        yield Finding("ok", "configuration", " and ".join(config.sources), counted)
+        text = f"{counted(len(config.gates), 'gate')}, {counted(len(config.hooks), 'hook')}"
+        yield Finding("ok", "configuration", " and ".join(config.sources), text)
 
 
 def check_environment(subject: Subject) -> Iterator[Finding]:
@@ -88,15 +89,15 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
 
 def check_gates(subject: Subject) -> Iterator[Finding]:
     """Find what the gates need and do not have."""
-    config, repo = subject.config, subject.repo
-    yield from find_missing(config, repo.root_abs, subject.here.framework, repo.env)
+    gates, repo = subject.config.gates if subject.config else (), subject.repo
+    yield from find_missing(gates, repo.root_abs, subject.here.framework, repo.env)
 
 
 def find_missing(
-    config: Config | None, root_abs: str, framework: Framework, env: Mapping[str, str]
+    gates: tuple[Gate, ...], root_abs: str, framework: Framework, env: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Find programs, folders and hooks of the framework that gates name and that are not there."""
-    for gate in config.gates if config else ():
+    for gate in gates:
         if gate.pre_commit is not None:
             for what, mend in _missing_hooks(gate, gate.pre_commit, framework, env):
                 yield Finding("problem", "pre-commit", f"gate `{gate.name}`", what, mend)
@@ -187,10 +188,6 @@ def _is_running(repo: Repo) -> bool:
         return False
     finally:
         lock.release()
-
-
-def _count(items: tuple[object, ...], what: str) -> str:
-    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
 
 
 CHECKS: tuple[Check, ...] = (
