@@ -15,7 +15,7 @@ from gitgates.cli.run import command as run_verb
 from gitgates.entry import githook, precommit
 from gitgates.errors import GitError
 from gitgates.install.agents import entries
-from gitgates.install.selection import configured
+from gitgates.install.selection import select
 from gitgates.policies.needs import needs
 from gitgates.types import Config, Verdict
 
@@ -204,4 +204,4 @@ def test_where_it_is_not_needed_it_is_not_loaded(
 
 
 def test_its_hooks_of_git_are_installed() -> None:
-    assert configured(Config()) == ("pre-commit", "pre-merge-commit", "pre-push")
+    assert select(Config()) == (("pre-commit", "pre-merge-commit", "pre-push"), [])

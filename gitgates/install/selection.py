@@ -7,6 +7,7 @@ from gitgates.errors import ConfigError, UsageError
 from gitgates.install.entries import HUSKY, HUSKYS
 from gitgates.install.managers import FRAMEWORK
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.policies.needs import git_hooks
 from gitgates.types import Config
 
 _FOR_AGENTS = "those of Claude Code are installed with: gitgates install-hooks --agent claude"
@@ -30,7 +31,12 @@ def select(
     known = _STAGES if via in FRAMEWORK else CLIENT_HOOKS
     for name in named:
         _require_known(name, known, via)
-    names = named or tuple(hook.name for hook in (config.hooks if config else ()))
+    names = named
+    if config and not named:
+        names = (
+            *(hook.name for hook in config.hooks),
+            *git_hooks(config),
+        )  # those of policies, too
     left_out = _left_out(config, via) if config and not named else []
     wanted = {*names, *(by for by, of in STANDS_IN_FOR.items() if of in names)}
     found = tuple(name for name in known if name in wanted)
