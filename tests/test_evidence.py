@@ -83,7 +83,7 @@ def test_blocks_without_any_decision_are_counted_over_prompts() -> None:
 def test_a_decision_is_a_marker_and_uses_up_its_token() -> None:
     token = {"what": "token", "agent": "a", "digest": "d"}
     found = told(token, {**token, "digest": "e"}, {**DECISION, "digest": "d", "agent": "a"})
-    assert (found.tokens, found.used) == ({"d": "a", "e": "a"}, {"d"})
+    assert (found.tokens, found.used) == ({"d": "a", "e": "a"}, frozenset("d"))
     assert [(one.how, one.name) for one in found.markers] == [("decision", "ISSUES")]
 
 
@@ -91,7 +91,7 @@ def test_a_claim_uses_up_no_token() -> None:
     token = {"what": "token", "agent": "a", "digest": "d"}
     claim = {**DECISION, "counts": False, "digest": "d"}
     found = told(token, claim)
-    assert (found.tokens, found.used) == ({"d": "a"}, set())
+    assert (found.tokens, found.used) == ({"d": "a"}, frozenset())
 
 
 def test_a_sub_agent_saw_what_was_there_when_it_began_or_was_sent_back_last() -> None:

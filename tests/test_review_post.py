@@ -182,7 +182,7 @@ def test_a_command_that_does_not_say_that_it_is_of_the_reviewer(
     wanted = OTHER if seen else UNSEEN
     assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, wanted)
     known = evidence(agent)
-    assert ([one.how for one in known.decisions], known.used) == (["claim"], set())
+    assert ([one.how for one in known.decisions], known.used) == (["claim"], frozenset())
     assert post(agent, "COMPLETE", "--token", TOKEN)[0] == 0
     assert "decision" not in agent.stop()
 
