@@ -52,7 +52,11 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
     if besides:
         found = found or Hook(name=hook)
     elif found is None or not found.gates:
-        _say_nothing_runs(hook, config, fmt)
+        if fmt == "json":
+            print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
+        else:
+            named = _with_gates(config)
+            click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
         return OK  # a hook without gates is a choice, not a mistake
     paths, gone = select_paths(PathSelection(**options), repo)
     event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
@@ -75,14 +79,6 @@ def _print_rules(config: Config) -> None:
         click.echo(text)
     else:
         click.echo("No hook has gates, so that agents are told nothing.", err=True)
-
-
-def _say_nothing_runs(hook: str, config: Config, fmt: str) -> None:
-    if fmt == "json":
-        print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
-        return
-    named = _with_gates(config)
-    click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
 
 
 def _with_gates(config: Config) -> str:

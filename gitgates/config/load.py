@@ -20,8 +20,6 @@ from gitgates.types import Config, Gate, Hook, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from gitgates.config.parse import Document
     from gitgates.types import Problem
 
@@ -180,30 +178,25 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
     try:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
             key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
-        return _thaw(frozen) if key == _KEY and known == raw else None
+        if key != _KEY or known != raw:
+            return None
+        config = Config(*frozen)
+        gates = tuple(Gate(*gate) for gate in config.gates)
+        hooks = tuple(Hook(*hook) for hook in config.hooks)
+        return config._replace(gates=gates, hooks=hooks, review=Review(*config.review))
     except (OSError, EOFError, ValueError, TypeError, MemoryError):
         return None  # not there, torn, or not ours: what marshal says of garbage
 
 
 def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
     """Replace the cached configuration; where that is not possible, the next hook parses again."""
-    try:
-        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
-        replace_file(path_abs, marshal.dumps((_KEY, raw, _freeze(config))))
-    except OSError:
-        return
-
-
-def _freeze(config: Config) -> tuple[Any, ...]:
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
     plain = {"gates": gates, "hooks": hooks, "review": tuple(config.review)}
-    return tuple((config._asdict() | plain).values())
-
-
-def _thaw(frozen: tuple[Any, ...]) -> Config:
-    config = Config(*frozen)
-    gates = tuple(Gate(*gate) for gate in config.gates)
-    hooks = tuple(Hook(*hook) for hook in config.hooks)
-    return config._replace(gates=gates, hooks=hooks, review=Review(*config.review))
+    frozen = tuple((config._asdict() | plain).values())
+    try:
+        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        replace_file(path_abs, marshal.dumps((_KEY, raw, frozen)))
+    except OSError:
+        return

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     Path: TypeAlias = tuple[str, ...]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+# What could break a line of output, or command a terminal. The JSON Schema says the same.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SECTIONS = ("review", "gates", "hooks")
 _NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *REVIEW_KEYS)}
 # What a person may still adapt in a required gate: nothing that changes what it checks.
@@ -382,11 +384,6 @@ def _wrong_name(section: str, name: str) -> tuple[str, str]:
     if "," in name:
         message = f"got {show(name)}, expected a name without a comma"
         return message, "Commas separate names in GITGATES_SKIP."
-    if not name or name != name.strip() or any(_is_control(char) for char in name):
+    if not name or name != name.strip() or _CONTROL.search(name):
         return f"got {show(name)}, expected a name on one line, without spaces at its ends", ""
     return "", ""
-
-
-def _is_control(char: str) -> bool:
-    # What could break a line of output, or command a terminal. The JSON Schema says the same.
-    return char < " " or "\x7f" <= char <= "\x9f" or char in "\u2028\u2029"

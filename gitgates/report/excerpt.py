@@ -50,17 +50,13 @@ def collapse_known(lines: list[str], known: frozenset[str]) -> list[str]:
     """Return the lines, each longer run of known ones as a mark. `known`: normalised lines."""
     if not known:
         return lines
+    known |= {""}
     shown: list[str] = []
-    for is_known, run in groupby(lines, lambda line: _is_known(line, known)):
+    for is_known, run in groupby(lines, lambda line: normalise(line) in known):
         those = list(run)
         mark = f"[... {len(those)} lines as in an earlier attempt ...]"
         shown += [mark] if is_known and len(those) > _FEW else those
     return shown
-
-
-def _is_known(line: str, known: frozenset[str]) -> bool:
-    steady = normalise(line)
-    return not steady or steady in known
 
 
 def fenced(text: str) -> str:

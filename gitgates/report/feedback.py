@@ -93,7 +93,13 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
     """Return what the agent is told, never more than `limit` UTF-16 units."""
     head, end = _headline(report), _ending(report)
     room = limit - units(head) - units(end) - 4
-    parts = [(one, _new_output(one), _log(one, report)) for one in report.findings]
+    # Without what the agent has received before.
+    outputs = [
+        [] if one.was_reported else collapse_known(readable(one.result.output), one.earlier)
+        for one in report.findings
+    ]
+    logs = [_log(one, report) for one in report.findings]
+    parts = list(zip(report.findings, outputs, logs, strict=True))
     least = sum(_SMALLEST + units(log) for _finding, lines, log in parts if lines)
     for tight in (False, True):
         texts = [_section(finding, report, tight=tight) for finding in report.findings]
@@ -110,13 +116,6 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
         mark = "\n[... more gates did not pass; the run's report has them ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
     return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
-
-
-def _new_output(finding: GateReport) -> list[str]:
-    """Return the lines of an output, without what the agent has received before."""
-    if finding.was_reported:
-        return []
-    return collapse_known(readable(finding.result.output), finding.earlier)
 
 
 def stop_text(report: EventReport) -> str:

@@ -155,7 +155,10 @@ def add_attempt(
         "max_retries": max_retries,
         "final_status": OUTCOMES[attempt.verdict][0],
         "total_duration_seconds": round(sum(a["duration_seconds"] for a in attempts), 3),
-        "attempts": [*map(_without_output, old), *new],
+        "attempts": [
+            *({**a, "results": [{**r, "output": ""} for r in a["results"]]} for a in old),
+            *new,
+        ],
     }
     run = {**first, **known, "outcome": attempt.verdict, "quality_gates": cycle}
     # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
@@ -225,10 +228,6 @@ def _log(result: GateResult, execution_id: str) -> str:
         return ""
     run, _, inside = path.partition("/")
     return inside if run == execution_id else f"../{path}"
-
-
-def _without_output(attempt: dict[str, Any]) -> dict[str, Any]:
-    return {**attempt, "results": [{**result, "output": ""} for result in attempt["results"]]}
 
 
 def is_sound(document: object) -> bool:

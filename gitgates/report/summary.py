@@ -144,12 +144,9 @@ def _status(result: dict[str, Any]) -> str:
 def _fenced(result: dict[str, Any]) -> str:
     text = plain(result["output"]).strip("\n")
     if len(text) > _SHOWN:
-        gap = f"\n[... {len(text) - _SHOWN} characters left out; see {_where(result)} ...]\n"
+        where = plain_line(result.get("log") or "result.json")
+        gap = f"\n[... {len(text) - _SHOWN} characters left out; see {where} ...]\n"
         text = text[:_HEAD] + gap + text[_HEAD - _SHOWN :]
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
-
-
-def _where(result: dict[str, Any]) -> str:
-    return plain_line(result.get("log") or "result.json")
