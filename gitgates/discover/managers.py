@@ -32,7 +32,7 @@ _LINT_STAGED_CALL = re.compile(
 )
 _MOST_BRACES = 6  # each makes as many patterns as it has parts
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_EXTGLOB = re.compile(r"([?@])\(([^()]*)\)")
+_MAYBE, _ANY = re.compile(r"\?\(([^()]*)\)"), re.compile(r"@\(([^()]*)\)")
 _PLACE = re.compile(r"""["']?\{(staged_files|push_files|all_files|files|[0-9])\}["']?""")
 _PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
 
@@ -53,7 +53,7 @@ def find(project: Project) -> tuple[list[Task], list[str]]:
 def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
     if PRE_COMMIT not in project.texts:
         return []
-    settings = _load(project, PRE_COMMIT)
+    settings = project.load(PRE_COMMIT)
     repos = tables(settings.get("repos"))
     hooks = [hook for repo in repos for hook in tables(repo.get("hooks"))]
     if not hooks or any("gitgates" in str(hook.get("id")) for hook in hooks):
@@ -90,7 +90,7 @@ def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
 
 def _lefthook(project: Project, notes: list[str]) -> list[Task]:
     name = next((name for name in _LEFTHOOK if name in project.texts), "")
-    settings = _load(project, name) if name else {}
+    settings = project.load(name) if name else {}
     found = []
     elsewhere = [key for key in ("extends", "remotes", "remote") if key in settings]
     notes += [f"{name}: {key}: {_BY_HAND}" for key in elsewhere]
@@ -159,34 +159,28 @@ def _only_set(**keys: object) -> dict[str, object]:
 def _node(project: Project, notes: list[str]) -> list[Task]:
     """Return what husky and simple-git-hooks run, lint-staged among it."""
     found = []
-    for hook, where, script in _scripts(project):
-        lines = [line.strip() for line in script.replace("\r", "").split("\n")]
+    scripts = table(load_or_empty(project, "package.json"), "scripts")
+    for hook, where, text in _scripts(project):
+        lines = [line.strip() for line in text.replace("\r", "").split("\n")]
         lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
         if any(_CONTROL.search(line) for line in lines):
             notes.append(f"{where}: is a script; make gates of it by hand")
             continue
         parts = (part.strip() for line in lines for part in line.split("&&"))
         for command in filter(None, parts):
-            if _is_lint_staged(command, project):
+            script = scripts.get(command.rsplit(maxsplit=1)[-1])  # one of package.json may be it
+            calls = (command, script if isinstance(script, str) else "")
+            if any(map(_LINT_STAGED_CALL.match, calls)):
                 found += _lint_staged(hook, project, notes)
             else:
                 found.append(_command(command, hook, where, project))
     return found
 
 
-def _is_lint_staged(command: str, project: Project) -> bool:
-    """Return whether a command is lint-staged, or a script of package.json that is."""
-    script = table(load_or_empty(project, "package.json"), "scripts").get(
-        command.rsplit(maxsplit=1)[-1]
-    )
-    calls = (command, script if isinstance(script, str) else "")
-    return any(_LINT_STAGED_CALL.match(call) for call in calls)
-
-
 def _scripts(project: Project) -> Iterator[tuple[str, str, str]]:
     """Yield hook, where it is written, its shell text."""
     package = load_or_empty(project, "package.json")
-    places = [(f"{name}: ", _load(project, name)) for name in _SIMPLE]
+    places = [(f"{name}: ", project.load(name)) for name in _SIMPLE]
     places += [
         ("package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
         ("package.json: husky.hooks.", table(package, "husky", "hooks")),
@@ -219,13 +213,13 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
     options = package.get("lint-staged", package.get("nano-staged"))
     for name in _LINT_STAGED:
         if name in project.texts:
-            options, where = _load(project, name), name
+            options, where = project.load(name), name
     by_commands: dict[tuple[str, ...], list[str]] = {}
     for glob, value in table(options).items():
         given = (one.strip() for one in texts(value))
         commands = tuple(one for one in given if one and not one.startswith("git add"))
-        globs = _expand(_EXTGLOB.sub(_braces, glob.removeprefix("./")))
-        if commands and not any(set(one) & set("!()") for one in globs):
+        globs = _expand(glob.removeprefix("./"))
+        if commands and not any(set(one) & set("!()|") for one in globs):
             by_commands.setdefault(commands, []).extend(globs)
         else:
             notes.append(f"{where}: {glob}: {_BY_HAND}")
@@ -264,22 +258,10 @@ def _local(command: str, project: Project) -> str:
 
 
 def _expand(glob: str) -> list[str]:
-    """Expand braces: `*.{js,ts}` becomes two patterns."""
+    """Expand braces: `*.{js,ts}` becomes two patterns; so do `*.ts?(x)` and `*.@(js|ts)`."""
+    glob = _ANY.sub(lambda one: f"{{{one[1].replace('|', ',')}}}", _MAYBE.sub(r"{,\1}", glob))
     found = _BRACES.search(glob)
     if not found or glob.count("{") > _MOST_BRACES:
         return [glob] if glob else []
     ends = [glob[: found.start()] + part + glob[found.end() :] for part in found[1].split(",")]
     return [one for end in ends for one in _expand(end)]
-
-
-def _braces(found: re.Match[str]) -> str:
-    """Return `?(x)` as `{,x}`, and `@(a|b)` as `{a,b}`."""
-    return "{" + "," * (found[1] == "?") + found[2].replace("|", ",") + "}"
-
-
-def _load(project: Project, name: str) -> dict[str, object]:
-    """Parse a file by its name. Raises: BadFile, with the name in it."""
-    try:
-        return project.load(name)
-    except BadFile as error:
-        raise BadFile(f"{name}: {error}; nothing of it is used") from error

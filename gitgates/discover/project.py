@@ -24,7 +24,10 @@ _LONGEST_LOCK_BYTES = 32 * _LONGEST_BYTES  # searched, not parsed
 
 
 class BadFile(Exception):
-    """A file that is not what its name promises; the text says why."""
+    """A file that is not what its name promises; the text names it, and says why."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}; nothing of it is used")
 
 
 class Task(Record):
@@ -60,7 +63,7 @@ class Project(Record):
             return {}
         text = self.texts[name].removeprefix("\ufeff")
         if name.endswith((".ini", ".cfg", ".flake8")):
-            return read_ini(text)
+            return read_ini(name, text)
         found: Any
         kind, shape = "YAML", "mapping"
         try:
@@ -73,19 +76,21 @@ class Project(Record):
             else:
                 found = load(text)
         except (ValueError, RecursionError, yaml.YAMLError) as error:
-            raise BadFile(f"is no valid {kind}: {' '.join(str(error).split())}") from error
+            why = f"is no valid {kind}: {' '.join(str(error).split())}"
+            raise BadFile(name, why) from error
         if not isinstance(found, dict):
-            raise BadFile(f"is no {kind} {shape}")
+            raise BadFile(name, f"is no {kind} {shape}")
         return found
 
 
-def read_ini(text: str) -> dict[str, Any]:
+def read_ini(name: str, text: str) -> dict[str, Any]:
     """Parse INI. Raises: BadFile."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        raise BadFile(f"is no valid INI: {' '.join(str(error).split())}") from error
+        why = f"is no valid INI: {' '.join(str(error).split())}"
+        raise BadFile(name, why) from error
     return {name: dict(parser[name]) for name in parser.sections()}
 
 

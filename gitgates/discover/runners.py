@@ -13,6 +13,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 from gitgates.discover.project import BadFile, Project, Task, read_ini, table, texts
@@ -42,11 +43,10 @@ def find_runner_tasks(project: Project) -> tuple[list[Task], list[str]]:
         there = [name for name in files if name in project.texts]
         for name in there[:1] if _RUNNERS[runner].get("first_only") else there:
             try:
-                own = _OWN.get(runner)
-                found = own(name, project) if own else _in_table(_RUNNERS[runner], name, project)
-                tasks += found
+                find = _OWN.get(runner) or partial(_in_table, _RUNNERS[runner])
+                tasks += find(name, project)
             except BadFile as error:
-                troubles[name] = f"{name}: {error}; nothing of it is used"
+                troubles[name] = str(error)
     for name in task_scripts(project):
         tasks += _script(name, project) if name in project.texts else []
     return tasks, list(troubles.values())
@@ -153,7 +153,7 @@ def _tox(name: str, project: Project) -> list[Task]:
         settings = table(settings, "tool", "tox")
     legacy = settings.get("legacy_tox_ini")
     if isinstance(legacy, str):
-        settings = read_ini(legacy)
+        settings = read_ini(name, legacy)
     if isinstance(legacy, str) or not name.endswith(".toml"):
         section = "tox:tox" if name == "setup.cfg" else "tox"
         if name == "setup.cfg" and section not in settings:
@@ -188,7 +188,7 @@ def _nox(name: str, project: Project) -> list[Task]:
             warnings.simplefilter("ignore")  # an invalid escape in it is not our business
             tree = ast.parse(project.texts[name].removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadFile(f"is no valid Python: {error}") from error
+        raise BadFile(name, f"is no valid Python: {error}") from error
     found = []
     for function in tree.body:
         for decorator in getattr(function, "decorator_list", ()):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from gitgates.doctor.agent_settings import Source, sources
+from gitgates.doctor.agents import Source, sources
 from gitgates.doctor.findings import Finding, Subject, Worktree
 from gitgates.doctor.hooks import may_start
 from gitgates.errors import GitError
