@@ -16,7 +16,7 @@ from gitgates.engine.command import ACTIVE
 from gitgates.errors import StateError, UsageError
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.policies.evidence import fold
-from gitgates.record import Record
+from gitgates.record import lazy
 from gitgates.store.log import FOLDER, Journal, file_name, read_lines, sessions
 
 TYPE_CHECKING = False
@@ -31,34 +31,43 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _PROMPT_SHOWN = 60
 
 
-class Caller(Record):
-    """Whom a command speaks for."""
+class Caller:
+    """Whom a command speaks for: a session, and an agent of it.
 
-    session: str  # the name of its journal, without .jsonl
-    journals: tuple[Journal, ...]  # that of this worktree first, which may not be there yet
-    facts: tuple[tuple[Fact, ...], ...]  # of each of them
-    agent: str = ""  # the sub-agent's id; empty: the main thread, or a person
-    agent_type: str = ""
-    is_certain: bool = False  # the command itself says which agent it is of
-    by_agent: bool = False  # an agent runs it, or a gate or an opinion, and not a person
+    `certain`: what the session's journal keeps of the very command, if it says whose it is.
+    """
 
-    def again(self) -> Caller:
-        """Return it with the facts that are there by now.
+    def __init__(
+        self, repo: Repo, session: str, *, agent: str, is_agent: bool, certain: Fact | None = None
+    ) -> None:
+        known = certain or {}
+        self.session = session  # the name of its journal, without .jsonl
+        self.agent = str(known.get("agent", agent))  # its id; empty: the main thread, or a person
+        self.agent_type = str(known.get("agent_type", ""))
+        self.is_certain = certain is not None
+        self.by_agent = is_agent or self.is_certain  # or by a run of ours, and not by a person
+        here, *others = (f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs)
+        # That of this worktree first, which may not be there yet.
+        self.journals = (Journal(here), *(Journal(one) for one in others if os.path.exists(one)))
 
-        Raises: StateError where a journal cannot be read.
+    @lazy
+    def facts(self) -> tuple[list[Fact], ...]:
+        """Return what each of the journals holds, as it is when somebody asks first.
+
+        Raises: StateError if one cannot be read.
         """
-        return self._replace(facts=tuple(map(_read, self.journals)))
+        return tuple(map(_read, self.journals))
 
 
 def find_caller(
     repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
 ) -> Caller:
-    """Return whom a command speaks for; where nothing tells, the only session of this worktree.
+    """Return whom a command speaks for; if nothing tells, the only session of this worktree.
 
     `session` and `agent` are what it names, `nonce` what it was given before it ran.
 
-    Raises: UsageError where nobody, or more than one, could be meant, and where an agent names
-    another; StateError where a journal cannot be read.
+    Raises: UsageError if nobody, or more than one, could be meant, or an agent names another;
+    StateError if a journal cannot be read.
     """
     told = identify(repo, env, session=session, agent=agent, nonce=nonce)
     if told:
@@ -67,7 +76,7 @@ def find_caller(
     if len(here) != 1:
         what = "more than one session has been here" if here else "no session has been here"
         raise UsageError(f"{what}: {repo.root_abs}", _list_sessions(repo))
-    return _caller(repo, here[0])._replace(agent=agent, by_agent=_is_of_agent(env))
+    return Caller(repo, here[0], agent=agent, is_agent=_is_agent(env))
 
 
 def identify(
@@ -77,33 +86,29 @@ def identify(
 
     Raises: as `find_caller`.
     """
-    found = _find_nonce(repo, nonce) if nonce else None
-    if found:
-        own, fact = found
-        is_named = not session or _is_session(session, own)
-        if not is_named or agent not in ("", fact["agent"]):
-            raise _speaks_for_another(own, session, agent)
-        return _caller(repo, own)._replace(
-            agent=str(fact["agent"]),
-            agent_type=str(fact.get("agent_type", "")),
-            is_certain=True,
-            by_agent=True,
-        )
-    inherited = calling_session(env)
-    if not (session or inherited):
+    own, certain = _find_nonce(repo, nonce) if nonce else ("", None)
+    own = own or calling_session(env)
+    if not (session or own):
         return None
-    named = _find_session(repo, session or inherited)
-    if inherited and not _is_session(inherited, named):
-        raise _speaks_for_another(inherited, session, agent)
-    return _caller(repo, named)._replace(agent=agent, by_agent=_is_of_agent(env))
+    found = _find_session(repo, session or own)
+    is_another_agent = certain and agent not in ("", certain.get("agent", ""))
+    if own and (is_another_agent or not _is_session(own, found)):
+        given = (("session", session), ("agent", agent))
+        named = ", ".join(f"--{what} {value}" for what, value in given if value)
+        raise UsageError(
+            f"this command is run by an agent of session {own}, and an agent speaks only for "
+            f"itself: {named} is somebody else",
+            f"Leave {named} out, or have a person run it, in a terminal outside of the agent.",
+        )
+    return Caller(repo, found, agent=agent, is_agent=_is_agent(env), certain=certain)
 
 
-def _is_of_agent(env: Mapping[str, str]) -> bool:
+def _is_agent(env: Mapping[str, str]) -> bool:
     """Return whether the environment shows that an agent, or a run of ours, calls us."""
     return is_called_by_agent(env) or bool(env.get(ACTIVE))
 
 
-def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact] | None:
+def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact | None]:
     """Return the session that a nonce is of, and what its journal keeps of it."""
     for path_abs in (path for state_abs in repo.states_abs for path in sessions(state_abs)):
         try:
@@ -114,30 +119,13 @@ def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact] | None:
             continue  # one that cannot be read is nobody's who could be meant
         for fact in facts:
             if fact.get("what") == "caller" and fact.get("nonce") == nonce:
-                return name_of(path_abs), {"agent": "", **fact}
-    return None
+                return name_of(path_abs), fact
+    return "", None
 
 
-def _speaks_for_another(own: str, session: str, agent: str) -> UsageError:
-    given = (("session", session), ("agent", agent))
-    named = ", ".join(f"--{what} {value}" for what, value in given if value)
-    return UsageError(
-        f"this command is run by an agent of session {own}, and an agent speaks only for "
-        f"itself: {named} is somebody else",
-        f"Leave {named} out, or have a person run it, in a terminal outside of the agent.",
-    )
-
-
-def _caller(repo: Repo, session: str) -> Caller:
-    paths = [f"{state_abs}/{FOLDER}/{session}.jsonl" for state_abs in repo.states_abs]
-    there = [paths[0], *(path for path in paths[1:] if os.path.exists(path))]
-    journals = tuple(map(Journal, there))
-    return Caller(session=session, journals=journals, facts=tuple(map(_read, journals)))
-
-
-def _read(journal: Journal) -> tuple[Fact, ...]:
+def _read(journal: Journal) -> list[Fact]:
     try:
-        return tuple(journal.read())
+        return journal.read()
     except OSError as error:
         raise StateError(f"{journal.path_abs}: cannot be read: {error.strerror}") from error
 
@@ -148,11 +136,6 @@ def _read(journal: Journal) -> tuple[Fact, ...]:
 def name_of(path_abs: str) -> str:
     """Return the name of the session that a journal is of: its file's."""
     return path_abs.rpartition("/")[2].removesuffix(".jsonl")
-
-
-def agent_label(agent: str) -> str:
-    """Return what an agent of a session is called."""
-    return f"agent {agent}" if agent else "main thread"
 
 
 def _is_session(said: str, session: str) -> bool:

@@ -256,5 +256,5 @@ def test_journals_that_are_no_journals(here: Here) -> None:
     (folder / "junk.jsonl").write_bytes(b'\xff\0\n{"v": 1, "what": "caller", "nonce": []}\n[]\n')
     assert whose(here.call(nonce=here.see("s1")))[0] == "s1"
     with pytest.raises(StateError, match=r"odd\.jsonl: cannot be read: Is a directory"):
-        here.call(session="odd")
+        _ = here.call(session="odd").facts
     assert "odd  just now  (cannot be read: Is a directory)" in here.refuse()

@@ -47,7 +47,29 @@ def load_verb(verb: str) -> click.Command:
     return command
 
 
-class LazyGroup(click.Group):
+class VerbGroup(click.Group):
+    """A group whose verbs are in the order of their use; it names the nearest of an unknown one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """Return the verbs in their order."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; for one that is not there, name the nearest."""
+        from gitgates.config.values import did_you_mean
+
+        known = tuple(self.list_commands(ctx))
+        # A shell that completes (resilient) has no place for the message.
+        unknown = args and args[0] not in known and not args[0].startswith("-")
+        if unknown and not ctx.resilient_parsing:
+            hint = did_you_mean(args[0], known) or f"See: {ctx.command_path} --help"
+            raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(VerbGroup):
     """A group that loads a verb's file only when the verb is asked for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -73,19 +95,6 @@ class LazyGroup(click.Group):
     ) -> click.Command | None:
         """Return a verb."""
         return load_verb(cmd_name) if cmd_name in VERBS else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; for one that is not there, name the nearest."""
-        from gitgates.config.values import did_you_mean
-
-        # A shell that completes (resilient) has no place for the message.
-        unknown = args and args[0] not in VERBS and not args[0].startswith("-")
-        if unknown and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], tuple(VERBS)) or "See: gitgates --help"
-            raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 @click.group(

@@ -70,7 +70,8 @@ def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tup
     latest.
     """
     if caller:
-        paths = [journal.path_abs for journal in caller.journals]
+        known = zip(caller.journals, caller.facts, strict=True)  # all of which can be read
+        paths = [journal.path_abs for journal, _facts in known]
     else:
         paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
     waiting = {path: prompts for path in paths if (prompts := _waiting_prompts(path, gate))}

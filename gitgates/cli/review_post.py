@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import click
 
-from gitgates.caller import agent_label
 from gitgates.clean import plain_line, utf8
 from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
@@ -17,7 +16,7 @@ from gitgates.store.log import EventLock, session_journal, write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from gitgates.policies.change import SessionChange
@@ -147,29 +146,17 @@ def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: A
 
     Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
     """
-    posted, token = _posted(**given), token.strip()
-    with _lock(session, token):
-        return _post(session.again(), posted, token)
-
-
-def _posted(
-    *,
-    decision: str,
-    summary: str,
-    reasoning: str,
-    message_to_agent: str,
-    second_opinion: tuple[str, ...],
-) -> dict[str, object]:
-    """Return what others may read of a decision."""
-    decision, summary = decision.upper(), _checked_text("--summary", summary)
-    to_agent = _checked_text("--message-to-agent", message_to_agent, may_be_empty=True)
-    return {
+    decision, summary = given["decision"].upper(), _checked_text("--summary", given["summary"])
+    to_agent = _checked_text("--message-to-agent", given["message_to_agent"], may_be_empty=True)
+    posted = {
         "decision": decision,
         "summary": summary,
-        "reasoning": _checked_text("--reasoning", reasoning, may_be_empty=True),
+        "reasoning": _checked_text("--reasoning", given["reasoning"], may_be_empty=True),
         "message_to_agent": to_agent or (summary if decision == ISSUES else ""),
-        "second_opinions": dict(_opinion(one) for one in second_opinion),
+        "second_opinions": dict(map(_opinion, given["second_opinion"])),
     }
+    with _lock(session, token.strip()):  # before its journals are read
+        return _post(session, posted, token.strip())
 
 
 def _opinion(given: str) -> tuple[str, str]:
@@ -201,9 +188,10 @@ def _lock(session: ReviewSession, token: str) -> Iterator[None]:
         lock.release()
 
 
-def _post(session: ReviewSession, posted: dict[str, object], token: str) -> int:
+def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
     """Record what is posted; return the exit status."""
-    decision, why_not = str(posted["decision"]), _why_not(session, str(posted["decision"]), token)
+    decision = posted["decision"]
+    why_not = _why_not(session, decision, token)
     point = now = session.change.now
     seen = session.evidence.seen.get(session.caller.agent)
     # What has the same content is what is there now.
@@ -242,7 +230,8 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
     if not caller.is_certain:
         return _UNSEEN
     if caller.agent != known.tokens[digest]:
-        return f"it came from the {agent_label(caller.agent)}, and the token is another agent's"
+        who = f"agent {caller.agent}" if caller.agent else "main thread"
+        return f"it came from the {who}, and the token is another agent's"
     if decision == COMPLETE:
         now = agent_digests(session.config, session.repo.root_abs, session.repo.env)
         if is_another_agent(caller.facts[0], now):

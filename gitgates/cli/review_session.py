@@ -9,8 +9,8 @@ import click
 from gitgates import environ
 from gitgates.agent_types import Payload, Point
 from gitgates.caller import Caller, find_caller
+from gitgates.cli import VerbGroup
 from gitgates.cli.repository import configuration, current_repo, post_message
-from gitgates.config.values import did_you_mean
 from gitgates.engine.command import is_running_here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.diff import patch_id
@@ -39,29 +39,14 @@ ASKING = "review-opinions"  # no host's hook: what asks for opinions is known by
 _HELP = ("-h", "--help")
 
 
-class ReviewGroup(click.Group):
-    """The verbs of a review, in the order of their use; `status` where none is named."""
+class ReviewGroup(VerbGroup):
+    """The verbs of a review; `status` if none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take it for `status` where no verb is named."""
+        """Take it for `status` if no verb is named."""
         if not ctx.resilient_parsing and not (args and (args[0] in _HELP or args[0][:1] != "-")):
             args = ["status", *args]
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
-        """Return the verbs in the order of their use."""
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; for one that is not there, name the nearest."""
-        known = tuple(self.commands)
-        unknown = args and args[0] not in known and not args[0].startswith("-")
-        if unknown and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], known) or "See: gitgates review --help"
-            raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 class ReviewSession:
@@ -103,13 +88,6 @@ class ReviewSession:
         """
         record_now(self.call)
         return change_of(self.call)
-
-    def again(self) -> ReviewSession:
-        """Return it with what its journals hold by now.
-
-        Raises: StateError if a journal cannot be read.
-        """
-        return ReviewSession(self.repo, self.config, self.caller.again())
 
     def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
         """Write into the message log what is said of a review; return the message's id."""

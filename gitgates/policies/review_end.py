@@ -205,17 +205,13 @@ def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
 
 
 def _asked(call: Call, change: SessionChange, ruling: ReviewRuling) -> Asked:
-    review, root_abs, decision = call.config.review, call.repo.root_abs, change.decision
-    agents, skills = installed(review, root_abs, call.env)
+    root_abs, decision = call.repo.root_abs, change.decision
+    agents, skills = installed(change.review, root_abs, call.env)
     return Asked(
-        review=review,
-        change=change.weight,
+        change=change,
         why=ruling.why,
-        standings=change.standings,
-        decision=decision.name if decision else "",
         message=message_of(call, decision.message) if decision else "",
         root_abs=root_abs if call.is_elsewhere else "",
-        note=change.began_note,
         agents=agents,
         skills=skills,
         number=change.evidence.blocks.get(call.prompt, 0) + 1,

@@ -11,14 +11,14 @@ from shlex import quote
 from gitgates.clean import plain_line
 from gitgates.engine.hooks import matches_agent
 from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.policies.evidence import ISSUES
 from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.policies.change import Standing
-    from gitgates.policies.significance import Significance
+    from gitgates.policies.change import SessionChange
     from gitgates.types import Review
 
 
@@ -57,14 +57,10 @@ _LONGEST_NAME = 41
 class Asked(Record):
     """All that is to be said where a review is missing."""
 
-    review: Review
-    change: Significance
+    change: SessionChange
     why: str  # of policies/review_end.py
-    standings: tuple[Standing, ...] = ()
-    decision: str = ""  # what the reviewer decided last
-    message: str = ""  # what it had to say
+    message: str = ""  # what the reviewer had to say last
     root_abs: str = ""  # where the change is, if the agent is elsewhere
-    note: str = ""  # what stands in for a beginning that was not heard of
     # Those of the configuration that are known to be there, as the client calls them.
     agents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
@@ -78,23 +74,32 @@ def how_it_came(how: str, name: str) -> str:
 
 def reminder(asked: Asked) -> str:
     """Return what an agent is told that has not had its change reviewed."""
+    there = f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""  # so that it runs there
     head = (
         "This session has changed enough for a review, and nothing shows that this change was "
-        f"reviewed: {asked.change.why}."
+        f"reviewed: {asked.change.weight.why}."
     )
-    afterwards = (
-        "Fix what the review finds. What you change afterwards asks for another review only where "
-        "it is significant again."
-    )
-    skip = (
-        "If this change needs no review, say why instead; it is recorded, and the person is told: "
-        f'`{_there(asked)}gitgates review skip --reason "…"`'
-    )
-    ways = _ways(asked)
-    how = ", in one of these ways" if len(ways) > 1 else ""
+    lines = [head, *_change(asked)]
+    for one in asked.change.standings[:1]:
+        how = how_it_came(one.marker.how, one.marker.name)
+        lines += ["", f"The last review ({how}) does not cover it any more: {one.why}."]
+    ways = []  # first what we bring ourselves
+    if asked.agents:
+        ways.append(f"- start a sub-agent of the type {_either(asked.agents)}, and wait for it")
+    if asked.skills:
+        ways.append(f"- use the skill {_either(asked.skills)}")
+    how = ", in one of these ways" if ways else ""
     have = f"Have the change reviewed{_where(asked)}{how}, then end your turn again:"
-    change = [*_change(asked), *_outlived(asked.standings)]
-    return "\n".join([head, *change, "", _HEADING, have, *ways, afterwards, skip, *_count(asked)])
+    rest = (
+        f"- review it yourself: read the whole of `{there}gitgates review diff` as somebody else's "
+        f'work, then `{there}gitgates review done --summary "what you looked at, and what you '
+        'found"`\n'
+        "Fix what the review finds. What you change afterwards asks for another review only where "
+        "it is significant again.\n"
+        "If this change needs no review, say why instead; it is recorded, and the person is told: "
+        f'`{there}gitgates review skip --reason "…"`'
+    )
+    return "\n".join([*lines, "", _HEADING, have, *ways, rest, *_count(asked)])
 
 
 def _count(asked: Asked) -> list[str]:
@@ -105,41 +110,23 @@ def _count(asked: Asked) -> list[str]:
     return [f"This is asked for the {ordinal} time.{last}"] if ordinal else []
 
 
-def _ways(asked: Asked) -> list[str]:
-    """Return how this can be satisfied, first by what we bring ourselves."""
-    there, ways = _there(asked), []
-    if asked.agents:
-        ways.append(f"- start a sub-agent of the type {_either(asked.agents)}, and wait for it")
-    if asked.skills:
-        ways.append(f"- use the skill {_either(asked.skills)}")
-    yourself = (
-        f"- review it yourself: read the whole of `{there}gitgates review diff` as somebody else's "
-        f'work, then `{there}gitgates review done --summary "what you looked at, and what you '
-        'found"`'
-    )
-    return [*ways, yourself]
-
-
-def _there(asked: Asked) -> str:
-    """Return what a command begins with, so that it runs where the change is."""
-    return f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""
-
-
 def strict(asked: Asked) -> str:
     """Return what an agent is told that the reviewer has not let go."""
     head = "The person asked for an independent review: "
-    if asked.review.mode == "require":
+    review, decision = asked.change.review, asked.change.decision
+    if review.mode == "require":
         head = "Work here ends with an independent review: "
     lines = [head + _missing(asked)]
     if asked.why == OPEN_ISSUES:
         lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, where it is wrong, say"]
         lines[-1] += " so in your work for the reviewer to see. Then have it look again:"
     else:
-        lines += [*_change(asked), *(_said(asked) if asked.decision == "ISSUES" else ())]
+        has_issues = decision is not None and decision.name == ISSUES
+        lines += [*_change(asked), *(_said(asked) if has_issues else ())]
         lines += ["", _HEADING]
-    there = find_reviewer(asked.review, asked.agents)
+    there = find_reviewer(review, asked.agents)
     start = (
-        f"Start the sub-agent {_reviewer(asked.review, there)} and wait for it (with the "
+        f"Start the sub-agent {_reviewer(review, there)} and wait for it (with the "
         "Agent tool, run_in_background: false). Ask it to review this session's change"
         f"{_where(asked)}. Give it no verdict of yours: it reads the person's words and the "
         "change itself. It posts its decision itself; one that you post does not count."
@@ -160,12 +147,13 @@ def _reviewer(review: Review, there: str) -> str:
 
 
 def _missing(asked: Asked) -> str:
-    name, why = f"`{asked.review.reviewer}`", _cap(asked.change.why)
-    if asked.why == NO_DECISION:
-        return f"{name} has not decided on this change yet. {why}."
-    if asked.why == STALE:
-        return f"{name} decided {asked.decision} on older content; it has changed since. {why}."
-    return f"{name} found issues in this change."
+    name, why = f"`{asked.change.review.reviewer}`", _cap(asked.change.weight.why)
+    decision = asked.change.decision
+    if asked.why == STALE and decision:
+        return f"{name} decided {decision.name} on older content; it has changed since. {why}."
+    if asked.why == OPEN_ISSUES:
+        return f"{name} found issues in this change."
+    return f"{name} has not decided on this change yet. {why}."
 
 
 def _said(asked: Asked) -> list[str]:
@@ -178,7 +166,7 @@ def _said(asked: Asked) -> list[str]:
 
 
 def _change(asked: Asked) -> list[str]:
-    counted = [one for one in asked.change.files if one.counts]
+    counted = [one for one in asked.change.weight.files if one.counts]
     lines = [
         f"- `{plain_line(one.path)}` +{one.added} −{one.removed} "
         f"({one.kind or 'file'}{', critical' if one.critical else ''})"
@@ -186,15 +174,8 @@ def _change(asked: Asked) -> list[str]:
     ]
     if len(counted) > _SHOWN:
         lines.append(f"- and {len(counted) - _SHOWN} more; all of them: gitgates review status")
-    return ["", *lines, *([f"Note: {asked.note}."] if asked.note else ())]
-
-
-def _outlived(standings: tuple[Standing, ...]) -> list[str]:
-    if not standings:
-        return []
-    newest = standings[0]
-    how = how_it_came(newest.marker.how, newest.marker.name)
-    return ["", f"The last review ({how}) does not cover it any more: {newest.why}."]
+    note = asked.change.began_note
+    return ["", *lines, *([f"Note: {note}."] if note else ())]
 
 
 def _where(asked: Asked) -> str:
@@ -202,8 +183,7 @@ def _where(asked: Asked) -> str:
 
 
 def _either(names: tuple[str, ...]) -> str:
-    quoted = [f"`{name}`" for name in names]
-    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    return " or ".join(f"`{name}`" for name in names)
 
 
 def _cap(text: str) -> str:
@@ -212,6 +192,7 @@ def _cap(text: str) -> str:
 
 def let_go(asked: Asked, how: str) -> str:
     """Return what the person is told of an agent that was let go without a review."""
+    why = _cap(asked.change.weight.why)
     what = "not reviewed" if asked.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
     hint = (
         " Where the reviewer was not allowed to run its commands, allow `Bash(gitgates review:*)`."
@@ -219,7 +200,7 @@ def let_go(asked: Asked, how: str) -> str:
         else ""
     )
     return (
-        f"gitgates: review: {what}, and the agent was let go {how}. {_cap(asked.change.why)}."
+        f"gitgates: review: {what}, and the agent was let go {how}. {why}."
         f"{hint} See: gitgates review status"
     )
 

@@ -86,8 +86,7 @@ def _turn(call: Call, *, on: bool) -> Verdict:
     from gitgates.policies.review_text import installed, strict_began
 
     what, review = "review-on" if on else "review-off", call.config.review
-    if not any(one.get("what") == what and one.get("key") == call.key for one in call.entries):
-        call.record({"what": what, "key": call.key})
+    call.record({"what": what})
     if not on:
         return _turned_off(review)
     if not any(
