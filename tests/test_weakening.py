@@ -20,8 +20,7 @@ from gitgates.git.repo import find_repo
 from gitgates.git.snapshot import take
 from gitgates.types import Config
 from gitgates.weakening.finding import Pair, Weakening
-from gitgates.weakening.gates import compare_gates, find_in_agent_settings
-from gitgates.weakening.session import find, weakened
+from gitgates.weakening.session import compare_gates, find, find_in_agent_settings, weakened
 
 
 def found_in(files: Files) -> tuple[Weakening, ...]:
