@@ -12,7 +12,7 @@ from conftest import Repo
 from gitgates.agent_types import Payload
 from gitgates.engine.command import gate_env
 from gitgates.engine.plan import make_plan
-from gitgates.engine.run import Deadline, NullListener, RunOptions, run_plan
+from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
 from gitgates.hosts.claude import SECRETS
@@ -21,7 +21,7 @@ from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Decision, Event, Ga
 LATE = "the limit of 7 s for all gates was up before its turn"
 
 
-class InstalledHook(NullListener):
+class InstalledHook(Listener):
     """Remembers which gates have started and how they ended."""
 
     def __init__(self) -> None:

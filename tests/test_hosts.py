@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from conftest import Repo
 
-    from gitgates.hosts import AgentHost
+    from gitgates.hosts.interface import AgentHost
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
@@ -85,7 +85,7 @@ def test_each_agent_offers_all_that_is_asked_of_a_host(name: str) -> None:
 
 
 def _asked_by(protocol: str) -> list[str]:
-    tree = ast.parse((PACKAGE / "hosts/__init__.py").read_bytes())
+    tree = ast.parse((PACKAGE / "hosts/interface.py").read_bytes())
     (asked,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == protocol)
     names = (getattr(node, "name", None) or getattr(node, "target", None) for node in asked.body)
     return [getattr(name, "id", name) for name in names if name]
@@ -233,7 +233,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
 if TYPE_CHECKING:
     import toy_host
 
-    from gitgates.hosts import AgentSettings
+    from gitgates.hosts.interface import AgentSettings
 
     TOY: AgentHost = toy_host
     TOYS: AgentSettings = toy_host

@@ -13,7 +13,7 @@ from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.engine.plan import find_hook, make_plan
 from gitgates.errors import OK, UsageError
-from gitgates.hosts import manual
+from gitgates.hosts.git import decode_by_hand
 from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.policies.needs import asked_besides
 from gitgates.report.documents import VERSION
@@ -59,7 +59,7 @@ def command(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
             click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
         return OK  # a hook without gates is a choice, not a mistake
     paths, gone = select_paths(PathSelection(**options), repo)
-    event = manual.decode(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
+    event = decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
     if besides:
         event = event._replace(note=f"asked besides the gates: {', '.join(besides)}")
     plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))

@@ -20,7 +20,7 @@ from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
-from gitgates.hosts import manual
+from gitgates.hosts.git import decode_by_hand
 from gitgates.install.framework import read_framework
 from gitgates.lifecycle import HOOK_OF
 from gitgates.report.text import Console
@@ -166,7 +166,9 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
             for missing in find_missing((gate,), repo.root_abs, framework, repo.env):
                 failed[gate.name] = missing.what
     hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
-    event = manual.decode(hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs))
+    event = decode_by_hand(
+        hook.name, tracked_paths(repo.git), (), (repo.root_abs, repo.git_dir_abs)
+    )
     plan = make_plan(config, hook, event, {})
     console = Console(stdout())
     decision = run_plan(plan, config._replace(jobs=1), repo, console)

@@ -15,7 +15,7 @@ from gitgates import environ
 from gitgates.clean import plain, visible_line
 from gitgates.cli.output import print_json
 from gitgates.cli.review_session import ASKING
-from gitgates.engine.run import NullListener, RunOptions, run_plan
+from gitgates.engine.run import Listener, RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.git.diff import diff_text
@@ -130,7 +130,7 @@ def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
     run_plan(plan, many, repo._replace(env=env), opinions, options=options)
 
 
-class _Opinions(NullListener):
+class _Opinions(Listener):
     """What has been said so far: kept and shown, each as it comes."""
 
     def __init__(self, session: ReviewSession, fmt: str) -> None:

@@ -17,7 +17,6 @@ from gitgates.engine.plan import find_hook
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.hosts import git as githook
-from gitgates.hosts import manual
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policies.git_hooks import HookCall, handle
 from gitgates.report.artifacts import save_run
@@ -85,7 +84,7 @@ def command(
         if not isinstance(listener, Console):
             terminal.write(listener.failed(error))
         raise
-    return manual.encode(call.decision) if call.decision else errors.OK
+    return githook.encode(call.decision)
 
 
 def _run(
@@ -107,7 +106,7 @@ def _run(
             note = "nothing is staged; to stage what you have changed: git add"
             event = event._replace(note=note)
     else:
-        event = manual.decode(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
+        event = githook.decode_by_hand(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
         event = event._replace(with_untracked=selection == PathSelection())
     call = handle(event, repo, listener, hook.gates if gates else ())
     if call.plan is None and not call.note and not call.errors:

@@ -53,19 +53,12 @@ def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
 
 
 def matches_glob(pattern: str, name: str) -> bool:
-    """Return whether a name is what a pattern says, in which `*` is any text and `?` one sign."""
-    place, rest, star, back = 0, 0, -1, 0
-    while place < len(name):
-        if rest < len(pattern) and pattern[rest] == "*":
-            star, back, rest = rest, place, rest + 1
-        elif rest < len(pattern) and pattern[rest] in ("?", name[place]):
-            place, rest = place + 1, rest + 1
-        elif star >= 0:
-            back += 1
-            place, rest = back, star + 1
-        else:
-            return False
-    return not pattern[rest:].strip("*")
+    """Return whether a name is what a pattern says: `mcp__*`."""
+    if "*" not in pattern and "?" not in pattern:
+        return pattern == name
+    from gitgates.engine.match import match_name  # most are plain names
+
+    return match_name(pattern, name)
 
 
 def _parts(patterns: tuple[str, ...]) -> list[str]:

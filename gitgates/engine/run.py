@@ -21,52 +21,31 @@ from gitgates.worktree.isolate import Isolation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
 
     from gitgates.engine.change_detector import GateChanges
     from gitgates.git.repo import Repo
     from gitgates.proc.watchdog import Watchdog
 
-    class Listener(Protocol):
-        """Hears how a run goes on."""
 
-        live: bool  # `tick` is called while something runs
+class Listener:
+    """Hears how a run goes on; this one ignores it all."""
 
-        def planned(self, plan: Plan) -> None:
-            """Hear what is going to run."""
-
-        def started(self, gate: str) -> None:
-            """Hear that a gate starts."""
-
-        def ended(self, result: GateResult, plan: Plan) -> None:
-            """Hear how a gate ended."""
-
-        def tick(self) -> None:
-            """Be called now and then while something runs."""
-
-        def said(self, text: str) -> None:
-            """Hear something that a person should know at once."""
-
-
-class NullListener:
-    """The listener that ignores it all."""
-
-    live = False
+    live = False  # whether `tick` is called while something runs
 
     def planned(self, plan: Plan) -> None:
-        """Ignore it."""
+        """Hear what is going to run."""
 
     def started(self, gate: str) -> None:
-        """Ignore it."""
+        """Hear that a gate starts."""
 
     def ended(self, result: GateResult, plan: Plan) -> None:
-        """Ignore it."""
+        """Hear how a gate ended."""
 
     def tick(self) -> None:
-        """Ignore it."""
+        """Be called now and then while something runs."""
 
     def said(self, text: str) -> None:
-        """Ignore it."""
+        """Hear something that a person should know at once."""
 
 
 class Deadline(Record):

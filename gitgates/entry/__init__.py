@@ -8,13 +8,15 @@ if TYPE_CHECKING:
     from gitgates.report.text import Console, Terminal
 
 
-def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> None:
-    """Show and save what became of a hook that was handled.
+def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> int:
+    """Show and save what became of a hook that was handled; return the exit status.
 
     Raises: what a policy raised.
     """
+    from gitgates.hosts.git import encode  # an agent's entry loads neither
+
     if call.note:
-        from gitgates.report.text import as_bytes, shown  # an agent's entry does not load it
+        from gitgates.report.text import as_bytes, shown
 
         terminal.write(as_bytes(f"gitgates {call.event.name}: {shown(call.note)}\n"))
     if call.plan and call.decision:
@@ -25,3 +27,4 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
     if call.errors:
         raise call.errors[0]
+    return encode(call.decision)

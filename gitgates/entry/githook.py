@@ -46,8 +46,7 @@ def run(args: list[str]) -> int:
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
     began_s = time.time()
     call = handle(event, repo, console)
-    finish(call, console, terminal, began_s)
-    return (host.encode(call.decision) if call.decision else 0) or kept_status
+    return finish(call, console, terminal, began_s) or kept_status
 
 
 def _run_kept(

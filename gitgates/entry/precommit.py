@@ -38,8 +38,7 @@ def run(args: list[str]) -> int:
     began_s = time.time()
     call = handle(event, repo._replace(env=_original_env(env)), console)
     # The framework shows stdout where we fail, or where it is asked to.
-    finish(call, console, terminal, began_s)
-    return host.encode(call.decision) if call.decision else 0
+    return finish(call, console, terminal, began_s)
 
 
 def _original_env(env: Mapping[str, str]) -> dict[str, str]:

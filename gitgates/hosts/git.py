@@ -1,4 +1,4 @@
-"""Git as a host: arguments and standard input of a hook in, exit status and text out.
+"""Git as a host: arguments and standard input of a hook in, exit status out. Or `gitgates run`.
 
 Source: githooks(5).
 """
@@ -12,6 +12,7 @@ from gitgates.errors import GitError
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.types import BLOCK, Decision, Event, RefUpdate
 
+_MESSAGE_FILE = "COMMIT_EDITMSG"
 _HEX = b"0123456789abcdef"
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
 _FIELDS = 4
@@ -61,6 +62,26 @@ def _is_id(field: bytes) -> bool:
     return len(field) in _ID_LENGTHS and not field.strip(_HEX)
 
 
-def encode(decision: Decision) -> int:
+def decode_by_hand(
+    hook: str, paths: tuple[str, ...], gone: tuple[str, ...], places: tuple[str, str]
+) -> Event:
+    """Return the event of a hook run by hand. `places` are the root and its git folder.
+
+    `gone` are paths that are deleted. Where the hook is about a commit message, that is the one
+    path named, or else the message of the commit made last.
+    """
+    root_abs, git_dir_abs = places
+    event = Event(host="manual", name=hook, root_abs=root_abs, paths=paths, gone=gone)
+    if HOOK_POINTS[hook].scope != "message":
+        return event
+    last = posixpath.relpath(posixpath.join(git_dir_abs, _MESSAGE_FILE), root_abs)
+    message = paths[0] if len(paths) == 1 else last
+    message_abs = posixpath.normpath(posixpath.join(root_abs, message))
+    return event._replace(
+        paths=(message,), gone=(), argv=(message_abs,), message_file_abs=message_abs
+    )
+
+
+def encode(decision: Decision | None) -> int:
     """Return the exit status: 1 blocks, whatever a gate's own was."""
-    return 1 if decision.verdict >= BLOCK else 0
+    return 1 if decision and decision.verdict >= BLOCK else 0

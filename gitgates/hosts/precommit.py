@@ -12,7 +12,7 @@ from __future__ import annotations
 import posixpath
 
 from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import BLOCK, Decision, Event, RefUpdate
+from gitgates.types import Event, RefUpdate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,11 +59,6 @@ def decode(
         stdin=b"".join(_ref_line(ref) for ref in refs),
         message_file_abs=message,
     )
-
-
-def encode(decision: Decision) -> int:
-    """Return the exit status: 1 blocks, whatever a gate's own was."""
-    return 1 if decision.verdict >= BLOCK else 0
 
 
 def undo_venv(env: Mapping[str, str], *, has_venv: bool) -> dict[str, str]:

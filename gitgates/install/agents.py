@@ -21,7 +21,7 @@ from gitgates.types import Config, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.hosts import AgentSettings
+    from gitgates.hosts.interface import AgentSettings
 
 
 def entries(config: Config, agent: str) -> tuple[Entry, ...]:

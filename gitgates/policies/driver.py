@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.hosts import AgentHost
+    from gitgates.hosts.interface import AgentHost
     from gitgates.policies.session import Round
     from gitgates.policy import PolicyModule
 

@@ -9,7 +9,7 @@ from gitgates.config.load import FILES
 from gitgates.engine.failures import Failure, split
 from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s, host_limit_s
 from gitgates.engine.plan import make_plan, record_skips
-from gitgates.engine.run import Deadline, NullListener, RunOptions, run_plan
+from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.hosts.capabilities import express
@@ -41,7 +41,7 @@ _OWN_FIRST_S = 2.0
 _MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
-class GateRun(NullListener):
+class GateRun(Listener):
     """The gates that an event asks for, and what is left of their run.
 
     What a person should know at once is said in the host's log: there is no person.

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from gitgates.clean import sanitise, utf8, visible
-from gitgates.engine.run import InterruptedRun, NullListener
+from gitgates.engine.run import InterruptedRun, Listener
 from gitgates.engine.walk import describe
 from gitgates.errors import GitgatesError
 from gitgates.report.text import Terminal
@@ -74,7 +74,7 @@ def _visit(visit: Visit, plan: Plan) -> dict[str, Any]:
     }
 
 
-class JsonDocument(NullListener):
+class JsonDocument(Listener):
     """The listener that writes one document at the end."""
 
     def __init__(self, terminal: Terminal) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.engine.run import Listener
 from gitgates.engine.walk import count_files, describe
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
@@ -67,7 +68,7 @@ def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
     return Terminal(fd=fd, colour=colour, live=smart)
 
 
-class Console:
+class Console(Listener):
     """The listener that prints each gate as it ends, and on a terminal a line of what runs.
 
     `quiet`: only what did not pass. `verbose`: the output of gates that passed, too.
@@ -81,9 +82,6 @@ class Console:
         self._running: dict[str, float] = {}  # gate → when it started
         self._drawn = ""  # the live line, while it is there
         self._skipped: set[str] = set()  # gates whose line is printed already
-
-    def planned(self, plan: Plan) -> None:
-        """Do nothing: each gate is told when it ends."""
 
     def started(self, gate: str) -> None:
         """Note since when a gate runs."""
