@@ -318,7 +318,7 @@ def test_quality_gates_in_json(root: Path) -> None:
             "a.json: gates.a: its chain comes back to itself: `a` → `b` → `a`",
         ),
         ("a.json", '{"gates": {"a": {"command": "\\ud800"}}}', "a.json: half of a surrogate pair"),
-        ("a.json", b"\xff", "a.json: byte 1 is not UTF-8"),
+        ("a.json", b"\xff", "a.json: cannot be read: byte 1 is not UTF-8"),
         ("a.yml", "a: [", "a.yml: is no valid YAML: while parsing"),
         ("a.yml", "a: 1\n---\nb: 2\n", "a.yml: is no valid YAML: expected a single document"),
         ("a.yml", "x: !!python/name:os.system", "a.yml: expected a gates.json"),
@@ -361,7 +361,11 @@ def test_quality_gates_in_json(root: Path) -> None:
             '{"hooks": {"PreTool": {"gates": []}}}',
             "a.json: hooks.PreTool: unknown hook `PreTool`",
         ),
-        ("a.yml", "quality_gates: " + "x" * 1024 * 1024, "a.yml: longer than 1024 KiB"),
+        (
+            "a.yml",
+            "quality_gates: " + "x" * 1024 * 1024,
+            "a.yml: cannot be read: it is longer than 1024 KiB",
+        ),
     ],
 )
 def test_a_file_that_makes_no_sense(

@@ -14,12 +14,10 @@ from typing import Any
 from gitgates.clean import visible_line
 from gitgates.config.load import describe
 from gitgates.config.parse import Document, parse
+from gitgates.discover.project import read_text
 from gitgates.errors import UsageError
-from gitgates.store.files import open_regular
 from gitgates.yaml_load import load_texts
 
-# A gate file is a few screens long.
-_LONGEST_BYTES = 1024 * 1024
 _WANTED = "a gates.json (`gates`, `hooks`) or a quality_gates file (`headless`, `quality_gates`)"
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
 
@@ -32,7 +30,11 @@ def read(path: str) -> tuple[Tables, list[str]]:
     Raises: UsageError where it cannot be read, is of no known kind, or says what makes no sense.
     """
     name = os.path.basename(path)
-    document = _load(path, _read(path))
+    try:
+        text = read_text(path).removeprefix("\ufeff")
+    except ValueError as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    document = _load(path, text)
     if not isinstance(document, dict):
         raise UsageError(f"{name}: expected {_WANTED}")
     notes: list[str] = []
@@ -50,22 +52,6 @@ def read(path: str) -> tuple[Tables, list[str]]:
         raise UsageError("\n".join(lines), f"Mend {name} and run this again; nothing was written.")
     # Names of the file are shown on a terminal, whatever they hold.
     return tables, [f"{name}: {visible_line(one)}" for one in notes]
-
-
-def _read(path: str) -> str:
-    name = os.path.basename(path)
-    try:
-        with open(path, "rb", opener=open_regular) as file:
-            content = file.read(_LONGEST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be read: {why}") from error
-    if len(content) > _LONGEST_BYTES:
-        raise UsageError(f"{name}: longer than {_LONGEST_BYTES // 1024} KiB, so it is no gate file")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name}: byte {error.start + 1} is not UTF-8") from error
 
 
 def _load(path: str, text: str) -> object:

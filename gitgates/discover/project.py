@@ -121,26 +121,27 @@ def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], l
     for name in names:
         path_abs = os.path.join(root_abs, name)
         # On a file system that folds case, `makefile` would be found as `Makefile` too.
-        if (name not in there and "/" not in name) or not os.path.isfile(path_abs):
-            continue
-        try:
-            found[name] = _read(path_abs)
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            troubles.append(f"{name}: cannot be read: {why}; nothing of it is used")
+        if (name in there or "/" in name) and os.path.isfile(path_abs):
+            try:
+                found[name] = read_text(path_abs)
+            except ValueError as error:
+                troubles.append(f"{name}: cannot be read: {error}; nothing of it is used")
     return found, troubles
 
 
-def _read(path_abs: str) -> str:
+def read_text(path_abs: str) -> str:
+    """Return the text of a file. Raises: ValueError if it cannot be read, or is no text of ours."""
     longest = _LONGEST_LOCK_BYTES if path_abs.endswith(".lock") else _LONGEST_BYTES
-    with open(path_abs, "rb", opener=open_regular) as file:
-        content = file.read(longest + 1)
-    if len(content) > longest:
-        raise ValueError(f"it is longer than {longest // 1024} KiB")
     try:
+        with open(path_abs, "rb", opener=open_regular) as file:
+            content = file.read(longest + 1)
+        if len(content) > longest:
+            raise ValueError(f"it is longer than {longest // 1024} KiB")
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start + 1} is not UTF-8") from error
+    except OSError as error:
+        raise ValueError(error.strerror or error) from error
 
 
 def list_files(

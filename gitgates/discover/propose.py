@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from typing import Any
 
 from gitgates.config import load
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
@@ -168,7 +168,8 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
     """
     there = {gate.name: gate._asdict() for gate in config.gates}
     gates = {**addition.gates, **there}
-    lists = [*((hook.name, hook.gates) for hook in config.hooks), *_lists(addition)]
+    lists: list[tuple[str, Any]] = [(hook.name, hook.gates) for hook in config.hooks]
+    lists += [(hook, table["gates"]) for hook, table in addition.hooks.items()]
     late = [name for hook, names in lists if hook in USUAL[1:] for name in names]
     names = late or [name for hook, names in lists if hook in USUAL for name in names]
     looks = [n for n in dict.fromkeys(names) if n not in gates or not gates[n].get("writes")]
@@ -180,8 +181,3 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
         tools = [*agent_host(DEFAULT_AGENT).TOOL_NAMES["writes"][:2]]
         hooks[HOOK_OF["after-tool"]] = {"enabled_tools": tools, "gates": quick}
     return addition._replace(hooks={**addition.hooks, **hooks})
-
-
-def _lists(addition: Addition) -> Iterator[tuple[str, list[str]]]:
-    for hook, table in addition.hooks.items():
-        yield hook, list(table["gates"])  # type: ignore[call-overload]
