@@ -48,6 +48,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
+    ("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),
     ("GITGATES_REVIEW_FILE", "gitgates", "for a second opinion: a file with what it is asked"),
     ("GITGATES_ACTIVE", "gitgates", "the hooks that are running already, against re-entry"),
 )

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gitgates.agent_types import Point
-from gitgates.git.reflog import (
+from gitgates.git.authorship import (
     ReflogEntry,
+    entries_since,
     last_switch,
     makes_commit,
-    read,
-    since,
+    read_reflog,
 )
 
 MADE = (
@@ -57,19 +57,19 @@ def news(found: tuple[ReflogEntry, ...]) -> str:
 
 def test_the_time_tells_what_belongs_to_a_session() -> None:
     log = entries(("a", 10), ("b", 20), ("c", 29), ("d", 30), ("e", 40))
-    assert news(since(log, Point("tree", "x", 30.5))) == "cde"
-    assert news(since(log, Point("tree", "x", 99.0))) == ""
-    assert news(since((), Point("tree", "x", 30.5))) == ""
+    assert news(entries_since(log, Point("tree", "x", 30.5))) == "cde"
+    assert news(entries_since(log, Point("tree", "x", 99.0))) == ""
+    assert news(entries_since((), Point("tree", "x", 30.5))) == ""
 
 
 def test_the_place_tells_it_where_times_are_made_up() -> None:
     log = entries(("a", 100), ("start", 100), ("b", 5), ("c", 5))
-    assert news(since(log, Point("tree", "start", 200.0))) == "bc"
+    assert news(entries_since(log, Point("tree", "start", 200.0))) == "bc"
 
 
 def test_to_come_back_to_the_start_hides_nothing() -> None:
     log = entries(("start", 100), ("b", 200), ("start", 201), ("c", 202))
-    assert news(since(log, Point("tree", "start", 150.0))) == "bstartc"
+    assert news(entries_since(log, Point("tree", "start", 150.0))) == "bstartc"
 
 
 def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_lines_that_are_no_moves_are_passed_over(tmp_path: Path) -> None:
         b"1 2 <> 101 +0000\n"
         b"2 3 A <a@b> 102 +0000\tcheckout: moving from a to b\n"
     )
-    found = read(str(tmp_path))
+    found = read_reflog(str(tmp_path))
     assert [(one.new, one.stamp) for one in found] == [("1", 100), ("2", 101), ("3", 102)]
     assert last_switch(found) == "3"
-    assert read(str(tmp_path / "none")) == ()
+    assert read_reflog(str(tmp_path / "none")) == ()

@@ -18,8 +18,7 @@ from gitgates.git.index import find_unstaged
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
 from gitgates.git.snapshot import Snapshot, SnapshotError, take
-from gitgates.store.rescue import Rescue
-from gitgates.worktree.locks import GitLocks
+from gitgates.store.rescue import Rescue, StashJournal
 from gitgates.worktree.restore import Restorer
 from gitgates.worktree.stash import stash
 
@@ -455,7 +454,8 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
 def hide(roots: Repository, rescue: Rescue) -> None:
     git = roots.git
     unstaged = find_unstaged(git)
-    stash(git, rescue, unstaged, git_locks=GitLocks(), step=lambda _step: None)
+    draft = StashJournal(root_abs=roots.root_abs, pid=os.getpid(), started="")
+    stash(git, rescue, unstaged, draft=draft, step=lambda _step: None)
 
 
 def hide_in_another_process(repo: Repo) -> None:

@@ -56,7 +56,7 @@ git init -q --template= . && cat >>.git/config && mkdir -p .git/hooks &&
 git add -A && git commit -q -m settings
 """
 # What names another repository, or another run of ours.
-_ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "PRE_COMMIT")
+_ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
 # Hooks that a commit or a push fires, the nearest to a person's work first.
 _PROVABLE_HOOKS = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
 _KEPT = f"{GATE}-kept"

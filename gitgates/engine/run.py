@@ -250,6 +250,7 @@ class _Run:
             git_dir_abs="" if by_folder else repo.git_dir_abs,
             root_abs=repo.root_abs,
         )
+        env["GITGATES_RUN"] = self.isolation.token
         return make_commands(
             due.step,
             self.plan.event,

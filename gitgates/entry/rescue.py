@@ -9,7 +9,7 @@ from gitgates.errors import StateError, UsageError
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 from gitgates.worktree.isolate import recover
-from gitgates.worktree.locks import GitLocks
+from gitgates.worktree.locks import remove_stale
 
 # The kernel may tell us of the death of a run before it frees the run's lock.
 _WAIT_S = 10.0
@@ -36,10 +36,8 @@ def run(args: list[str]) -> int:
     except StateError as error:  # nobody hears it now
         lines = (str(error),)
     # Killed before there was a journal, a run has only git's own lock files to be tidied up.
-    held = tuple(
-        (path, int(changed)) for path, changed in zip(locks[0::2], locks[1::2], strict=True)
-    )
-    lines = (*lines, *GitLocks(held, int(git_pid)).remove_stale())
+    held = {path: int(changed) for path, changed in zip(locks[0::2], locks[1::2], strict=True)}
+    lines = (*lines, *remove_stale(held, int(git_pid)))
     if lines:
         _write_notice(f"{repo.state_abs}/recovered", lines)
     return 0

@@ -5,6 +5,10 @@ rebased onto or checked out, and no commit made here has touched it. So a file t
 changed counts, with all of it. The answer is given as the two trees that the change lies between:
 what others have done is in the first one, too.
 
+Which commits were made here tells the reflog of HEAD. Whose name one bears tells nothing: a
+person's own commits of yesterday, merged in, are none of the session's, and a colleague's that the
+session rebases are.
+
 In doubt, a commit is the session's: one review too many can be answered, one too few is not seen.
 """
 
@@ -14,7 +18,6 @@ import os
 from itertools import groupby
 
 from gitgates.errors import GitError
-from gitgates.git import reflog
 from gitgates.git.object_store import reading_git, storing_git
 from gitgates.git.paths import merge_heads
 from gitgates.record import Record
@@ -25,14 +28,26 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.agent_types import Point
-    from gitgates.git.reflog import ReflogEntry
     from gitgates.git.repo import Git, Repo
 
     File: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
 
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+_MOST_BYTES = 4 << 20  # of a log, the end: some 20,000 entries
+_MOVES = ("checkout: moving ", "reset: moving ", "clone: ", "initial pull", "Branch: ")
+_STEPS = ("(start)", "(finish)", "(abort)", "rebase finished")
+_FORWARD = ("fast-forward", "updating head")
+_SWITCH = "checkout: moving from "
 _GONE = b"000000"
 _MOST_BRANCHES = 16  # that were left with work on them
+
+
+class ReflogEntry(Record):
+    """One entry: HEAD has moved."""
+
+    new: str  # the commit that it came to
+    stamp: int  # seconds since the epoch; whoever commits can set it
+    message: str
 
 
 class Span(Record):
@@ -71,10 +86,10 @@ def trees(span: Span) -> tuple[str, str]:
 def _exclude_others(span: Span) -> tuple[str, str]:
     repo, start, now = span.repo, span.start, span.now
     git = reading_git(repo)
-    logs = [reflog.read(folder) for folder in (repo.git_dir_abs, *span.also)]
-    recent = [reflog.since(log, start) for log in logs]
+    logs = [read_reflog(folder) for folder in (repo.git_dir_abs, *span.also)]
+    recent = [entries_since(log, start) for log in logs]
     entries = [entry for log in recent for entry in log]
-    made = reflog.commits_made_by(entries)
+    made = {entry.new for entry in entries if makes_commit(entry.message)}
     if made:  # in the second before the start, too
         since = ("rev-list", "--ignore-missing", f"^{start.head}", "--stdin")
         made &= set(git.out(*since, stdin=_lines(made)).decode().split())
@@ -90,7 +105,7 @@ def _exclude_others(span: Span) -> tuple[str, str]:
     differs = {path: file for path, _was, file in _changes(git, start.tree, now.tree)}
     others: set[tuple[bytes, File]] = set()
     if not touched.issuperset(differs):
-        switched = reflog.last_switch(recent[0]) not in ("", start.head)
+        switched = last_switch(recent[0]) not in ("", start.head)
         others = _files_of_others(git, span, tips, has_switched=switched)
     kept = {p: file for p, file in differs.items() if (p, file) in others and p not in touched}
     busy = [entry for entry in entries if not span.is_idle(entry.stamp)]
@@ -131,7 +146,9 @@ def _commits_without_reflog(
     made = {one for one, stamp in commits if int(stamp) >= int(span.start.stamp)}
     if not made:
         return made
-    onto = ("--ignore-missing", "--not", "--remotes", *reflog.rebased_onto(entries))
+    steps = ((entry.new, entry.message.partition(": ")[0]) for entry in entries)
+    rebased = {new for new, step in steps if step.endswith("(start)")}
+    onto = ("--ignore-missing", "--not", "--remotes", *rebased)
     local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
     return made.intersection(local.decode().split()) - _commits_in_other_worktrees(span)
 
@@ -139,9 +156,9 @@ def _commits_without_reflog(
 def _commits_in_other_worktrees(span: Span) -> set[str]:
     """Return the commits made in other worktrees that were there when the session began."""
     folders = {os.path.dirname(state_abs) for state_abs in span.repo.states_abs[1:]}
-    logs = [reflog.read(folder) for folder in folders.difference(span.also)]
+    logs = [read_reflog(folder) for folder in folders.difference(span.also)]
     older = [log for log in logs if log and log[0].stamp < int(span.start.stamp)]
-    return {entry.new for log in older for entry in reflog.since(log, span.start)}
+    return {entry.new for log in older for entry in entries_since(log, span.start)}
 
 
 def _files_changed_by_head(git: Git, span: Span, entries: Iterable[ReflogEntry]) -> set[bytes]:
@@ -260,3 +277,59 @@ def _with_files(repo: Repo, tree: str, files: Mapping[bytes, File]) -> str:
 
 def _lines(commits: Iterable[str]) -> bytes:
     return "".join(f"{one}\n" for one in commits).encode()
+
+
+def read_reflog(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
+    """Return the entries of a worktree, the oldest first; none if git keeps no log."""
+    try:
+        with open(f"{git_dir_abs}/logs/HEAD", "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _MOST_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return ()
+    found = (_entry(os.fsdecode(line)) for line in lines)
+    return tuple(entry for entry in found if entry)
+
+
+def entries_since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, ...]:
+    """Return the entries since a point, and maybe some of the second before.
+
+    Told by the time, and by where HEAD was: a commit can be given any time, so that the first one
+    of the session might look old.
+    """
+    by_time = by_place = len(entries)
+    for at, entry in enumerate(entries):
+        if entry.new == start.head:
+            by_place = at + 1
+        if entry.stamp >= int(start.stamp) - 1 and by_time == len(entries):
+            by_time = at
+    return entries[min(by_time, by_place) :]
+
+
+def makes_commit(message: str) -> bool:
+    """Return whether an entry made a commit, and did not go to one that was there.
+
+    What is not known makes one: to ask for one review too many is better than to hide something.
+    """
+    action, _colon, rest = message.partition(": ")
+    if message.startswith(_MOVES) or action.endswith(_STEPS):
+        return False
+    # The rest may be the subject of a commit; not of these.
+    is_joining = action.startswith(("merge", "pull", "rebase", "cherry-pick"))
+    return not (is_joining and rest.lower() in _FORWARD)
+
+
+def last_switch(entries: tuple[ReflogEntry, ...]) -> str:
+    """Return the commit that another branch was last checked out at; empty if none was."""
+    found = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
+    return found[-1] if found else ""
+
+
+def _entry(line: str) -> ReflogEntry | None:
+    """Take a line apart: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
+    who, _tab, message = line.partition("\t")
+    words = who.split(" ")
+    if len(words) < 4 or not words[-2].isdigit():  # noqa: PLR2004 - two ids, a time, a zone
+        return None
+    return ReflogEntry(new=words[1], stamp=int(words[-2]), message=message)

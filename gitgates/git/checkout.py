@@ -85,8 +85,8 @@ def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     can be written, LockError where far too many are in use.
     """
     git = reading_git(repo)
-    commit = _resolve(git, treeish, "commit")
-    tree = _resolve(git, treeish, "tree")
+    commit = git.resolve(f"{treeish}^{{commit}}")
+    tree = git.resolve(f"{treeish}^{{tree}}")
     if not tree:
         raise GitError(f"`{treeish}` is no commit and no tree here", "See: git log --oneline --all")
     slot = take_slot(f"{repo.state_abs}/checkouts")
@@ -123,13 +123,6 @@ def check_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> C
     finally:
         remove_file(copy_abs)
     return check_out(repo, tree, link)
-
-
-def _resolve(git: Git, treeish: str, kind: str) -> str:
-    """Return the id of the commit or tree that is meant; empty if it is none."""
-    name = f"{treeish}^{{{kind}}}"
-    done = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
-    return "" if done.exit_status else done.stdout.decode().split()[-1]
 
 
 def _git_inside(repo: Repo, slot: Slot) -> Git:
@@ -265,17 +258,17 @@ def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) ->
             _write(f"{git_dir_abs}/{name}", text)
     copy_index(slot.index_abs, f"{git_dir_abs}/index")
     # Last: without it, this is no repository.
-    _write(f"{git_dir_abs}/HEAD", _head(git, commit))
+    _write(f"{git_dir_abs}/HEAD", _lines([_head(git, commit)]))
     return Repo(slot.folder_abs, git_dir_abs, git_dir_abs, repo.env)
 
 
-def _head(git: Git, commit: str) -> bytes:
-    """Return HEAD: as the user's, branch and all, unless another commit is checked out."""
-    current = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
-    if commit and os.fsencode(commit) != current:
-        return _lines([commit])
-    branch = git.ask("symbolic-ref", "--quiet", "HEAD").stdout.strip()
-    return b"ref: " + branch + b"\n" if branch else current + b"\n"
+def _head(git: Git, commit: str) -> str:
+    """Return HEAD: as the user's, branch and all, unless another commit is laid out."""
+    current = git.resolve("HEAD")
+    if commit and commit != current:
+        return commit
+    branch = os.fsdecode(git.ask("symbolic-ref", "--quiet", "HEAD").stdout).rstrip("\n")
+    return f"ref: {branch}" if branch else current
 
 
 def _refs(git: Git) -> bytes:

@@ -14,7 +14,6 @@ from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import TypeAlias
 
     from gitgates.git.repo import Git, Repo
@@ -71,8 +70,7 @@ def pushed_id(git: Git) -> str:
     branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
     if named or not branch:
         return named
-    asked = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", branch)
-    return os.fsdecode(asked.stdout).strip()
+    return git.resolve(branch)
 
 
 def is_as_committed(git: Git, tip: str) -> bool:
@@ -80,11 +78,10 @@ def is_as_committed(git: Git, tip: str) -> bool:
 
     A tag of something that is no commit has no content of its own to check: True.
     """
-    commit = git.ask("rev-parse", "--verify", "--quiet", f"{tip}^{{commit}}")
-    if commit.exit_status:
+    commit = git.resolve(f"{tip}^{{commit}}")
+    if not commit:
         return True
-    head = git.ask("rev-parse", "--verify", "--quiet", "HEAD")
-    if head.stdout != commit.stdout:
+    if git.resolve("HEAD") != commit:
         return False
     return not git.out("status", "--porcelain", "-z", "--untracked-files=normal")
 
@@ -98,21 +95,24 @@ def staged_paths(repo: Repo, *, merging: bool) -> Paths:
     """
     git = repo.git
     there, gone = _raw_paths(git.out(*_STAGED))
-    for parent in _named_heads(git.env) if merging else merge_heads(repo):
+    named = [name.removeprefix("GITHEAD_") for name in git.env if name.startswith("GITHEAD_")]
+    for parent in named if merging else merge_heads(repo):
         other_there, other_gone = _raw_paths(git.out(*_STAGED, parent))
         there &= other_there
         gone &= other_gone
-    return tuple(sorted(there)), tuple(sorted(gone))
+    return _sorted(there, gone)
 
 
 def changed_paths(git: Git) -> Paths:
     """Return what differs from HEAD in the working tree: staged, unstaged and untracked."""
-    tracked, gone = _raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, _head(git)))
+    # Before the first commit: the empty tree.
+    head = git.resolve("HEAD") or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    tracked, gone = _raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, head))
     untracked = git.names("ls-files", "-z", "--others", "--exclude-standard", "--full-name")
     # `git diff HEAD` lists an intent-to-add file too; an embedded repository ends in a slash.
     new = {name for name in untracked if not name.endswith("/")}
     there = _existing_files(git.cwd_abs, tracked | new)
-    return tuple(sorted(there)), tuple(sorted(gone - there))
+    return _sorted(there, gone - there)
 
 
 def tracked_paths(git: Git) -> tuple[str, ...]:
@@ -132,9 +132,9 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
     Raises: GitError where one of them is no commit.
     """
     for name in (old, new):
-        if git.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").exit_status:
+        if not git.resolve(f"{name}^{{commit}}"):
             raise GitError(f"`{name}` is no commit here", "See: git log --oneline --all")
-    return _sorted(git.out("diff", *_DIFF, old, new, "--"))
+    return _sorted(*_raw_paths(git.out("diff", *_DIFF, old, new, "--")))
 
 
 def tree_paths(git: Git, old: str, new: str) -> Paths:
@@ -142,19 +142,18 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
 
     Raises: GitError where one of them is not there.
     """
-    return _sorted(git.out("diff-tree", "-r", *_DIFF, old, new, "--"))
+    return _sorted(*_raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
 
 
 def merged_paths(git: Git) -> Paths:
     """Return what the merge or pull that just ended brought."""
-    old = git.ask("rev-parse", "--verify", "--quiet", "ORIG_HEAD")
-    return ((), ()) if old.exit_status else range_paths(git, "ORIG_HEAD", "HEAD")
+    return range_paths(git, "ORIG_HEAD", "HEAD") if git.resolve("ORIG_HEAD") else ((), ())
 
 
 def head_paths(git: Git) -> Paths:
     """Return what HEAD changes against its first parent."""
     args = ("diff-tree", "--root", "-r", "--no-commit-id", "--diff-merges=first-parent", *_DIFF)
-    return _sorted(git.out(*args, "HEAD"))
+    return _sorted(*_raw_paths(git.out(*args, "HEAD")))
 
 
 def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
@@ -168,7 +167,7 @@ def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
     there: set[str] = set()
     gone: set[str] = set()
     for tip in sorted({ref.local_id for ref in refs if _is_id(ref.local_id)}):
-        if git.ask("rev-parse", "--verify", "--quiet", f"{tip}^{{commit}}").exit_status:
+        if not git.resolve(f"{tip}^{{commit}}"):
             continue  # a tag of a tree or a blob
         touched = git.names(
             *("log", "--format=", "--name-only", "-z", "--no-renames", "--diff-merges=combined"),
@@ -180,7 +179,7 @@ def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
         modes = {os.fsdecode(e.partition(b"\t")[2]): e[:6] for e in listed}
         there |= {name for name in names if modes.get(name) in _REGULAR}
         gone |= names - modes.keys()
-    return tuple(sorted(there)), tuple(sorted(gone))
+    return _sorted(there, gone)
 
 
 def _raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
@@ -192,13 +191,8 @@ def _raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
     return there, gone
 
 
-def _sorted(raw: bytes) -> Paths:
-    there, gone = _raw_paths(raw)
+def _sorted(there: set[str], gone: set[str]) -> Paths:
     return tuple(sorted(there)), tuple(sorted(gone))
-
-
-def _named_heads(env: Mapping[str, str]) -> list[str]:
-    return [name.removeprefix("GITHEAD_") for name in env if name.startswith("GITHEAD_")]
 
 
 def merge_heads(repo: Repo) -> list[str]:
@@ -210,19 +204,9 @@ def merge_heads(repo: Repo) -> list[str]:
         return []
 
 
-def _head(git: Git) -> str:
-    """Return HEAD, or the empty tree before the first commit."""
-    if git.ask("rev-parse", "--verify", "--quiet", "HEAD").exit_status:
-        return git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    return "HEAD"
-
-
 def _existing_files(root_abs: str, names: set[str]) -> set[str]:
-    def is_file(name: str) -> bool:
-        path = os.path.join(root_abs, name)
-        return os.path.isfile(path) and not os.path.islink(path)
-
-    return {name for name in names if is_file(name)}
+    whole = {name: os.path.join(root_abs, name) for name in names}
+    return {n for n in names if os.path.isfile(whole[n]) and not os.path.islink(whole[n])}
 
 
 def _is_id(text: str) -> bool:

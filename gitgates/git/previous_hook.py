@@ -83,31 +83,15 @@ def _start(shim: str, argv: tuple[str, ...], stdin: bytes | None, env: Mapping[s
     become = ("sh", "-c", f"shim=$0\n{BECOME}", shim, *argv)
     if stdin is None:
         return os.posix_spawn("/bin/sh", become, env)
-    stdin_fd = _pipe_from(stdin)
+    # A file, because nobody may read it, and a pipe holds 64 KiB.
+    stdin_abs = f"{env.get('TMPDIR') or '/tmp'}/gitgates-stdin-{os.getpid()}"  # noqa: S108 - O_EXCL
+    stdin_fd = os.open(stdin_abs, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
+        os.unlink(stdin_abs)
+        with open(stdin_fd, "wb", closefd=False) as file:
+            file.write(stdin)
+        os.lseek(stdin_fd, 0, os.SEEK_SET)
         actions = [(os.POSIX_SPAWN_DUP2, stdin_fd, 0)]
         return os.posix_spawn("/bin/sh", become, env, file_actions=actions)
     finally:
         os.close(stdin_fd)
-
-
-def _pipe_from(content: bytes) -> int:
-    """Return a descriptor to read `content` from.
-
-    A pipe holds 64 KiB; what is longer is written by a child of its own, so that we never wait for
-    a reader that does not read.
-    """
-    read_fd, write_fd = os.pipe()
-    os.set_blocking(write_fd, False)
-    written = os.write(write_fd, content) if content else 0
-    if written < len(content) and os.fork() == 0:
-        os.set_blocking(write_fd, True)
-        os.close(read_fd)
-        rest = content[written:]
-        try:
-            while rest:
-                rest = rest[os.write(write_fd, rest) :]
-        finally:
-            os._exit(0)
-    os.close(write_fd)
-    return read_fd

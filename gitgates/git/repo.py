@@ -114,6 +114,11 @@ class Git(Record):
             raise GitError(f"git {args[0]} failed in {self.cwd_abs}: {said}")
         return done.stdout
 
+    def resolve(self, name: str) -> str:
+        """Return the id of a commit or another object; empty if there is none of that name."""
+        done = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+        return "" if done.exit_status else done.stdout.decode().split()[-1]
+
     def lines(self, *args: str) -> list[str]:
         """Run git and return the lines of its output."""
         # Not splitlines: a folder or branch may have U+2028 in its name.

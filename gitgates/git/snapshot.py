@@ -144,7 +144,10 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
         asked.append(_FLAGS)
     differences, untracked, head, *flags = git.ask_all(*asked)
     if flags:
-        flagged, known_state = _read_flags(flags[0]), None
+        # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S.
+        entries = nul_split(flags[0].stdout)
+        flagged = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
+        known_state = None
     gone, changed, modules = _read_differences(git, differences)
     new, left_out = _read_untracked(git, untracked, {entry.path for entry in hidden})
     state = gone, [(path, _stat(git, path)) for path in (*changed, *new)]
@@ -208,17 +211,6 @@ def _copy_users_index(repo: Repo) -> tuple[Git, tuple[int, ...]]:
         return git, ()
     copy_index(users_abs, index_abs)
     return git, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-
-
-def _read_flags(done: CompletedProcess) -> list[str]:
-    """Return what git is told not to look at: assume-unchanged is lower case, skip-worktree S.
-
-    Source: git-ls-files(1), -v.
-    """
-    if done.exit_status:
-        raise GitError(f"git cannot list the index: {os.fsdecode(done.stderr).strip()}")
-    entries = nul_split(done.stdout)
-    return [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
 
 
 def _read_differences(git: Git, done: CompletedProcess) -> tuple[list[str], list[str], list[str]]:

@@ -101,8 +101,8 @@ def _has_committed(call: Call) -> bool:
 
     What was committed to a branch that has been left again is a change all the same.
     """
-    from gitgates.git import reflog
+    from gitgates.git.authorship import entries_since, read_reflog
     from gitgates.policies.evidence import EVIDENCE
 
     base = call.state(EVIDENCE).base
-    return base is not None and bool(reflog.since(reflog.read(call.repo.git_dir_abs), base))
+    return base is not None and bool(entries_since(read_reflog(call.repo.git_dir_abs), base))

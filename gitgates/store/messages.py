@@ -32,6 +32,7 @@ _TOPIC_HINT = "Name it like `build` or `review/parser`."
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ = str.maketrans(_DIGITS, "0123456789abcdefghijklmnopqrstuv")  # as `int` reads the same
 _MISTYPED = str.maketrans("oil", "011")
+_CONTROLS = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0))))
 _EACH_DIGIT = str.maketrans("123456789", "000000000")
 
 
@@ -103,18 +104,8 @@ def find(shared_state_abs: str, message_id: str) -> Message | None:
 
     Raises: StateError where the log cannot be read.
     """
-    raw = _raw(shared_state_abs)
-    for wanted in dict.fromkeys((message_id, normalise_id(message_id))):
-        # A log of a year is not parsed for one message of it.
-        needle = f'"{wanted}"'.encode("utf-8", "replace")
-        at = raw.find(needle)
-        while at >= 0:
-            start, end = raw.rfind(b"\n", 0, at) + 1, raw.find(b"\n", at)
-            message = message_at(raw[start : end if end > 0 else None])
-            if message and message.id == wanted:
-                return message
-            at = raw.find(needle, end) if end > 0 else -1
-    return None
+    by_id = {message.id: message for message in read_log(shared_state_abs).messages}
+    return by_id.get(message_id) or by_id.get(normalise_id(message_id))
 
 
 def read_log(shared_state_abs: str) -> MessageLog:
@@ -122,7 +113,13 @@ def read_log(shared_state_abs: str) -> MessageLog:
 
     Raises: StateError where it cannot be read.
     """
-    return parse_log(_raw(shared_state_abs))
+    path_abs = file_abs(shared_state_abs)
+    try:
+        return parse_log(read_lines(path_abs))
+    except OSError as error:
+        raise StateError(
+            f"{path_abs}: cannot be read: {error.strerror or error}", "See to its rights."
+        ) from error
 
 
 def parse_log(raw: bytes) -> MessageLog:
@@ -220,27 +217,13 @@ def _check_topic(topic: str) -> None:
         raise UsageError(why, _TOPIC_HINT)
     if topic != unicode_only(topic):
         why = "is no UTF-8"
-    elif topic.splitlines() != [topic] or any(map(_is_control, topic)):
+    elif topic.splitlines() != [topic] or _CONTROLS & set(topic):
         why = "has a control character or a second line"
     elif any(not part or part != part.strip() for part in topic.split("/")):
         why = "has an empty part, or a space at an end"
     else:
         return
     raise UsageError(f"the topic `{shown(topic)}` {why}", _TOPIC_HINT)
-
-
-def _is_control(char: str) -> bool:
-    return char < " " or "\x7f" <= char < "\xa0"
-
-
-def _raw(shared_state_abs: str) -> bytes:
-    path_abs = file_abs(shared_state_abs)
-    try:
-        return read_lines(path_abs)
-    except OSError as error:
-        raise StateError(
-            f"{path_abs}: cannot be read: {error.strerror or error}", "See to its rights."
-        ) from error
 
 
 def _known(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
@@ -279,8 +262,6 @@ def _message(fact: Fact | None) -> Message | None:
     if not all(isinstance(one, str) for one in (*texts.values(), *refs)):
         return None
     message = Message(**texts, dirty=fact.get("dirty") is True, data=data, refs=tuple(refs))
-    return message if message.id and message.topic and _is_time(message.time) else None
-
-
-def _is_time(text: str) -> bool:
-    return text[:19].translate(_EACH_DIGIT) == "0000-00-00T00:00:00" and text.endswith("Z")
+    has_time = message.time[:19].translate(_EACH_DIGIT) == "0000-00-00T00:00:00"
+    is_whole = message.id and message.topic and has_time and message.time.endswith("Z")
+    return message if is_whole else None

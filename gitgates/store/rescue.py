@@ -21,6 +21,10 @@ from gitgates.errors import StateError
 from gitgates.record import Record
 from gitgates.store.files import open_state, remove_file, remove_tree, replace_file, sync_folder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 VERSION = 2
 _MARK = b"\ncrc32 "
 # A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
@@ -44,10 +48,11 @@ class StashJournal(Record):
     root_abs: str
     pid: int
     started: str  # for people
-    entries: tuple[StashedPath, ...]
+    entries: tuple[StashedPath, ...] = ()
     made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
-    git_locks: tuple[tuple[str, int], ...] = ()  # as in worktree/locks.py, with the next
+    git_locks: Mapping[str, int] = {}  # as in worktree/locks.py, with the next
     git_pid: int = 0
+    token: str = ""  # what gates of this run have as GITGATES_RUN
 
 
 class Rescue(Record):
@@ -149,27 +154,26 @@ class Rescue(Record):
         return ""
 
     def note_group(self, pid: int) -> None:
-        """Write down a process group, so that it can be told from another of the same number.
+        """Write down the process group of a gate.
 
         Raises: StateError where that is not possible: after a kill, nobody could end it.
         """
         try:
             with open(self.at("groups"), "ab", buffering=0, opener=open_state) as file:
-                file.write(b"%d %s\n" % (pid, identity(pid)))
+                file.write(b"%d\n" % pid)
         except OSError as error:
             raise StateError(
                 f"{self.at('groups')}: cannot be written: {error.strerror}",
                 "The gates were ended, and nothing was decided. Make room there, and try again.",
             ) from error
 
-    def groups(self) -> list[tuple[int, bytes]]:
-        """Return the process groups that were written down, with their identities."""
+    def groups(self) -> set[int]:
+        """Return the process groups that were written down."""
         try:
             with open(self.at("groups"), "rb", opener=open_state) as file:
-                lines = [line.partition(b" ") for line in file.read().split(b"\n")[:-1]]
-            return [(int(pid), who) for pid, _, who in lines]
+                return set(map(int, file.read().split()))
         except (OSError, ValueError):
-            return []
+            return set()
 
 
 def _checksum(text: bytes) -> bytes:
@@ -181,20 +185,6 @@ def _checksum(text: bytes) -> bytes:
 def _require(is_so: bool, why: str) -> None:  # noqa: FBT001 - as in `assert`
     if not is_so:
         raise ValueError(why)
-
-
-def identity(pid: int) -> bytes:
-    """Return what tells a process from a later one of its number; empty if nothing does.
-
-    Source: proc(5): the start time since boot, field 22 of /proc/PID/stat, and the boot's own id.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            started = file.read().rpartition(b")")[2].split()[19]
-        with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
-            return started + b"@" + file.read().strip()
-    except (OSError, IndexError):
-        return b""
 
 
 def digest(path_abs: str) -> str:

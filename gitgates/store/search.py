@@ -1,8 +1,7 @@
 """Search the messages: with an index of SQLite's FTS5, or without one by reading all of them.
 
-The index lies beside the log and follows it: what was appended since is added by the next search.
-It is a cache, and made anew whenever the log is not the one that it was made from. Only this module
-loads sqlite3.
+The index lies beside the log. It is a cache, and made anew whenever the log has changed since. Only
+this module loads sqlite3.
 """
 
 from __future__ import annotations
@@ -33,13 +32,14 @@ if TYPE_CHECKING:
     from gitgates.store.messages import Message
 
 INDEX = "messages.sqlite"
-_LAYOUT = 2  # of the tables, and of what `words` returns
+_LAYOUT = 3  # of the tables, and of what `words` returns
 _BUSY_S = 0.5
-_TABLES = f"""
-CREATE TABLE IF NOT EXISTS log (inode INTEGER, size INTEGER, changed INTEGER);
-CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, topic TEXT, line BLOB);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(topic, text, content='', tokenize='ascii');
-PRAGMA user_version = {_LAYOUT};
+_TABLES = """
+BEGIN IMMEDIATE;
+DROP TABLE IF EXISTS log; DROP TABLE IF EXISTS messages; DROP TABLE IF EXISTS words;
+CREATE TABLE log (state TEXT);
+CREATE TABLE messages (number INTEGER PRIMARY KEY, topic TEXT, line BLOB);
+CREATE VIRTUAL TABLE words USING fts5(topic, text, content='', tokenize='ascii');
 """
 _FROM = "FROM words JOIN messages ON number = words.rowid WHERE words MATCH ?"
 _BEST = "ORDER BY bm25(words, 4.0, 1.0), number DESC LIMIT ?"  # a word of the topic counts more
@@ -85,11 +85,12 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
         )
     if found := _search_index(shared_state_abs, asked, unicode_only(topic), limit):
         return found
-    matching = [
-        message
-        for message in reversed(read_log(shared_state_abs).messages)
-        if is_in(message.topic, topic) and _has_all(message, asked)
-    ]
+    wanted = [f" {term.words}{'' if term.begins else ' '}" for term in asked]
+    matching = []
+    for message in reversed(read_log(shared_state_abs).messages):
+        both = f" {words(message.topic)} \n {words(message.text)} "
+        if is_in(message.topic, topic) and all(term in both for term in wanted):
+            matching.append(message)
     return SearchResult(tuple(matching[: limit or None]), len(matching), asked)
 
 
@@ -137,11 +138,6 @@ def snippet(text: str, asked: tuple[Term, ...]) -> str:
     return f"{'…' if at else ''}{part}{'…' if end < len(text) else ''}"
 
 
-def _has_all(message: Message, asked: tuple[Term, ...]) -> bool:
-    both = f" {words(message.topic)} \n {words(message.text)} "
-    return all(f" {term.words}{'' if term.begins else ' '}" in both for term in asked)
-
-
 def _search_index(
     shared_state_abs: str, asked: tuple[Term, ...], topic: str, limit: int
 ) -> SearchResult | None:
@@ -151,68 +147,43 @@ def _search_index(
     except ImportError:
         return None
     path_abs, log_abs = f"{shared_state_abs}/{INDEX}", file_abs(shared_state_abs)
-    for attempt in ("as it is", "again", "made anew"):  # another process may just have made it
+    try:
+        now = os.stat(log_abs)  # without one, there is nothing to index
+        state = f"{_LAYOUT} {now.st_ino} {now.st_size} {now.st_mtime_ns}"
+        os.close(open_state(path_abs, os.O_RDWR | os.O_CREAT))  # a fifo would be waited for
+        index = connect(path_abs, timeout=_BUSY_S, isolation_level=None)
         try:
-            os.stat(log_abs)  # without one, there is nothing to index
-            os.close(open_state(path_abs, os.O_RDWR | os.O_CREAT))  # a fifo would be waited for
-            index = connect(path_abs, timeout=_BUSY_S, isolation_level=None)
-            try:
-                _update(index, log_abs)
-                return _look_up(index, asked, topic, limit)
-            finally:
-                index.close()
-        except Error as error:
-            if "locked" in str(error):
-                return None
-            if attempt != "as it is":
-                remove_file(path_abs)
-                remove_file(f"{path_abs}-journal")
-        except OSError:
-            return None
+            if not _is_current(index, state):
+                _rebuild(index, log_abs, state)
+            return _look_up(index, asked, topic, limit)
+        finally:
+            index.close()
+    except Error as error:
+        if "locked" not in str(error):  # but damaged: the next search makes it anew
+            remove_file(path_abs)
+            remove_file(f"{path_abs}-journal")
+    except OSError:
+        pass
     return None
 
 
-def _update(index: Connection, log_abs: str) -> None:
-    """Add what was appended to the log since.
+def _is_current(index: Connection, state: str) -> bool:
+    tables = index.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()
+    found = index.execute("SELECT * FROM log").fetchone() if tables == (1,) else None
+    return found is not None and found[0] == state
 
-    Raises: Error where the index is damaged, of another version, or of another log.
-    """
-    from sqlite3 import DatabaseError
 
-    if index.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-        index.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
-    if index.execute("PRAGMA user_version").fetchone() != (_LAYOUT,):
-        raise DatabaseError("of another version")
-    if _known(index) == _state(log_abs):
-        return
-    index.execute("BEGIN IMMEDIATE")
-    known, now = _known(index), _state(log_abs)
-    if known and known != now and (known[0] != now[0] or known[1] >= now[1]):
-        raise DatabaseError("of another log")
-    start = known[1] if known else 0
-    raw = read_lines(log_abs, start)
-    found = parse_log(raw)
+def _rebuild(index: Connection, log_abs: str, state: str) -> None:
+    """Index the whole log; what is appended meanwhile makes it another one than `state` tells."""
+    index.executescript(_TABLES)
+    found = parse_log(read_lines(log_abs))
     for line, message in zip(found.lines, found.messages, strict=True):
         row = (unicode_only(message.topic), line)
         number = index.execute("INSERT INTO messages (topic, line) VALUES (?, ?)", row).lastrowid
         text = (number, words(message.topic), words(message.text))
         index.execute("INSERT INTO words (rowid, topic, text) VALUES (?, ?, ?)", text)
-    index.execute("DELETE FROM log")
-    # What was appended after that is longer, so that the time of a later write does no harm.
-    changed = _state(log_abs)[2]
-    index.execute("INSERT INTO log VALUES (?, ?, ?)", (now[0], start + len(raw), changed))
+    index.execute("INSERT INTO log VALUES (?)", (state,))
     index.execute("COMMIT")
-
-
-def _known(index: Connection) -> tuple[int, int, int] | None:
-    found: tuple[int, int, int] | None = index.execute("SELECT * FROM log").fetchone()
-    return found
-
-
-def _state(log_abs: str) -> tuple[int, int, int]:
-    """Return what tells one state of the log from another."""
-    now = os.stat(log_abs)
-    return now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def _look_up(index: Connection, asked: tuple[Term, ...], topic: str, limit: int) -> SearchResult:

@@ -14,14 +14,13 @@ import sys
 import time
 
 from gitgates.proc.processes import GRACE_S, group_lives
-from gitgates.store.rescue import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Mapping
 
     from gitgates.git.repo import Repo
-    from gitgates.worktree.locks import GitLocks
 else:
     import _signal
 
@@ -41,10 +40,10 @@ _POLL_S = 0.02
 class Guardian:
     """The shell that watches over one run."""
 
-    def __init__(self, repo: Repo, git_locks: GitLocks) -> None:
+    def __init__(self, repo: Repo, git_locks: Mapping[str, int], git_pid: int) -> None:
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        locks = [word for path_abs, ns in git_locks.files for word in (path_abs, str(ns))]
-        about = ("rescue", repo.root_abs, repo.git_dir_abs, str(git_locks.git_pid), *locks)
+        locks = [word for path_abs, ns in git_locks.items() for word in (path_abs, str(ns))]
+        about = ("rescue", repo.root_abs, repo.git_dir_abs, str(git_pid), *locks)
         recovery = (sys.executable, "-I", "-S", "-c", _START, home, *about)
         # Without what git has set for a hook: git is gone when it is used.
         env = {name: value for name, value in repo.env.items() if not name.startswith("GIT_")}
@@ -80,14 +79,13 @@ class Guardian:
                 self._fd = -1
 
 
-def terminate_groups(noted: list[tuple[int, bytes]], *, at_once: bool) -> None:
-    """Ask the process groups of gates to end, and kill those that do not within part of the grace.
+def terminate_gates(token: str, groups: set[int]) -> None:
+    """Ask the gates of a run to end, and kill those that do not within part of the grace.
 
-    Only a group whose leader is the very process that was noted, by its start and boot. Where that
-    cannot be told (the leader is gone, or there is no /proc), only `at_once`: when the run has died
-    this moment, the numbers still mean what they meant.
+    Those are all processes that have its token in their environment, and the process groups that it
+    has noted, as long as their numbers still mean the same: there need be no /proc.
     """
-    groups = {pid for pid, who in noted if _is_same_process(pid, who, at_once=at_once)}
+    groups = (groups | _groups_with(token)) - {os.getpgrp()}
     _send(groups, _signal.SIGTERM)
     end_s = time.monotonic() + GRACE_S / 4  # nobody is there to wait politely for
     while any(group_lives(group) for group in groups) and time.monotonic() < end_s:
@@ -95,9 +93,21 @@ def terminate_groups(noted: list[tuple[int, bytes]], *, at_once: bool) -> None:
     _send(groups, _signal.SIGKILL)
 
 
-def _is_same_process(pid: int, who: bytes, *, at_once: bool) -> bool:
-    now = identity(pid)
-    return who == now if who and now else at_once
+def _groups_with(token: str) -> set[int]:
+    wanted = b"\0GITGATES_RUN=" + token.encode() + b"\0"
+    found: set[int] = set()
+    try:
+        pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return found
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+                if token and wanted in b"\0" + file.read():
+                    found.add(os.getpgid(int(pid)))
+        except OSError:
+            continue
+    return found
 
 
 def _send(groups: set[int], number: int) -> None:

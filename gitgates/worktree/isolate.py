@@ -14,7 +14,6 @@ from gitgates.git.index import find_unstaged
 from gitgates.store.files import open_state
 from gitgates.worktree.locks import (
     WAIT_S,
-    GitLocks,
     Lock,
     held_by_git,
     lock_worktree,
@@ -54,11 +53,13 @@ class Isolation:
         self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
         self.changed_by: dict[str, tuple[str, bool]] = {}  # as in worktree/restore.py
         self.hides = hides
+        self.token = f"{os.getpid()}.{time.time_ns()}"  # tells this run's gates from others
         self._repo = repo
         self._git = repo.git._replace(apart=True)  # ^C is not to end it amid moving files
         self._say = say
         self._on_wait = on_wait
         self._locks = locks
+        self._git_pid = os.getppid()  # as long as it lives
         self._lock = Lock(repo.state_abs)
         self._step = pause_point(repo.env)
         self._journal: StashJournal | None = None
@@ -71,7 +72,7 @@ class Isolation:
             return self
         git_locks = held_by_git(self._repo)
         unstaged = self._find_unstaged()
-        if not (git_locks.files or unstaged):
+        if not (git_locks or unstaged):
             return self
         try:
             if not self._lock.acquire(alone=True):
@@ -112,8 +113,8 @@ class Isolation:
         self.staged = tuple(unstaged.staged)
         return unstaged
 
-    def _stash(self, unstaged: Unstaged, git_locks: GitLocks) -> None:
-        from gitgates.store.rescue import Rescue
+    def _stash(self, unstaged: Unstaged, git_locks: Mapping[str, int]) -> None:
+        from gitgates.store.rescue import Rescue, StashJournal
         from gitgates.worktree.guardian import Guardian
         from gitgates.worktree.stash import stash
 
@@ -121,12 +122,22 @@ class Isolation:
         if unstaged.submodules:
             self.notes.append(f"submodules are left as they are: {', '.join(unstaged.submodules)}")
         self._step("guardian")
-        self._guardian = Guardian(repo, git_locks)
+        self._guardian = Guardian(repo, git_locks, self._git_pid)
+        draft = StashJournal(
+            root_abs=repo.root_abs,
+            pid=os.getpid(),
+            started=time.strftime("%Y-%m-%d %H:%M:%S"),
+            git_locks=git_locks,
+            git_pid=self._git_pid,
+            token=self.token,
+        )
         self.rescue = Rescue(f"{repo.state_abs}/rescue")
         try:
             lock_worktree(repo.git_dir_abs)
             self._journal = stash(
-                self._git, self.rescue, unstaged, git_locks=git_locks, step=self._step
+                *(self._git, self.rescue, unstaged),
+                draft=draft,
+                step=self._step,
             )
         except BaseException:
             if not self.rescue.is_in_use():
@@ -183,7 +194,7 @@ def recover(
         return None
     from gitgates.git.index import remove_stale_copies
     from gitgates.store.rescue import Rescue
-    from gitgates.worktree.guardian import terminate_groups
+    from gitgates.worktree.guardian import terminate_gates
     from gitgates.worktree.restore import Restorer
 
     rescue = Rescue(f"{repo.state_abs}/rescue")
@@ -196,7 +207,7 @@ def recover(
             unlock_worktree(repo.git_dir_abs)
             return None
         journal = rescue.read()
-        terminate_groups(rescue.groups(), at_once=at_once)
+        terminate_gates(journal.token, rescue.groups() if at_once else set())
         remove_stale_copies(repo.git_dir_abs, journal.pid)
         return Restorer(repo, rescue, pause_point(repo.env), recovering=True).restore(journal)
     finally:
@@ -247,13 +258,9 @@ def pause_point(env: Mapping[str, str]) -> Callable[[str], None]:
         nonlocal left
         left -= name == wanted[0]
         if name == wanted[0] and left == 0:
-            _pause(wanted[2])
+            os.close(os.open(f"{wanted[2]}/reached", os.O_CREAT | os.O_WRONLY, 0o600))
+            end = time.monotonic() + _LONGEST_PAUSE_S
+            while not os.path.exists(f"{wanted[2]}/go") and time.monotonic() < end:
+                time.sleep(0.005)
 
     return step
-
-
-def _pause(folder: str) -> None:
-    os.close(os.open(os.path.join(folder, "reached"), os.O_CREAT | os.O_WRONLY, 0o600))
-    end = time.monotonic() + _LONGEST_PAUSE_S
-    while not os.path.exists(os.path.join(folder, "go")) and time.monotonic() < end:
-        time.sleep(0.005)

@@ -10,12 +10,11 @@ import os
 import time
 
 from gitgates.errors import LockError
-from gitgates.record import Record
 from gitgates.store.files import lock_fd, open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gitgates.git.repo import Repo
 
@@ -47,7 +46,9 @@ class Lock:
 
         Raises: OSError where there can be no such file; what `on_wait` raises.
         """
-        self._open()
+        if self._fd < 0:
+            os.makedirs(os.path.dirname(self._path_abs), mode=0o700, exist_ok=True)
+            self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
         began = time.monotonic()
         said = False
         while not lock_fd(self._fd, shared=not alone):
@@ -59,7 +60,9 @@ class Lock:
                 said = True
                 say(f"waiting for {self.holder()}")
             time.sleep(_POLL_S)
-        self._write_holder()
+        text = f"gitgates (process {os.getpid()}) since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
+        os.pwrite(self._fd, text.encode(), 0)
+        os.ftruncate(self._fd, len(text))
         return True
 
     def holder(self) -> str:
@@ -85,55 +88,39 @@ class Lock:
             os.close(self._fd)
             self._fd = -1
 
-    def _open(self) -> None:
-        if self._fd < 0:
-            os.makedirs(os.path.dirname(self._path_abs), mode=0o700, exist_ok=True)
-            self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
 
-    def _write_holder(self) -> None:
-        text = f"gitgates (process {os.getpid()}) since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
-        os.pwrite(self._fd, text.encode(), 0)
-        os.ftruncate(self._fd, len(text))
-
-
-class GitLocks(Record):
-    """The lock files that the git that started us holds.
+def held_by_git(repo: Repo) -> dict[str, int]:
+    """Return the lock files of the git that started us: path → time of the last change in ns.
 
     Under `commit -a` and `commit -- path` git holds index.lock while the hook runs. Killed, it
     leaves it, and every later commit is refused.
     """
-
-    files: tuple[tuple[str, int], ...] = ()  # path, and time of the last change in ns
-    git_pid: int = 0
-
-    def remove_stale(self) -> tuple[str, ...]:
-        """Remove the lock files that a dead git left; return what there is to say.
-
-        Only the very file that we were started under; anything else is somebody's, and is named.
-        """
-        if not self.files or is_alive(self.git_pid):
-            return ()
-        notes = []
-        for path_abs, changed_ns in self.files:
-            if _changed_ns(path_abs) == changed_ns:
-                os.unlink(path_abs)
-                notes.append(f"git (process {self.git_pid}) was killed; its {path_abs} is removed")
-            elif _changed_ns(path_abs):
-                notes.append(
-                    f"{path_abs} is there and is not the one of the git that was killed; if no git "
-                    f"runs here, remove it with: rm '{path_abs}'"
-                )
-        return tuple(notes)
-
-
-def held_by_git(repo: Repo) -> GitLocks:
-    """Return the lock files that the git that started us holds."""
     names = {f"{repo.git_dir_abs}/index.lock"}
     index = repo.env.get("GIT_INDEX_FILE", "")
     if index.endswith(".lock") and os.path.isabs(index):
         names.add(index)
-    found = tuple((name, _changed_ns(name)) for name in sorted(names) if _changed_ns(name))
-    return GitLocks(found, os.getppid())
+    return {name: changed for name in sorted(names) if (changed := _changed_ns(name))}
+
+
+def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
+    """Remove the lock files that a dead git left; return what there is to say.
+
+    Only the very file that we were started under; anything else is somebody's, and is named.
+    """
+    notes: list[str] = []
+    if git_locks and is_alive(git_pid):
+        return notes
+    for path_abs, changed_ns in git_locks.items():
+        found_ns = _changed_ns(path_abs)
+        if found_ns == changed_ns:
+            os.unlink(path_abs)
+            notes.append(f"git (process {git_pid}) was killed; its {path_abs} is removed")
+        elif found_ns:
+            notes.append(
+                f"{path_abs} is there and is not the one of the git that was killed; if no git "
+                f"runs here, remove it with: rm '{path_abs}'"
+            )
+    return notes
 
 
 def is_alive(pid: int) -> bool:

@@ -24,7 +24,7 @@ from gitgates.store.rescue import (
     partial_name,
     read_file,
 )
-from gitgates.worktree.locks import GitLocks, unlock_worktree
+from gitgates.worktree.locks import remove_stale, unlock_worktree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,20 +81,28 @@ class Restorer:
                 where = f"; yours is in {saved_abs}" if saved_abs else ""
                 failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
             _remove_empty_folders(self.git.cwd_abs, entry.path, made)
-        git_locks = GitLocks(journal.git_locks, journal.git_pid)
         if failed:
-            self.notes += git_locks.remove_stale()
+            self.notes += remove_stale(journal.git_locks, journal.git_pid)
             hint = "Mend that, and run: gitgates recover"
             raise StateError("\n".join(failed), hint).with_notes(self.notes)
         self.step("forget")
         left_abs = self.rescue.forget()
-        self.notes += git_locks.remove_stale()  # last: git may be killed until then
+        self.notes += remove_stale(
+            journal.git_locks, journal.git_pid
+        )  # last: git may be killed until then
         if left_abs:
             self.notes.append(f"files that no run of gitgates put there are in {left_abs}")
         unlock_worktree(self.repo.git_dir_abs)
         prune_kept(self.repo)
         if self.recovering and self.paths:
-            self.notes.insert(0, _say_recovered(self.paths[::-1]))
+            count = len(self.paths)
+            first = ", ".join(self.paths[: -_FIRST_PATHS - 1 : -1])
+            first += ", …" if count > _FIRST_PATHS else ""
+            self.notes.insert(
+                0,
+                "a run that was killed had left your unstaged work aside; put back "
+                f"{count} file{'s' if count > 1 else ''}: {first}",
+            )
         if self.damaged:
             lines = "\n  ".join(self.damaged)
             text = f"unstaged work that was put aside did not come back as it was:\n  {lines}"
@@ -191,7 +199,8 @@ class Restorer:
             return ""
         if self._remove_shown(entry, out_abs):
             return ""
-        if saved_abs and _are_equal(out_abs, saved_abs):
+        is_copy = saved_abs and os.lstat(out_abs).st_mode == os.lstat(saved_abs).st_mode
+        if is_copy and _is_file(out_abs) and read_file(out_abs) == read_file(saved_abs):
             os.unlink(out_abs)  # a copy of the person's own, from before it was moved
             return ""
         return out_abs
@@ -249,7 +258,8 @@ class Restorer:
         """Put both changes in place; False if that is not possible without a conflict."""
         if not all(_is_file(path_abs) for path_abs in (theirs_abs, saved_abs)):
             return False
-        base = _shown_content(self.git, entry)
+        is_file = entry.blob and stat.S_ISREG(entry.mode)
+        base = _checked_out_bytes(self.git, entry.blob, entry.path) if is_file else None
         gate, writes = self.changed_by.get(entry.path, ("", False))
         theirs = read_file(theirs_abs)
         # Only the beginning of what was shown: as a loss of power leaves it.
@@ -294,30 +304,10 @@ class Restorer:
         return merged_abs
 
 
-def _say_recovered(paths: list[str]) -> str:
-    files = f"{len(paths)} file{'s' if len(paths) > 1 else ''}"
-    shown = ", ".join(paths[:_FIRST_PATHS]) + (", …" if len(paths) > _FIRST_PATHS else "")
-    return f"a run that was killed had left your unstaged work aside; put back {files}: {shown}"
-
-
 def _checked_out_bytes(git: Git, blob: str, path: str) -> bytes | None:
     """Return a blob as a checkout would write it; None if git does not have it (any more)."""
     done = git.ask("cat-file", "--filters", f"--path={path}", blob)
     return None if done.exit_status else done.stdout
-
-
-def _shown_content(git: Git, entry: StashedPath) -> bytes | None:
-    """Return what was shown; None if it was no file or git does not have it any more."""
-    is_file = entry.blob and stat.S_ISREG(entry.mode)
-    return _checked_out_bytes(git, entry.blob, entry.path) if is_file else None
-
-
-def _are_equal(one_abs: str, other_abs: str) -> bool:
-    """Return whether two are files of the same bytes and mode."""
-    one, other = os.lstat(one_abs), os.lstat(other_abs)
-    if one.st_mode != other.st_mode or not stat.S_ISREG(one.st_mode):
-        return False
-    return one.st_size == other.st_size and read_file(one_abs) == read_file(other_abs)
 
 
 def _remove_empty_folders(root_abs: str, path: str, made: frozenset[str]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 
 from gitgates.errors import GitError, StateError
 from gitgates.git.repo import nul_ended
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from gitgates.git.index import Unstaged
     from gitgates.git.repo import Git
-    from gitgates.worktree.locks import GitLocks
 
 
 def stash(
@@ -38,12 +36,12 @@ def stash(
     rescue: Rescue,
     unstaged: Unstaged,
     *,
-    git_locks: GitLocks,
+    draft: StashJournal,
     step: Callable[[str], None],
 ) -> StashJournal:
     """Move what is unstaged aside and show what is being committed; return the journal of that.
 
-    `step` is told each step before it is taken.
+    `draft` is the journal without entries. `step` is told each step before it is taken.
 
     Raises: GitError or StateError. Where a journal is left, `restore` puts everything back.
     """
@@ -51,15 +49,7 @@ def stash(
     step("lay-out")
     _check_out(git, rescue, unstaged)
     entries, made = _plan(root_abs, rescue, unstaged)
-    journal = StashJournal(
-        root_abs=root_abs,
-        pid=os.getpid(),
-        started=time.strftime("%Y-%m-%d %H:%M:%S"),
-        entries=entries,
-        made_folders=made,
-        git_locks=git_locks.files,
-        git_pid=git_locks.git_pid,
-    )
+    journal = draft._replace(entries=entries, made_folders=made)
     step("journal")
     rescue.write(journal)
     for entry in entries:
