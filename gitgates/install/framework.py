@@ -49,14 +49,15 @@ def hook_of(stage: str) -> dict[str, str | bool | list[str]]:
     }
 
 
-def yaml_lines(stages: tuple[str, ...]) -> str:
-    """Return our hooks as lines of `repos`."""
-    return blocks.yaml_lines(_repos(stages)["repos"])
-
-
-def toml_lines(stages: tuple[str, ...]) -> str:
-    """Return our hooks as a table of `repos`."""
-    hooks = "".join(f"  {{ {_pairs(hook_of(stage))} }},\n" for stage in stages)
+def by_hand(stages: tuple[str, ...], file: str) -> str:
+    """Return our hooks as lines of `repos`, or as a table of it in TOML."""
+    if not file.endswith(".toml"):
+        return blocks.yaml_lines(_repos(stages)["repos"])
+    pairs = [
+        ", ".join(f"{key} = {json.dumps(value)}" for key, value in hook_of(stage).items())
+        for stage in stages
+    ]
+    hooks = "".join(f"  {{ {one} }},\n" for one in pairs)
     return f'[[repos]]\nrepo = "local"\nhooks = [\n{hooks}]\n'
 
 
@@ -66,10 +67,10 @@ def add_yaml(text: str | None, stages: tuple[str, ...], file: str, command: str)
     Raises: ConfigError where the text is no YAML, or its `repos` is no list of lines.
     """
     if text is None:
-        return f"# made by `{command}`\nrepos:\n{blocks.block(command, yaml_lines(stages))}"
+        return f"# made by `{command}`\nrepos:\n{blocks.block(command, by_hand(stages, file))}"
     if empty := _EMPTY_LIST.search(text):
         head = f"{text[: empty.start()]}repos:{empty[1]}"
-        block = blocks.block(command, yaml_lines(stages))
+        block = blocks.block(command, by_hand(stages, file))
         after = blocks.insert(head + text[empty.end() :], len(head), block)
         return blocks.verified(text, after, _repos(stages), partial(blocks.load_yaml, file=file))
     node = blocks.get(blocks.compose_yaml(text, file), "repos")
@@ -91,7 +92,7 @@ def add_toml(text: str | None, stages: tuple[str, ...], file: str, command: str)
 
     Raises: ConfigError where it is no TOML.
     """
-    return blocks.append_toml(text, toml_lines(stages), file, command)
+    return blocks.append_toml(text, by_hand(stages, file), file, command)
 
 
 def without(text: str, file: str = FILE) -> str | None:
@@ -125,10 +126,6 @@ def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) ->
 
 def _repos(stages: tuple[str, ...]) -> dict[str, Any]:
     return {"repos": [{"repo": "local", "hooks": list(map(hook_of, stages))}]}
-
-
-def _pairs(hook: dict[str, str | bool | list[str]]) -> str:
-    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in hook.items())
 
 
 def _with_empty_list(text: str, file: str) -> str:
