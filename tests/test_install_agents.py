@@ -347,8 +347,10 @@ def test_the_rules_go_to_claude_md_and_out_again(ready: Repo) -> None:
         "# Mine\n<!-- gitgates: begin -->\n"
         f"{explained.stdout.decode().strip()}\n<!-- gitgates: end -->"
     )
-    assert "CLAUDE.md: the rules are there already\n" in ask(ready, "install", "--claude-md")
-    assert ask(ready, "uninstall").endswith("CLAUDE.md: the rules were taken out\n")
+    assert "CLAUDE.md: the rules of the gates are there already\n" in ask(
+        ready, "install", "--claude-md"
+    )
+    assert ask(ready, "uninstall").endswith("CLAUDE.md: the rules of the gates were taken out\n")
     assert path.read_text() == "# Mine"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -21,6 +22,7 @@ from gitgates.policies.needs import agents_wanted, gates_on
 from gitgates.policies.rules import rules_text
 from gitgates.types import Config
 
+_RULES = "the rules of the gates"
 _LEFT = "has been changed since we wrote it, and is left as it is"
 _SAID = {
     agent_files.MISSING: "written",
@@ -67,15 +69,13 @@ def install(
     new_rules = blocks.put_rules(rules, text, rules_file) if with_rules else None
     before = own_file.read(path_abs)
     after = agents.put(before, wanted, start, host=host, file=name)
-    how = "brought up to date" if before and host.read(before, name).ours else "added"
-    changed = f"our hooks were {how}: {', '.join(one.event for one in wanted)}"
-    _replace(path_abs, name, before, after, same="our hooks are there already", changed=changed)
+    how = added((one.event for one in wanted), before=bool(before and host.read(before, name).ours))
+    replace(repo, path_abs, before, after, what="our hooks", how=how)
     _write_files(folder_abs, files, repo)
     for remark in remarks:
         click.echo(remark)
     if with_rules:
-        same, changed = "the rules are there already", "the rules of the gates were written"
-        _replace(rules_abs, rules_file, rules, new_rules, same=same, changed=changed)
+        replace(repo, rules_abs, rules, new_rules, what=_RULES, how="written")
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":
@@ -125,8 +125,10 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     _require_inside(repo, scope, path_abs, files)
     before = own_file.read(path_abs)
     after = None if before is None else agent_settings(agent).remove(before, name)
-    gone = "removed; only our hooks were in it" if after is None else "our hooks were taken out"
-    _replace(path_abs, name, before, after, same="no hooks of ours", changed=gone)
+    if after == before:
+        click.echo(f"{name}: no hooks of ours")
+    else:
+        replace(repo, path_abs, before, after, what="our hooks", how="taken out")
     others = {one: file for one, file in installed(agent, repo).items() if one != scope}
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
         _write_files(folder_abs, files, repo)
@@ -215,16 +217,20 @@ def _take_rules(repo: Repo, agent: str) -> None:
     after = None if before is None else blocks.without(before, file)
     if after != before:
         own_file.require_inside(repo.root_abs, path_abs)
-    changed = "removed; only the rules of the gates were in it"
-    changed = changed if after is None else "the rules were taken out"
-    _replace(path_abs, file, before, after, same="", changed=changed)
+        replace(repo, path_abs, before, after, what=_RULES, how="taken out")
 
 
-def _replace(
-    path_abs: str, name: str, before: str | None, after: str | None, *, same: str, changed: str
+def replace(
+    repo: Repo, path_abs: str, before: str | None, after: str | None, *, what: str, how: str
 ) -> None:
     """Replace a file where that changes it; say what was done, or that it was so before."""
+    said = f"{what} are there already"
     if after != before:
         own_file.replace(path_abs, before, after)
-    if said := same if after == before else changed:
-        click.echo(f"{name}: {said}")
+        said = f"removed; only {what} were in it" if after is None else f"{what} were {how}"
+    click.echo(f"{shown(path_abs, repo.root_abs)}: {said}")
+
+
+def added(hooks: Iterable[str], *, before: bool) -> str:
+    """Return how hooks were put into a file; `before`: some were there."""
+    return f"{'brought up to date' if before else 'added'}: {', '.join(hooks)}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from gitgates import errors
+from gitgates.cli import agent_hooks
+from gitgates.cli.agent_hooks import added, replace
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import GitError, UsageError
+from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings import SCOPES
 from gitgates.install import agents, framework, githooks, managers, own_file
@@ -18,10 +21,6 @@ from gitgates.install.hookspath import (
     unset_command,
 )
 from gitgates.install.selection import select
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitgates.git.repo import Repo
 
 
 @click.command("install-hooks")
@@ -105,8 +104,6 @@ def command(  # noqa: PLR0913 - one for each option
     via = via or ("pre-commit" if pre_commit else None)
     repo = current_repo()
     if agent:
-        from gitgates.cli import agent_hooks  # what git's hooks have no use for
-
         agent_hooks.install(
             repo,
             agent,
@@ -164,12 +161,11 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
             f"Unset it: {unset_command(folder)}",
         )
     changes = managers.additions(manager, hooks, repo.root_abs, folder)
-    for change in managers.write(repo.root_abs, changes):
-        if change.after == change.before:
-            click.echo(f"{change.file}: our hooks are there already")
-            continue
-        how = "brought up to date" if managers.hooks_in(change.before or "") else "added"
-        click.echo(f"{change.file}: our hooks were {how}: {', '.join(change.hooks)}")
+    own_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
+    for change in changes:
+        how = added(change.hooks, before=bool(managers.hooks_in(change.before or "")))
+        path_abs = f"{repo.root_abs}/{change.file}"
+        replace(repo, path_abs, change.before, change.after, what="our hooks", how=how)
     # Ours and the manager's would both run the gates.
     show(githooks.uninstall(folder.path_abs, hooks), repo)
     if manager == "pre-commit":

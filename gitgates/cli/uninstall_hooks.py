@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import click
 
@@ -12,23 +13,17 @@ from gitgates.cli.install_hooks import require_fit, show
 from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
 from gitgates.errors import StateError
+from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings import SCOPES
-from gitgates.install import framework, githooks, managers
-from gitgates.install.hookspath import default_folder, hooks_folder, setting
+from gitgates.install import framework, githooks, managers, own_file
+from gitgates.install.hookspath import HooksFolder, default_folder, hooks_folder, setting
+from gitgates.install.managers import FileChange
 from gitgates.install.own_file import shown
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Rescue
 from gitgates.worktree.locks import Lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gitgates.git.repo import Repo
-    from gitgates.install.hookspath import HooksFolder
-    from gitgates.install.managers import FileChange
 
 _ALL = tuple(point.name for point in GIT_HOOKS)
 
@@ -123,10 +118,11 @@ def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
     """Take our entries out of managers' files; print what was done, and return whether it was."""
     folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
-    for change in managers.write(repo.root_abs, changes):
-        gone = "removed; only our hooks were in it"
-        click.echo(f"{change.file}: {gone if change.after is None else 'our hooks were taken out'}")
-        _say_after(change, repo, folder.path_abs)
+    own_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
+    for one in changes:
+        path_abs, what = f"{repo.root_abs}/{one.file}", "our hooks"
+        agent_hooks.replace(repo, path_abs, one.before, one.after, what=what, how="taken out")
+        _say_after(one, repo, folder.path_abs)
     return bool(changes)
 
 

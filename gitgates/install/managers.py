@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from gitgates.errors import ConfigError
 from gitgates.install import blocks, framework, own_file
@@ -185,18 +185,6 @@ def removals(
             if after != before:
                 found.append(FileChange(file, before, after, hooks_in(before)))
     return found
-
-
-def write(root_abs: str, changes: list[FileChange]) -> Iterator[FileChange]:
-    """Write each change that is one, and yield it; none at all where a link leads out.
-
-    Raises: StateError where a file cannot be written, or holds something else by now.
-    """
-    own_file.require_inside(root_abs, *(os.path.join(root_abs, one.file) for one in changes))
-    for change in changes:
-        if change.after != change.before:
-            own_file.replace(os.path.join(root_abs, change.file), change.before, change.after)
-        yield change
 
 
 def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[str, str]:

@@ -120,11 +120,6 @@ def home(env: Mapping[str, str]) -> str:
     return env.get(_CONFIG) or (f"{own}/{FOLDER}" if own else "")
 
 
-def project_of(env: Mapping[str, str]) -> str:
-    """Return where the agent's session was started; empty if that is not told."""
-    return env.get(PROJECT, "")
-
-
 def session_of(env: Mapping[str, str]) -> str:
     """Return the session of the agent that runs a command; empty if none does."""
     return env.get(_SESSION, "")
@@ -158,7 +153,7 @@ def skill_files(name: str, folders: Iterable[str]) -> list[str]:
 
 def folders_of(root_abs: str, env: Mapping[str, str]) -> list[str]:
     """Return the folders that agents and skills are defined in: projects', and a person's own."""
-    projects = dict.fromkeys((root_abs, project_of(env) or root_abs))
+    projects = dict.fromkeys((root_abs, env.get(PROJECT) or root_abs))
     return [*(f"{folder}/{FOLDER}" for folder in projects), home(env)]
 
 
@@ -195,7 +190,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
         session=_text(found, "session_id"),
         prompt_id=_text(found, "prompt_id"),
         cwd_abs=_path(found, "cwd"),
-        project_abs=project_of(env),
+        project_abs=env.get(PROJECT, ""),
         agent_id=_text(found, "agent_id"),
         agent_type=_text(found, "agent_type"),
         mode=_text(found, "permission_mode"),
@@ -319,16 +314,12 @@ def _cut(text: str) -> str:
     from gitgates.clean import plain  # most events are answered with nothing
 
     text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
-    if len(text) <= _LONGEST // 2 or _length(text) <= _LONGEST:
+    if len(text) <= _LONGEST // 2:
         return text
-    while _length(text) > _LONGEST - len(_CUT):
-        over = _length(text) - (_LONGEST - len(_CUT))
-        text = text[: -max(over // 2, 1)]
-    return text + _CUT
-
-
-def _length(text: str) -> int:
-    return len(text) + sum(char > "\uffff" for char in text)
+    units = text.encode("utf-16-le", "replace")  # two bytes for each that JavaScript counts
+    if len(units) <= _LONGEST * 2:
+        return text
+    return units[: (_LONGEST - len(_CUT)) * 2].decode("utf-16-le", "ignore") + _CUT
 
 
 def _calls(record: dict[str, Any]) -> list[ToolCall]:

@@ -56,12 +56,13 @@ _WAITED_FOR = ("turn-end", "subagent-end", "after-tool")
 # What the client waits, where the settings say nothing.
 _USUAL_S = 600.0
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
-# Where the client finds another kind, it leaves the hook out.
-_KINDS: dict[str, tuple[type, str]] = {
-    "timeout": (float, "number"),
-    "statusMessage": (str, "text"),
-    "async": (bool, "boolean"),
+# What may stand in a hook of ours and its group: where the client finds another type, it leaves it
+# out, and with `if`, `async` or another shell, it may not run it, or not wait for it.
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("type", "command", "matcher", "statusMessage"), (str,)),
+    "timeout": (int, float),
 }
+_AS_IF_NOT_SAID = (None, False, "", "bash")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 _LISTED = re.compile(r"[A-Za-z0-9_\- ,|]+")
@@ -235,20 +236,12 @@ def _hook(event: str, group: dict[str, Any], handler: dict[str, Any]) -> Install
 
 
 def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
-    """Return why the client would not wait for a hook, or not run it."""
-    if handler.get("async") is True:
-        return "its `async` is true: Claude Code does not wait for it"
-    if handler.get("if"):
-        return "it has an `if`: Claude Code may not run it"
-    if handler.get("shell") not in (None, "bash"):
-        return f"its `shell` is {json.dumps(handler['shell'])}: it was not made for that"
-    if not isinstance(group.get("matcher", ""), str):
-        return "its `matcher` is no text: Claude Code leaves it out"
-    for key, (kind, word) in _KINDS.items():
-        value = handler.get(key, kind())
-        number = kind is float and isinstance(value, int) and not isinstance(value, bool)
-        if not isinstance(value, kind) and not number:
-            return f"its `{key}` is no {word}: Claude Code leaves it out"
+    """Return what keeps the client from running a hook, or from waiting for it."""
+    for key, value in {**handler, "matcher": group.get("matcher", "")}.items():
+        types = _TYPES.get(key)
+        if type(value) not in types if types else value not in _AS_IF_NOT_SAID:
+            shown = json.dumps(value)
+            return f"its `{key}` is {shown}: Claude Code may leave it out, or not wait for it"
     return ""
 
 
