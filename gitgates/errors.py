@@ -37,7 +37,7 @@ class GitgatesError(Exception):
         self.hint = hint
 
     def with_notes(self, notes: list[str]) -> GitgatesError:
-        """Add what a person should know beside; return the error itself."""
+        """Add notes for a person; return the error itself."""
         self.hint = "\n  ".join(part for part in (self.hint, *notes) if part)
         return self
 
@@ -46,7 +46,7 @@ class GitgatesError(Exception):
 
 
 class UsageError(GitgatesError):
-    """The call makes no sense."""
+    """The command line is wrong."""
 
     exit_status = 64
 
@@ -58,7 +58,7 @@ class StateError(GitgatesError):
 
 
 def full_disk(error: BaseException) -> StateError | None:
-    """Return what to say where a device is full or broken, which is no bug of ours; else None."""
+    """Return the error for a full or broken device; None for any other error."""
     if not isinstance(error, OSError) or error.errno not in (ENOSPC, EDQUOT, EIO):
         return None
     where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "a file"

@@ -1,1 +1,1 @@
-"""What to run and what it means. Pure: values in, values out."""
+"""Plan and run gates, and decide what their results mean."""

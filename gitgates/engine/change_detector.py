@@ -72,16 +72,16 @@ class ChangeDetector:
         return None
 
     def close(self) -> None:
-        """Remove what was put aside."""
+        """Remove the temporary copies."""
         if self.index:
             self.index.remove()
 
     def why_none_starts(self) -> str:
-        """Return why no gate is to run: what it would check is not what is to be checked."""
+        """Return why no gate may start: the content to check is not in place."""
         return changed_meanwhile(self._strays, self._again) if self._strays else ""
 
     def begin(self, gate: Gate, paths: tuple[str, ...]) -> GateChanges:
-        """Note that a gate starts."""
+        """Record that a gate starts."""
         changes = GateChanges(gate, paths)
         if gate.writes:
             changes.before = Contents(self._there.git, self._watched(paths))
@@ -89,7 +89,7 @@ class ChangeDetector:
         return changes
 
     def finish(self, changes: GateChanges, result: GateResult) -> GateResult:
-        """Return the result of a gate that has ended, with what it changed and what follows."""
+        """Return the result of a gate that has ended, with the files that it changed."""
         if not changes.gate.writes:
             self._note()
         self._running.remove(changes)
@@ -104,7 +104,7 @@ class ChangeDetector:
         return result
 
     def judge_run(self, decision: Decision) -> Decision:
-        """Block where somebody else changed what was to be checked, or may have."""
+        """Block if somebody else changed, or may have changed, the content to check."""
         said = changed_meanwhile(self._strays or self._altered, self._again)
         # Where no gate blocks for that, others have passed on something else all the same.
         if self._strays or (self._altered and decision.verdict < BLOCK):
@@ -113,7 +113,7 @@ class ChangeDetector:
         return decision._replace(notes=(*decision.notes, *notes))
 
     def _note(self) -> None:
-        """Note what changed since the last look; any gate that runs may have done that."""
+        """Record what changed since the last check; any running gate may have done it."""
         found = set(self._files.changed())
         if found and self._plan.event.with_untracked:  # caches and reports of gates among them
             found &= set(self._there.git.names("ls-files", "-z"))
@@ -125,7 +125,7 @@ class ChangeDetector:
             one.beside |= names - {one.gate.name}
 
     def _judge(self, changes: GateChanges, result: GateResult) -> GateResult:
-        """Fail a gate that changed the event's files and does not say that it writes."""
+        """Fail a gate without `writes` that changed the event's files."""
         if not changes.found:
             return result
         paths = tuple(sorted(changes.found))
@@ -136,13 +136,13 @@ class ChangeDetector:
         return _failed(result, undeclared(paths, changes.beside))
 
     def _watched(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a gate's files with what an agent wrote: git need not know of it yet."""
+        """Return a gate's files with those that an agent wrote, which may be untracked."""
         return (*paths, *(self._files.paths if self._plan.event.payload else ()))
 
     def _detect_file_changes(
         self, changes: GateChanges, result: GateResult, before: Contents
     ) -> GateResult:
-        """See what a fixer changed, and put it into the commit where that is wished and right."""
+        """Detect what a fixer changed, and restage it if configured."""
         after = Contents(self._there.git, self._watched(changes.paths))
         found = after.changed_since(before)
         result = result._replace(changed_paths=found)
@@ -155,7 +155,7 @@ class ChangeDetector:
         return result._replace(restaged_paths=restaged)
 
     def _staged_by(self, gate: Gate) -> tuple[str, ...]:
-        """Return what a gate itself changed in the index being committed."""
+        """Return the entries of the index being committed that a gate itself changed."""
         if not self.index or not self._is_commit:
             return ()
         staged = self.index.changed_paths()
@@ -177,7 +177,7 @@ def _judge_staging(gate: Gate, result: GateResult, staged: tuple[str, ...]) -> G
 
 
 def _failed(result: GateResult, reason: str) -> GateResult:
-    """Return a pass as a failure for a reason; what was none stays what it was."""
+    """Turn a pass into a failure with a reason; leave other results unchanged."""
     if result.status != "passed":
         return result
     return result._replace(status="failed", exit_status=None, reason=reason)

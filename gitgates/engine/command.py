@@ -92,7 +92,7 @@ def make_commands(
 
 
 def chunks(paths: tuple[str, ...], limit: int) -> tuple[tuple[str, ...], ...]:
-    """Cut paths into runs of at most `limit` bytes, in order; a run has at least one."""
+    """Split paths into chunks of at most `limit` bytes, in order; a chunk has at least one."""
     found: list[list[str]] = [[]]
     room = limit
     for path in paths:
@@ -116,7 +116,7 @@ def _base(gate: Gate, event: Event) -> tuple[str, ...]:
 
 
 def _uses_arguments(text: str) -> bool:
-    """Return whether a shell text places its arguments itself.
+    """Return whether a shell command refers to its arguments.
 
     `$1` counts only in double quotes: elsewhere it is more often awk's than the shell's.
     """
@@ -125,7 +125,7 @@ def _uses_arguments(text: str) -> bool:
 
 
 def _argument(path: str, working_dir: str) -> str:
-    """Return a path as the command will name it: from its folder, and never like an option."""
+    """Return a path relative to the command's folder, never looking like an option."""
     if working_dir != ".":
         inside = path.startswith(working_dir + "/")
         up = "../" * (working_dir.count("/") + 1)
@@ -195,19 +195,19 @@ def without_git(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_hook(env: Mapping[str, str], hook: str, git_dir_abs: str) -> dict[str, str]:
-    """Return an environment that says that this process runs a hook of a worktree."""
+    """Return an environment that marks a hook of a worktree as running."""
     active = f"{env.get(ACTIVE, '')}\n{os.getpid()} {hook} {git_dir_abs}"
     return {**env, ACTIVE: active.lstrip("\n")}
 
 
 def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
-    """Return whether a run further up, which still lives, runs this hook (empty: any) here."""
+    """Return whether a live ancestor process runs this hook (empty: any) here."""
     pids = _active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
     return any(map(is_alive, pids))
 
 
 def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
-    """Return the processes further up that run this hook of this worktree (empty: any hook).
+    """Return the ancestor processes that run this hook of this worktree (empty: any hook).
 
     Whether they still live is not said: what a gate leaves running keeps the name for ever.
     """

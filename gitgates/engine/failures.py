@@ -1,4 +1,4 @@
-"""Tell failures apart: what is new, unchanged and gone since the last attempt. Cold and pure.
+"""Compare failures: which are new, unchanged and gone since the last attempt. Cold and pure.
 
 Loaded only when a gate has failed.
 """
@@ -35,7 +35,7 @@ class Failure(Record):
 
 
 class Change(Record):
-    """What became of the failures of a gate since the last attempt."""
+    """How the failures of a gate differ from those of the last attempt."""
 
     new: tuple[Failure, ...] = ()
     unchanged: tuple[Failure, ...] = ()
@@ -68,7 +68,7 @@ def compare(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> Change:
 
 
 def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
-    """Return why attempts get nowhere, or nothing. `rounds`: fingerprints, the oldest first.
+    """Return why attempts do not converge, or "". `rounds`: fingerprints, the oldest first.
 
     A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
     """
@@ -107,7 +107,7 @@ def _find(text: str, pattern: str) -> Iterator[ParsedFailure]:
 
 
 def _number(found: list[ParsedFailure], gate: str) -> Iterator[Failure]:
-    """Tell failures apart that differ by their place alone, and drop what was said twice.
+    """Tell apart failures that differ only by their position; drop duplicates.
 
     Without its line, a rule that is broken twice in a file would be one failure, and breaking it
     once more would be no news.

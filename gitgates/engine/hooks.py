@@ -1,4 +1,4 @@
-"""Which tools and agents a configured hook is about, and the timeouts of an agent's hook.
+"""Match the tools and agents of a configured hook; compute the timeouts of an agent's hook.
 
 No filter: all; an empty one: none. The host waits longer than the gates may take: taking a
 snapshot, ending a gate that does not want to end, and the answer itself take time, too.
@@ -23,13 +23,13 @@ _TO_END_S = 2.8  # a gate that is told to end, and the answer
 
 
 def matches_hook(hook: Hook, payload: Payload) -> bool:
-    """Return whether a hook is about this tool and this agent."""
+    """Return whether a hook applies to this tool and this agent."""
     tool = matches_tool(hook.enabled_tools, payload.tool, payload.tool_was)
     return tool and matches_agent(hook.enabled_agents, payload.agent_type)
 
 
 def matches_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bool:
-    """Return whether one of the patterns (names, `A|B`, globs such as `mcp__*`) means a tool.
+    """Return whether one of the patterns (names, `A|B`, globs such as `mcp__*`) matches a tool.
 
     `was` is another name of it, which counts where a pattern is just that.
     """
@@ -40,7 +40,7 @@ def matches_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> 
 
 
 def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
-    """Return whether a pattern means an agent. A bare name means a plugin's agent of it, too.
+    """Return whether a pattern matches an agent. A bare name matches a plugin's agent, too.
 
     The main thread has no name, so that no pattern means it.
     """
@@ -91,7 +91,7 @@ def least_limit_s(hook: Hook) -> float:
 
 
 def host_limit_s(config: Config, hook: Hook) -> float:
-    """Return the timeout that stands in an agent's settings for this hook."""
+    """Return the timeout to write into an agent's settings for this hook."""
     if hook.timeout_s or kind_of(hook.name) in GATES_OWN_TIME:
         return gates_limit_s(config, hook) + _AROUND_S
     return least_limit_s(hook)

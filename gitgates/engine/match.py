@@ -34,7 +34,7 @@ def select(
 
 
 def parse(line: str) -> Pattern:
-    """Take one pattern apart. A pattern without a slash but at its end matches at any depth."""
+    """Parse one pattern. Without a slash, but for one at its end, it matches at any depth."""
     negated = line.startswith("!")
     body = line[1:] if negated else line
     if body.startswith(("\\!", "\\#")):
@@ -54,7 +54,7 @@ def parse(line: str) -> Pattern:
 
 
 def matches(path: str, patterns: list[Pattern], folders: dict[str, bool] | None = None) -> bool:
-    """Return whether the last pattern that speaks of `path`, or of a folder above it, selects it.
+    """Return whether the last pattern that matches `path`, or a folder above it, selects it.
 
     As in gitignore(5), nothing below a selected folder can be taken out again. `folders` keeps
     what was found out about folders, for the next path of the same patterns.

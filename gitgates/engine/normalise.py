@@ -1,4 +1,4 @@
-"""Take out of a text what changes from run to run although nothing has changed. Cold.
+"""Remove from a text what differs between equal runs: times, addresses, temporary paths. Cold.
 
 Each pattern takes time in proportion to the text, whatever the text is: no part of one can begin
 at many places of what another part has already taken.
@@ -49,7 +49,7 @@ _PLACE = tuple((re.compile(pattern), to) for pattern, to in _PLACES)
 
 
 def normalise(text: str) -> str:
-    """Return a text without what differs between two runs that fail alike.
+    """Return a text without what differs between two equal failures, positions included.
 
     Numbers that no rule names stay: `expected 3, got 4` is another failure than `got 5`.
     """
@@ -57,14 +57,14 @@ def normalise(text: str) -> str:
 
 
 def without_volatile(text: str) -> str:
-    """Return a text without times, addresses and temporary names; places in files stay."""
+    """Return a text without times, addresses and temporary names; positions in files stay."""
     return _tidy(
         _sub(_VOLATILE, _TEMPORARY.sub(_temporary, plain(text.encode("utf-8", "replace"))))
     )
 
 
 def _temporary(match: re.Match[str]) -> str:
-    """Return what a temporary path becomes: a file in it keeps its name, a folder does not."""
+    """Return the replacement of a temporary path: a file in it keeps its name."""
     last = match[0].rpartition("/")[2]
     return f"<tmp>/{last}" if _FILE.fullmatch(last) else "<tmp>"
 

@@ -31,13 +31,13 @@ _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 
 
 def find_hook(config: Config, name: str) -> Hook | None:
-    """Return what the configuration says of a hook, or of the one that it stands in for."""
+    """Return the configuration of a hook, or of the hook that it replaces."""
     by_name = {hook.name: hook for hook in config.hooks}
     return by_name.get(name) or by_name.get(STANDS_IN_FOR.get(name, ""))
 
 
 def takes_paths(gate: Gate) -> bool:
-    """Return whether a gate is about paths at all; one that is not runs whatever has changed."""
+    """Return whether a gate depends on paths; any other always runs."""
     return (
         gate.files is not None
         or bool(gate.exclude)
@@ -52,7 +52,7 @@ def matches_deleted(gate: Gate) -> bool:
 
 
 def wants_paths(config: Config, hook: Hook) -> bool:
-    """Return whether any gate that the hook can reach is about paths."""
+    """Return whether any gate that the hook can reach depends on paths."""
     gates = {gate.name: gate for gate in config.gates}
     return any(takes_paths(gates[name]) for name in reachable(hook.gates, gates) if name in gates)
 
@@ -81,7 +81,7 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
 
 
 def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, ...]:
-    """Return the named gates and all that their actions lead to, defined or not, each once."""
+    """Return the named gates and those that their actions name, defined or not, each once."""
     found: dict[str, None] = {}
     waiting = list(names)
     for name in waiting:  # which grows while it is walked
@@ -159,7 +159,7 @@ def choose_view(event: Event, hook: Hook) -> View:
 
 
 def action_to_repeat(event: Event) -> str:
-    """Return what brings a hook on again that is about the content of files; of others, nothing."""
+    """Return the command that repeats a hook about the content of files; of others, ""."""
     point = HOOK_POINTS.get(event.name)  # asking for opinions is an event of no host
     scope = point.scope if point else ""
     if event.payload or scope not in _AGAIN:
@@ -168,7 +168,7 @@ def action_to_repeat(event: Event) -> str:
 
 
 def split_push(event: Event) -> tuple[tuple[str, Event], ...]:
-    """Return (commit or tag that is pushed, the event of only its refs), in git's order.
+    """Return each pushed commit or tag with the event of its refs alone, in git's order.
 
     Deletions push nothing; together they are one event, with an empty id.
     """
@@ -196,7 +196,7 @@ def describe_refs(event: Event) -> str:
 
 
 def record_skips(plan: Plan, repo: Repo) -> None:
-    """Write to the ledger which gates a person left out of this run."""
+    """Write to the ledger which gates a person skipped in this run."""
     skips = skipped_gates(repo.env)
     skipped = [step.gate.name for step in plan.steps if step.skip and step.gate.name in skips]
     if not skipped:

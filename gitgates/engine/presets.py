@@ -1,4 +1,4 @@
-"""Find single failures in what well-known tools print. Cold and pure.
+"""Parse the output of well-known tools into single failures. Cold and pure.
 
 Written from real outputs, which lie in tests/outputs. A format that is not known here gives
 nothing, and then the whole output is one failure.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ParsedFailure(Record):
-    """One failure in an output. Only the message is normalised; what names it is taken as it is."""
+    """One failure in an output. Only the message is normalised, not the identity."""
 
     title: str
     message: str = ""
@@ -230,7 +230,7 @@ def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
 
 
 def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
-    """Yield the tests that each target lists as failed; why is said above the list."""
+    """Yield the tests that each target lists as failed; the reasons precede the list."""
     begin = 0
     for listed in _CARGO_LIST.finditer(text):
         above = text[begin : listed.start()]
@@ -267,7 +267,7 @@ _GO_COMPILE = re.compile(
 
 
 class _GoPackage:
-    """What has been read of a package whose name is not known yet."""
+    """The output of a package whose name is not known yet."""
 
     def __init__(self) -> None:
         self.failed: list[str] = []
@@ -284,7 +284,7 @@ class _GoPackage:
             self.said.setdefault(self.about, message)
 
     def failures(self, package: str, why: str) -> Iterator[ParsedFailure]:
-        """Yield them; a test that failed only through its subtests is none by itself."""
+        """Yield the failures, without a test of which only subtests failed."""
         parents = {name.rpartition("/")[0] for name in self.failed if "/" in name}
         tests = [name for name in dict.fromkeys(self.failed) if name not in parents]
         for name in tests:

@@ -1,4 +1,4 @@
-"""Run a plan: start the gates that are due, wait, look again, until the walk is over."""
+"""Run a plan: start due gates and wait for them until nothing is left."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 class Listener:
-    """Hears how a run goes on; this one ignores it all."""
+    """Receives the progress of a run; this one ignores it."""
 
     live = False  # whether `tick` is called while something runs
 
     def planned(self, plan: Plan) -> None:
-        """Hear what is going to run."""
+        """Receive the plan."""
 
     def started(self, gate: str) -> None:
-        """Hear that a gate starts."""
+        """Receive that a gate starts."""
 
     def ended(self, result: GateResult, plan: Plan) -> None:
-        """Hear how a gate ended."""
+        """Receive the result of a gate."""
 
     def tick(self) -> None:
-        """Be called now and then while something runs."""
+        """Be called periodically while a gate runs."""
 
     def said(self, text: str) -> None:
-        """Hear something that a person should know at once."""
+        """Receive a message that a person should see at once."""
 
 
 class Deadline(Record):
@@ -60,7 +60,7 @@ class Deadline(Record):
 
 
 class RunOptions(Record):
-    """What one run does otherwise than most."""
+    """The options of one run."""
 
     checkout: Repo | None = None  # a private checkout that gates run in
     locks: bool = True  # False: nobody that wants to change the files waits for it
@@ -74,7 +74,7 @@ class RunOptions(Record):
 
 
 class InterruptedRun(Interrupted):
-    """A signal ended the run; `decision` holds how gates ended until then, and decides nothing."""
+    """A signal ended the run; `decision` holds the results until then, and no verdict."""
 
     def __init__(self, message: str, plan: Plan, decision: Decision) -> None:
         super().__init__(message)
@@ -126,7 +126,7 @@ def run_plan(
 
 
 class _Job:
-    """One gate under way: the commands still to run, the ends of those that ran, the output."""
+    """One running gate: its remaining commands, the exits of those that ran, the output."""
 
     def __init__(
         self, due: Due, commands: list[Command], capture: Capture, changes: GateChanges
@@ -211,7 +211,7 @@ class _Run:
             runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
 
     def _hold_folder(self) -> None:
-        """Make the folder of the run: most runs of silent gates write nothing to it."""
+        """Create the folder of the run, when the first output is written."""
         self.folder = self.folder or runs.hold(self.run_abs)
 
     def _start(self, due: Due, group: Group) -> None:

@@ -1,4 +1,4 @@
-"""Walk a plan: which gates are due, and what the results mean, in words for a person.
+"""Schedule a plan: which gates are due, what the results mean, and messages about them.
 
 The walk is a fold: it starts from the first gate each time, with all results so far, and either
 comes to a gate without a result, which is due, or to the end.
@@ -41,14 +41,14 @@ _SHOWN = 3  # paths, on one line
 
 
 class Due(Record):
-    """A gate that should run now, on the content as it is."""
+    """A gate that should run now."""
 
     step: Step
     generation: int
 
 
 class Walk(Record):
-    """Where a run stands."""
+    """The state of a walk: due gates, visited gates, the verdict."""
 
     due: tuple[Due, ...]  # empty: it is over
     verdict: Level
@@ -130,7 +130,7 @@ class _Walker:
         return result.status == "passed" and (self.may_change or not left_out)
 
     def over(self, verdict: Level, rest: tuple[str, ...]) -> Walk:
-        """Return the end of a walk that `rest` did not get its turn in, or not to its end."""
+        """Return a finished walk in which the gates `rest` did not run, or did not end."""
         for name in rest:  # some may have been under way when another one stopped the run
             result = self.results.get((name, self.generation))
             if result and not any(visit.result is result for visit in self.visits):
@@ -146,7 +146,7 @@ def advance(plan: Plan, results: Results) -> Walk:
 
 
 def _unwind(visits: list[Visit], led_on: list[tuple[int, bool]], begun: int) -> Level:
-    """Let each gate of a chain take the verdict of what it led to; return that of the first."""
+    """Give each gate of a chain the verdict of the gate that it called; return the first's."""
     verdict = visits[-1].verdict
     for place, passed in reversed(led_on):
         visit = visits[place]
@@ -157,7 +157,7 @@ def _unwind(visits: list[Visit], led_on: list[tuple[int, bool]], begun: int) -> 
 
 
 def _unrun(step: Step, called_by: str) -> Visit:
-    """Return the visit of a gate that is skipped, or that cannot be run at all."""
+    """Return the visit of a gate that is skipped or cannot run."""
     name = step.gate.name
     if step.fault:
         result = GateResult(gate=name, status="not-started", reason=step.fault)
@@ -170,7 +170,7 @@ def _allowed(result: GateResult, called_by: str = "") -> Visit:
 
 
 def _is_held_back(due: list[Due], before: int) -> bool:
-    """Return whether nothing after the newest due gate may be looked at yet.
+    """Return whether no gate after the newest due one may start yet.
 
     A gate that writes runs alone: after those before it, and before all that come after it.
     """
@@ -192,7 +192,7 @@ def _plain(action: str, *, passed: bool) -> Level:
 
 
 def decide(plan: Plan, walk: Walk) -> Decision:
-    """Return the decision of a walk that is over: the strongest verdict, and who asked for it."""
+    """Return the decision of a finished walk: the strongest verdict, and its gates."""
     deciding = tuple(v for v in walk.visits if v.verdict == walk.verdict != ALLOW and _decides(v))
     notes = tuple(step.note for step in plan.steps if step.note)
     return Decision(
@@ -215,7 +215,7 @@ def decide(plan: Plan, walk: Walk) -> Decision:
 
 
 def _staging_advice(plan: Plan, deciding: tuple[Visit, ...]) -> str:
-    """Say what to do about the files that fixers changed before a commit."""
+    """Return the advice to stage the files that fixers changed before a commit."""
     writes = {step.gate.name for step in plan.steps if step.gate.writes}
     left_out = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
     fixers = [name for name in left_out if name in writes]
@@ -229,7 +229,7 @@ def _staging_advice(plan: Plan, deciding: tuple[Visit, ...]) -> str:
 
 
 def observed(visits: tuple[Visit, ...]) -> tuple[str, ...]:
-    """Say what gates that only observe would have done."""
+    """Return messages about what gates with `observe` would have done."""
     return tuple(
         f"gate `{visit.result.gate}` only observes: it {describe(visit.result)}, which would have "
         + ("been a warning" if visit.would == "CONTINUE" else f"led to {_target(visit.would)}")
@@ -243,7 +243,7 @@ def _target(action: str) -> str:
 
 
 def _decides(visit: Visit) -> bool:
-    """Return whether a visit has its verdict from itself, not from the gate that it led to."""
+    """Return whether a visit has a verdict of its own, not of the gate that it called."""
     if visit.verdict in (BLOCK, STOP):
         return visit.action in ("BLOCK", "STOP")
     return visit.result.status != "passed" or bool(visit.result.changed_paths)
@@ -302,20 +302,20 @@ def count_files(paths: Collection[str]) -> str:
 
 
 def undeclared(paths: Collection[str], beside: Collection[str]) -> str:
-    """Say that a gate changed files without saying so, or one of those that ran `beside` it."""
+    """Return the message about files changed without `writes`, by a gate or one `beside` it."""
     others = " or ".join(f"`{name}`" for name in sorted(beside))
     who = f"it or {others}, which ran beside it," if others else "it"
     return f"{who} changed {count_files(paths)}; gates that fix files say `writes = true`"
 
 
 def undeclared_staging(paths: Collection[str]) -> str:
-    """Say that a gate changed the index being committed without saying so."""
+    """Return the message about a gate without `restage` that changed the index being committed."""
     what_to_do = "gates that stage what they fix say `writes = true` and `restage = true`"
     return f"it changed the index being committed: {first_names(paths)}; {what_to_do}"
 
 
 def changed_meanwhile(paths: Collection[str], again: str) -> str:
-    """Say that somebody changed files while they were checked; `again` is what to do then."""
+    """Return the message about files changed during the check; `again`: how to repeat it."""
     it_was = "it was" if len(paths) == 1 else "they were"
     return f"{first_names(paths)} changed while {it_was} checked; {again} again"
 

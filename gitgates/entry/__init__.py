@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> int:
-    """Show and save what became of a hook that was handled; return the exit status.
+    """Show and save the results of a hook; return the exit status.
 
     Raises: what a policy raised.
     """

@@ -45,7 +45,7 @@ def run(args: list[str]) -> int:
 
 
 def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
-    """Have the person told where that is new in this session, and gates are required."""
+    """Tell the person once in a session that required gates are switched off."""
     try:
         raw = _read_payload()
         if host not in AGENTS or TURN_ENDS[host] not in raw:

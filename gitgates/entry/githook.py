@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(args: list[str]) -> int:
-    """Run what git fired: the hook that was there before ours, then the gates."""
+    """Run the hook that was installed before ours, then the gates."""
     env = environ.read()
     if environ.is_off(env):
         return 0  # the shim never comes here then
@@ -57,7 +57,7 @@ def _run_kept(
     stdin: bytes | None,
     env: Mapping[str, str],
 ) -> int:
-    """Run the hook that was there before; its failure counts, and is said."""
+    """Run the previous hook; report its failure."""
     from gitgates.git.previous_hook import SUFFIX, run_kept  # most repositories have none
 
     try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(args: list[str]) -> int:
-    """Run the gates of one stage on the files that the framework names."""
+    """Run the gates of one stage on the files that the framework passes."""
     env = environ.read()
     if environ.is_off(env):
         return 0
@@ -42,7 +42,7 @@ def run(args: list[str]) -> int:
 
 
 def _original_env(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment that the person called the framework in, as far as it can be told."""
+    """Return the environment that the framework was called in, as far as it is known."""
     venv_abs = env.get("VIRTUAL_ENV", "")
     if not any(os.path.isfile(f"{venv_abs}/{mark}") for mark in host.ENVIRONMENT_MARKS):
         return dict(env)

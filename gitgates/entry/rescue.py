@@ -17,7 +17,7 @@ _FIXED = 3
 
 
 def run(args: list[str]) -> int:
-    """Put back what the killed run had hidden, and leave a word for the next command."""
+    """Restore what a killed run had stashed, and leave a notice for the next command."""
     if not _is_valid_call(args):
         raise UsageError(
             "`rescue` is what gitgates itself starts when a run was killed",

@@ -1,1 +1,1 @@
-"""Everything that asks git."""
+"""Everything that runs git."""

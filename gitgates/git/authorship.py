@@ -43,7 +43,7 @@ _MOST_BRANCHES = 16  # that were left with work on them
 
 
 class ReflogEntry(Record):
-    """One entry: HEAD has moved."""
+    """One entry of the reflog."""
 
     new: str  # the commit that it came to
     stamp: int  # seconds since the epoch; whoever commits can set it
@@ -64,12 +64,12 @@ class Span(Record):
     idle: tuple[tuple[float, float], ...] = ()
 
     def is_idle(self, stamp: int) -> bool:
-        """Return whether the session had nothing to do then; not at the very ends."""
+        """Return whether the session was idle then; not at the very ends."""
         return any(int(began) < stamp < int(ended) for began, ended in self.idle)
 
 
 def trees(span: Span) -> tuple[str, str]:
-    """Return the trees before and after what the session itself has done.
+    """Return the trees before and after the session's own changes.
 
     Where no commit has come or gone, these are the snapshots. So they are where the commits are
     gone, or nothing can be stored: then what others have done counts, too.
@@ -117,7 +117,7 @@ def _exclude_others(span: Span) -> tuple[str, str]:
 def _files_of_others(
     git: Git, span: Span, tips: Collection[str], *, has_switched: bool
 ) -> set[tuple[bytes, File]]:
-    """Return the files that commits have brought, as they are there.
+    """Return the files that others' commits changed, with their content there.
 
     Where another branch was checked out, that is all in which it differs from the start.
     """
@@ -134,7 +134,7 @@ def _files_of_others(
 def _commits_without_reflog(
     span: Span, unknown: Collection[str], entries: Iterable[ReflogEntry]
 ) -> set[str]:
-    """Return which commits that no log of ours has are the session's all the same.
+    """Return the session's commits that are in no reflog.
 
     Those that were committed since the start, as in a worktree that it made by a shell command; not
     what comes from a remote or from a worktree that was there before, nor what it rebases onto.
@@ -162,7 +162,7 @@ def _commits_in_other_worktrees(span: Span) -> set[str]:
 
 
 def _files_changed_by_head(git: Git, span: Span, entries: Iterable[ReflogEntry]) -> set[bytes]:
-    """Return the files that HEAD has brought, by whatever entry, while the session was idle.
+    """Return the files that movements of HEAD changed while the session was idle.
 
     Where they are not the session's work, they are in the tree of the start. Each row of entries
     counts as one: a rebase of the person's makes hundreds.
@@ -178,7 +178,7 @@ def _files_changed_by_head(git: Git, span: Span, entries: Iterable[ReflogEntry])
 
 
 def _files_changed_in(git: Git, commits: Collection[str]) -> set[bytes]:
-    """Return the files that commits have changed; of a merge, those that are as in no parent."""
+    """Return the files that commits changed; of a merge, those that differ from each parent."""
     if not commits:
         return set()
     shown = ("--format=", "--name-only", "-z", "--root", "--no-renames", "--diff-merges=combined")
@@ -188,7 +188,7 @@ def _files_changed_in(git: Git, commits: Collection[str]) -> set[bytes]:
 
 
 def _with_left_branches(git: Git, span: Span, left: Collection[str]) -> str:
-    """Return the tree of now with what the session has committed to branches that it has left.
+    """Return the current tree with the session's commits on branches that it has left.
 
     A mere checkout is to hide nothing. Commits that no branch has any more have been amended,
     rebased or given up; of what is there in another form, nothing is taken over.
@@ -212,7 +212,7 @@ def _with_left_branches(git: Git, span: Span, left: Collection[str]) -> str:
 
 
 def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[str, ...]]]) -> str:
-    """Return a tree with what has changed in spans of time on top, file by file.
+    """Return a tree with the changes of some spans applied, file by file.
 
     `spans` are the trees before and after each, and files that are left out. A file that is
     another one in the tree than it was before stays as it is there: whoever changed it first has
@@ -244,7 +244,7 @@ def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[st
 
 
 def _changes(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]]:
-    """Return each file that differs, as it was and as it is."""
+    """Return each file that differs, before and after."""
     if before == after:
         return []
     fields = git.out(*_RAW, before, after).split(b"\0")
@@ -258,7 +258,7 @@ def _changes(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]
 
 
 def _with_files(repo: Repo, tree: str, files: Mapping[bytes, File]) -> str:
-    """Return a tree with other files in it; a mode of zeros takes one out."""
+    """Return a tree with some entries replaced; a mode of zeros removes one."""
     lines = [
         b"%s %s\t%s\0" % (mode.replace(_GONE, b"0"), object_id, path)
         for path, (mode, object_id) in files.items()
@@ -308,7 +308,7 @@ def entries_since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[Reflo
 
 
 def makes_commit(message: str) -> bool:
-    """Return whether an entry made a commit, and did not go to one that was there.
+    """Return whether an entry made a commit, and did not move to an existing one.
 
     What is not known makes one: to ask for one review too many is better than to hide something.
     """
@@ -327,7 +327,7 @@ def last_switch(entries: tuple[ReflogEntry, ...]) -> str:
 
 
 def _entry(line: str) -> ReflogEntry | None:
-    """Take a line apart: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
+    """Parse a line: `OLD NEW NAME <EMAIL> TIME ZONE TAB MESSAGE`."""
     who, _tab, message = line.partition("\t")
     words = who.split(" ")
     if len(words) < 4 or not words[-2].isdigit():  # noqa: PLR2004 - two ids, a time, a zone

@@ -52,7 +52,7 @@ _NOT_COPIED = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/", b"refs/st
 
 
 class Checkout:
-    """A folder that holds exactly one tree, for this process alone until `close`.
+    """A folder that holds exactly one tree, leased to this process until `close`.
 
     The repository in it is found from the folder, so gates need no variable of git's.
     """
@@ -70,13 +70,13 @@ class Checkout:
         self.close()
 
     def close(self) -> None:
-        """Leave the folder to the next run."""
+        """Release the folder."""
         self._slot.release()
         prune_slots(os.path.dirname(self.root_abs))
 
 
 def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
-    """Lay out a commit, tag or tree, and link what git ignores, such as `.venv`, into it.
+    """Check out a commit, tag or tree, and link ignored folders such as `.venv` into it.
 
     `link`: names relative to the root; linked where the user has them, git ignores them and the
     tree has nothing there.
@@ -106,7 +106,7 @@ def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
 
 
 def check_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> Checkout:
-    """Lay out what would be committed from an index. That index is only read.
+    """Check out what would be committed from an index, which is only read.
 
     Raises: as `check_out`; GitError, too, where the index has conflicts.
     """
@@ -138,7 +138,7 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
 
 
 def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> list[str]:
-    """Make the folder hold the wanted tree and nothing else; return its submodules."""
+    """Make the folder equal to a tree; return its submodules."""
     match slot.state():
         case (2, str(known), bytes(said)) if said == settings and _update(slot, git, known, tree):
             pass
@@ -175,7 +175,7 @@ def _read_tree(git: Git, tree: str) -> None:
 
 
 def _checkout_settings(repo: Repo) -> bytes:
-    """Return all, besides the tree, that decides how git writes a file. To be compared only."""
+    """Return all settings that decide how git writes a file, as an opaque key."""
     git = repo.git
     # Exit status 1: nothing is set.
     settings = git.ask("config", "-z", "--get-regexp", _LAYOUT).stdout
@@ -189,7 +189,7 @@ def _checkout_settings(repo: Repo) -> bytes:
 
 
 def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Link `names` of the user's root into `folder_abs`; return those linked, and what to say.
+    """Link `names` of the user's root into `folder_abs`; return those linked, and messages.
 
     `names` are relative to the root. One that the user does not have is passed over in silence;
     one that git does not ignore, or that the tree has itself, is not linked, and that is said.
@@ -214,7 +214,7 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
 
 
 def _link(source_abs: str, root_abs: str, name: str) -> bool:
-    """Make one link; False if the tree has something there, or no folder to put it in."""
+    """Create one link; False if the path is taken, or its folder is missing."""
     folder_abs = root_abs
     for part in name.split("/")[:-1]:
         folder_abs = os.path.join(folder_abs, part)
@@ -230,7 +230,7 @@ def _link(source_abs: str, root_abs: str, name: str) -> bool:
 
 
 def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) -> Repo:
-    """Make the repository of a private checkout, in place of what was there.
+    """Create or replace the repository of a private checkout.
 
     `commit`: what HEAD is; empty: what it is for the user. `ignored`: names of links in it.
 

@@ -47,7 +47,7 @@ NOT_BELIEVED = "!"
 
 
 def changes(span: Span) -> tuple[Changed, ...]:
-    """Return each file that differs, others' commits left out, sorted by path.
+    """Return each file that differs, without others' commits, sorted by path.
 
     Raises: GitError where one of the trees is not there.
     """
@@ -103,7 +103,7 @@ def _reading(span: Span) -> Git:
 
 
 def _differences(git: Git, before: str, after: str) -> Iterator[Changed]:
-    """Yield what git says of two trees: of all files first how they differ, then by how much."""
+    """Yield git's raw and numstat records for two trees: first all raw ones."""
     if before == after:
         return
     fields = iter(git.out(*_NUMBERS, before, after, "--").split(b"\0"))
@@ -148,7 +148,7 @@ def _lines(numbers: Numbers, path: bytes) -> tuple[int, int]:
 def _edited_lines(
     git: Git, before: str, after: str, *, metas: dict[bytes, bytes], numbers: Numbers
 ) -> dict[bytes, int]:
-    """Return path → lines that were edited, where they are fewer with line ends left aside."""
+    """Return path → edited lines, where wrapped or joined lines make them fewer."""
     # A line that is wrapped or joined is removed and added; where nothing is, none was.
     candidates = {
         path: _ids(metas[path])
@@ -168,7 +168,7 @@ def _edited_lines(
 
 
 def _files_of(patch: bytes) -> Iterator[tuple[bytes, list[list[bytes]]]]:
-    """Yield of each file in a patch without context its objects, and the lines of its hunks."""
+    """Yield the objects and the lines of the hunks of each file in a patch without context."""
     for part in re.split(rb"^diff --git ", patch, flags=re.MULTILINE)[1:]:
         head, *hunks = re.split(rb"^@@ .*\n", part, flags=re.MULTILINE)
         if index := re.search(rb"^index (\S+)", head, re.MULTILINE):
@@ -176,7 +176,7 @@ def _files_of(patch: bytes) -> Iterator[tuple[bytes, list[list[bytes]]]]:
 
 
 def _edited_in_hunk(lines: list[bytes]) -> int:
-    """Return how many lines a hunk edits: none where it only lays out anew."""
+    """Return how many lines a hunk edits: 0 if it only reformats."""
     sides = [[line[1:] for line in lines if line[:1] == sign] for sign in (b"-", b"+")]
     # A list that is wrapped may end in a comma.
     old, new = (b"".join(_LIST_END.sub(rb"\1", b"\n".join(side)).split()) for side in sides)
@@ -220,7 +220,7 @@ def _sources(content: bytes | None) -> list[str] | None:
 def _counted_as_text(
     git: Git, before: str, after: str, paths: list[str]
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield each of the files, and all lines that it has and had, though it is called binary."""
+    """Yield each file that git takes for binary, with the number of its lines."""
     objects = _objects(git, before, after) if paths else {}
     for path in paths:
         old, new = objects[path].decode().split("..")
@@ -269,7 +269,7 @@ def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
 def _attributes(
     git: Git, span: Span, before: str, paths: list[str]
 ) -> tuple[dict[str, str], set[str]]:
-    """Return path → the attribute that says: not written by hand; and what may be no binary.
+    """Return path → the attribute for generated files; and paths that may be text.
 
     An attribute is believed only as far as the session has not said it itself, or work could hide
     behind it; else it has NOT_BELIEVED in front, and what the session has had called binary may be
@@ -311,7 +311,7 @@ def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
 
 
 def _all_in_tree(git: Git, tree: str, files: list[str]) -> bool:
-    """Return whether all these files are in a tree; one that git ignores is in none."""
+    """Return whether all these files are in a tree."""
     there: set[str] = set()
     for chunk in _chunks((name, "") for name in files):
         there.update(git.names("ls-tree", "-z", "--name-only", tree, "--", *chunk))
@@ -319,7 +319,7 @@ def _all_in_tree(git: Git, tree: str, files: list[str]) -> bool:
 
 
 def _is_older(path_abs: str, stamp: float) -> bool:
-    """Return whether a file was not touched since; one that is not there was not."""
+    """Return whether a file was not modified since, or is missing."""
     try:
         return os.stat(path_abs).st_ctime < stamp
     except OSError:

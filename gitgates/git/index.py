@@ -85,7 +85,7 @@ def find_unstaged(git: Git) -> Unstaged:
 
 
 class EventFiles:
-    """The files that an event is about, told to be unchanged by `lstat`, else by their content.
+    """The files of an event, compared by `lstat`, otherwise by content.
 
     Content is read when the run begins, up to `_MOST_READ` of it; beyond that, `lstat` decides.
     """
@@ -106,7 +106,7 @@ class EventFiles:
                 self._contents[path] = self._content(path)
 
     def written_since(self, began_ns: int, hidden: Mapping[str, str]) -> tuple[str, ...]:
-        """Return what is not as in the index, though git had said so after `began_ns`.
+        """Return the files that were written after `began_ns` and differ from the index.
 
         `hidden` is path → `digest` of what we have put there since.
         """
@@ -119,7 +119,7 @@ class EventFiles:
         return tuple(sorted(new & _unstaged_names(self._git))) if new else ()
 
     def changed(self) -> tuple[str, ...]:
-        """Return the paths with another content or mode than when this was asked last."""
+        """Return the paths whose content or mode changed since the last call."""
         before, self._stats = self._stats, self._stat_all()
         touched = [path for path in self.paths if self._stats.get(path) != before.get(path)]
         now = {path: self._content(path) for path in touched}
@@ -128,7 +128,7 @@ class EventFiles:
         return tuple(sorted(found))
 
     def _stat_all(self) -> dict[str, tuple[int, int, int, int]]:
-        """Return size, inode, and times of change in ns, of each file that is there."""
+        """Return size, inode, mtime and ctime in ns of each existing file."""
         found = {}
         for path in self.paths:
             try:
@@ -143,7 +143,7 @@ class EventFiles:
 
 
 class Contents:
-    """Mode and content of `paths` and of every tracked file that is not as in the index.
+    """Mode and content of `paths` and of every tracked file that differs from the index.
 
     The others need no entry: when one of them changes, it gets one.
     """
@@ -166,7 +166,7 @@ def _unstaged_names(git: Git) -> frozenset[str]:
 
 
 def restage(repo: Repo, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Put files that are in the index being committed into it as they are now; return which.
+    """Stage the present content of files in the index being committed; return which.
 
     `commit -- path` prepares two: the one that it commits, and index.lock, which is the worktree's
     index afterwards. Another git that holds an index is waited for, for a moment.
@@ -196,7 +196,7 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _content(path_abs: str) -> tuple[int, int]:
-    """Return what git keeps of a file: its type, whether it is a program, a hash of its bytes."""
+    """Return what git stores of a file: type, execute bit, a hash of its bytes."""
     try:
         mode = os.lstat(path_abs).st_mode & _KEPT_BITS
         if stat.S_ISLNK(mode):
@@ -210,7 +210,7 @@ def _content(path_abs: str) -> tuple[int, int]:
 
 
 class CommittedIndex:
-    """The index that git commits from: what gates see of it, and whether one of them changed it.
+    """The index that git commits from: the copy for gates, and the detection of changes.
 
     Where it is the worktree's own, gates find it by themselves, and the copy is only compared with
     it. Elsewhere they get the copy.
@@ -229,7 +229,7 @@ class CommittedIndex:
         self.take()
 
     def take(self) -> None:
-        """Take the index as it is now for what it is to be."""
+        """Accept the present index as the expected one."""
         if os.path.exists(self._named_abs):  # something was ever staged
             copy_index(self._named_abs, self._aside_abs)
         else:
@@ -247,13 +247,13 @@ class CommittedIndex:
         return tuple(sorted(names))
 
     def copy_back(self) -> None:
-        """Let git commit from what gates have made of it."""
+        """Replace git's index by the copy that gates have changed."""
         if self._copies:
             copy_index(self._aside_abs, self._named_abs)
         self.take()
 
     def remove(self) -> None:
-        """Remove what was put aside."""
+        """Remove the temporary copies."""
         remove_file(self._aside_abs)
 
     @property
@@ -269,12 +269,12 @@ class CommittedIndex:
 
 
 def remove_stale_copies(git_dir_abs: str, pid: int) -> None:
-    """Remove what a run that was killed had put aside."""
+    """Remove the copies that a killed run has left."""
     remove_file(os.path.join(git_dir_abs, f"{NAME}.{pid}"))
 
 
 def named_index(repo: Repo) -> tuple[str, bool]:
-    """Return the index that git commits from, and whether it is another than the worktree's."""
+    """Return the index that git commits from, and whether it is not the worktree's own."""
     own = os.path.join(repo.git_dir_abs, "index")
     named = repo.env.get("GIT_INDEX_FILE", "")
     if not named:
@@ -284,7 +284,7 @@ def named_index(repo: Repo) -> tuple[str, bool]:
 
 
 def copy_index(source_abs: str, target_abs: str) -> None:
-    """Copy an index so that git trusts it as far as the original, in place of what is there.
+    """Copy an index with its mtime, which git needs to detect racy entries; replace the target.
 
     With its times: git's check for racy files compares with them.
 

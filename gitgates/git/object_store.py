@@ -1,4 +1,4 @@
-"""Our own object folder: what we store in git's way, without it being in the user's repository.
+"""The private object directory: git objects of ours, outside of the user's repository.
 
 There `git gc --prune=now` would destroy it, and a ref that protects it would be published by
 `git push --mirror`. It is shared by all worktrees, and we prune it ourselves, by age.
@@ -25,7 +25,7 @@ _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
 def reading_git(repo: Repo) -> Git:
-    """Return git for commands that only read: they see our objects, too."""
+    """Return git for reading commands, with our objects as an alternate."""
     ours = _folder(repo)
     if not os.path.isdir(ours):
         return repo.git  # git complains about a folder that is not there
@@ -33,7 +33,7 @@ def reading_git(repo: Repo) -> Git:
 
 
 def storing_git(repo: Repo) -> Git:
-    """Return git for commands that store: whatever is new goes to our own folder.
+    """Return git for writing commands: new objects go to our directory.
 
     Raises: OSError where that cannot be made.
     """
@@ -44,13 +44,13 @@ def storing_git(repo: Repo) -> Git:
 
 
 def sources(repo: Repo) -> list[str]:
-    """Return all folders with objects, each as a line of `objects/info/alternates`."""
+    """Return all object directories, each as a line of `objects/info/alternates`."""
     found = [_quoted(_users(repo)), _quoted(_folder(repo))]
     return found + [part for part in (repo.env.get(_OTHERS, ""),) if part]
 
 
 def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
-    """Put off the pruning of these objects; return the ids of those that are not ours."""
+    """Postpone the pruning of these objects; return the ids of those that are not ours."""
     missing = []
     for object_id in ids:
         try:
@@ -61,12 +61,12 @@ def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
 
 
 def has(repo: Repo, object_id: str) -> bool:
-    """Return whether an object is in our folder."""
+    """Return whether an object is in our directory."""
     return os.path.exists(_file(repo, object_id))
 
 
 def prune(repo: Repo, now_s: float | None = None, *, at_once: bool = False) -> int:
-    """Remove what was in no snapshot for a month, once a day; return how many objects went.
+    """Remove objects in no snapshot of the last month, once a day; return how many.
 
     `at_once`: although it was done today.
     """
@@ -127,7 +127,7 @@ def _quoted(folder_abs: str) -> str:
 
 
 def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[str, bytes]:
-    """Return the content of objects, by the names that git is asked for; the huge are left out.
+    """Return name → content of objects, without huge ones.
 
     Raises: GitError where git cannot be asked.
     """

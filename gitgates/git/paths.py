@@ -1,4 +1,4 @@
-"""Which paths an event is about, asked from git.
+"""Find the paths of an event by git.
 
 Names are returned as git has them: relative to the root, `/`-separated, each once, sorted. Links
 and submodules are left out: no gate can read a submodule as a file, and the target of a link is
@@ -28,7 +28,7 @@ _STAGED = ("diff", "--cached", "--ignore-submodules=all", *_DIFF)
 
 
 def with_paths(event: Event, repo: Repo) -> Event:
-    """Return the event with the paths that it is about, if any."""
+    """Return the event with its paths, if any."""
     if (paths := _paths_of(event, repo)) is None:
         return event
     return event._replace(paths=paths[0], gone=paths[1])
@@ -65,7 +65,7 @@ def _checkout_paths(event: Event, git: Git) -> Paths | None:
 
 
 def pushed_id(git: Git) -> str:
-    """Return the id that is pushed; of a first push the framework names only the branch."""
+    """Return the pushed id; for a first push, the framework passes only the branch."""
     named = git.env.get("PRE_COMMIT_TO_REF", "")
     branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
     if named or not branch:
@@ -74,7 +74,7 @@ def pushed_id(git: Git) -> str:
 
 
 def is_as_committed(git: Git, tip: str) -> bool:
-    """Return whether the working tree holds exactly the commit `tip`: nothing more, nothing less.
+    """Return whether the working tree equals the commit `tip`, without untracked files.
 
     A tag of something that is no commit has no content of its own to check: True.
     """
@@ -116,7 +116,7 @@ def changed_paths(git: Git) -> Paths:
 
 
 def tracked_paths(git: Git) -> tuple[str, ...]:
-    """Return every tracked file that is there."""
+    """Return every tracked file that exists."""
     listed = git.out("ls-files", "-z", "--stage").split(b"\0")
     names = {
         os.fsdecode(name)
@@ -127,7 +127,7 @@ def tracked_paths(git: Git) -> tuple[str, ...]:
 
 
 def range_paths(git: Git, old: str, new: str) -> Paths:
-    """Return what differs between two commits, by whether it is there in the newer one.
+    """Return existing and deleted paths that differ between two commits.
 
     Raises: GitError where one of them is no commit.
     """
@@ -138,7 +138,7 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
 
 
 def tree_paths(git: Git, old: str, new: str) -> Paths:
-    """Return what differs between two trees, by whether it is there in the newer one.
+    """Return existing and deleted paths that differ between two trees.
 
     Raises: GitError where one of them is not there.
     """
@@ -146,7 +146,7 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
 
 
 def merged_paths(git: Git) -> Paths:
-    """Return what the merge or pull that just ended brought."""
+    """Return what the merge or pull that just ended changed."""
     return range_paths(git, "ORIG_HEAD", "HEAD") if git.resolve("ORIG_HEAD") else ((), ())
 
 
@@ -196,7 +196,7 @@ def _sorted(there: set[str], gone: set[str]) -> Paths:
 
 
 def merge_heads(repo: Repo) -> list[str]:
-    """Return the commits that are just being merged into HEAD."""
+    """Return the commits that are being merged into HEAD."""
     try:
         with open(f"{repo.git_dir_abs}/MERGE_HEAD", encoding="ascii") as file:
             return file.read().split()

@@ -1,4 +1,4 @@
-"""Run the hook that was there before ours: with the same arguments, input and environment.
+"""Run the hook that was installed before ours: same arguments, input and environment.
 
 It keeps the terminal, the process group and git's own variables, as if git had started it, and,
 where it is a script of sh or bash, its own name: hooks of other managers do what their name says.
@@ -54,12 +54,12 @@ exec "$kept" "$@"
 
 
 def is_kept(shim: str) -> bool:
-    """Return whether git would run the hook that was there before a shim."""
+    """Return whether git would run the previous hook."""
     return os.path.isfile(shim + SUFFIX) and os.access(shim + SUFFIX, os.X_OK)
 
 
 def run_kept(shim: str, argv: tuple[str, ...], stdin: bytes | None, env: Mapping[str, str]) -> int:
-    """Run that hook to its end; return its exit status, or 128 and the signal that ended it.
+    """Run the previous hook; return its exit status, or 128 plus the signal that ended it.
 
     `shim`: the path as git named it; `stdin`: None, where it has our standard input. Signals that
     ask us to end are handed on. Raises: OSError where it cannot be started.

@@ -1,4 +1,4 @@
-"""Git, and the repository that it works on: roots, environment, state folders.
+"""Run git in a repository; find its roots, environment and state folders.
 
 Our own git commands never run hooks, never take optional locks, never start a pager, an external
 diff or the user's aliases, and speak English, because we read what they say.
@@ -49,14 +49,14 @@ class Git(Record):
     apart: bool = False  # in a group of its own, which ^C on the terminal does not reach
 
     def ask(self, *args: str, stdin: bytes = b"") -> CompletedProcess:
-        """Run git and return whatever it answered.
+        """Run git and return its exit status and output.
 
         Raises: GitError where git is not there or does not end.
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
 
     def ask_all(self, *asked: tuple[str, ...]) -> list[CompletedProcess]:
-        """Run several git commands at once; return what they answered.
+        """Run several git commands in parallel; return their statuses and outputs.
 
         They must not write what another one reads.
 
@@ -79,7 +79,7 @@ class Git(Record):
         return done
 
     def configured(self, *args: str) -> CompletedProcess:
-        """Run a git command that runs no hooks, with core.hooksPath as it is configured.
+        """Run a git command that starts no hooks, with core.hooksPath as configured.
 
         Only so can git say where it looks for hooks.
 
@@ -95,7 +95,7 @@ class Git(Record):
             raise _not_run(error) from error
 
     def with_settings(self, pairs: tuple[tuple[str, str], ...]) -> Git:
-        """Return git with settings that hold over those in files. Source: git-config(1)."""
+        """Return git with settings that override those of files. Source: git-config(1)."""
         count = int(self.env.get("GIT_CONFIG_COUNT") or "0")
         env = {**self.env, "GIT_CONFIG_COUNT": str(count + len(pairs))}
         for number, (key, value) in enumerate(pairs, count):
@@ -194,7 +194,7 @@ def current_folder() -> str:
 
 
 def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
-    """Return the repository that a git command in `cwd_abs` would mean.
+    """Return the repository that a git command in `cwd_abs` would use.
 
     Raises: GitError if there is none, or it is bare and has no working tree; OwnershipError
     where git does not trust it.
@@ -223,7 +223,7 @@ def _search_parents(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _is_own(repo: Repo) -> bool:
-    """Return whether we own a repository as git wants it: the worktree, its `.git`, its git folder.
+    """Return whether we own the worktree, its `.git` and its git folder, as git requires.
 
     Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
     """
@@ -241,7 +241,7 @@ def _is_own(repo: Repo) -> bool:
 
 
 def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
-    """Ask git whether it trusts a repository of another user, as `safe.directory` may say.
+    """Ask git whether `safe.directory` allows a repository of another user.
 
     Raises: OwnershipError where it does not.
     """
@@ -254,7 +254,7 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
 
 
 def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
-    """Read what git tells the hooks of a linked worktree: its GIT_DIR, and the root as cwd.
+    """Read the repository from GIT_DIR and cwd, as hooks of a linked worktree get them.
 
     A hook may have gone into a folder since: only git takes that for the root then.
     """
@@ -277,7 +277,7 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _may_move_worktree(config_abs: str) -> bool:
-    """Return whether a repository's config may move the working tree: then git is asked."""
+    """Return whether the config may move the working tree: then git has to be asked."""
     try:
         with open(config_abs, "rb", buffering=0) as file:
             config = file.read().lower()

@@ -54,7 +54,7 @@ _NO_FACTS: Facts = ((-1,), [], None, "", "", 0.0)
 
 
 class SnapshotError(GitError):
-    """Git cannot read the whole working tree. There is no snapshot then, and never an old one."""
+    """Git cannot read the whole working tree: there is no snapshot."""
 
 
 class Snapshot(Record):
@@ -72,12 +72,12 @@ class Snapshot(Record):
 
     @property
     def not_seen(self) -> tuple[str, ...]:
-        """What is there and in no tree, in words. Other words tell that something has changed."""
+        """A text about content that no tree holds. It changes when that content does."""
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
 def take(repo: Repo) -> Snapshot:
-    """Take a snapshot of the working tree. What another run has hidden counts as if in its place.
+    """Take a snapshot of the working tree. Files that another run has stashed are included.
 
     In the run that hides, the snapshot is of what its gates see. Read the objects with
     `object_store.reading_git`; they are kept for a month after the last snapshot that has them.
@@ -176,7 +176,7 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
 
 
 def flagged_paths(repo: Repo) -> list[str]:
-    """Return the paths that git was told not to look at when the last snapshot was taken."""
+    """Return the assume-unchanged and skip-worktree paths of the last snapshot."""
     return _read_facts(repo)[1]
 
 
@@ -267,7 +267,7 @@ def _update(git: Git, options: tuple[str, ...], paths: Iterable[str]) -> None:
 
 
 def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> float:
-    """Have everything that HEAD does not hold in our own folder, where git's gc does not come.
+    """Store all objects that HEAD does not have in our directory, out of reach of git gc.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
     Return when that was done last.
@@ -285,7 +285,7 @@ def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> f
 
 
 def _ids_beside_head(git: Git, tree: str, head: str) -> list[str]:
-    """Return the ids in `tree`, its own too, that the commit that is checked out does not have."""
+    """Return the ids in `tree`, itself included, that HEAD does not have."""
     if not head:
         listed = git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
         metas = [entry.partition(b"\t")[0].split(b" ") for entry in listed if entry]
@@ -339,7 +339,7 @@ def _find_hidden(state_abs: str) -> tuple[StashedPath, ...]:
 
 
 def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
-    """Put what is saved in place of what is shown, in the index that `git` works on.
+    """Replace isolated files by the stashed ones in the index that `git` uses.
 
     Raises: GitError or OSError; the run that hides may put it back meanwhile.
     """

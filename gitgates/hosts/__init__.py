@@ -21,7 +21,7 @@ TURN_ENDS = {"claude": b'"Stop"'}
 
 
 class BadPayload(Exception):
-    """What came is nothing that the host sends."""
+    """The input is not a payload of the host."""
 
 
 def agent_host(name: str) -> AgentHost:
@@ -52,7 +52,7 @@ def is_called_by_agent(env: Mapping[str, str]) -> bool:
 
 
 def withheld_from_agents() -> tuple[str, ...]:
-    """Return the variables of a session that another agent must not be started with."""
+    """Return the variables of a session that must be unset for another agent."""
     return tuple(name for agent in AGENTS for name in agent_host(agent).OF_A_SESSION)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a verdict that an agent's event cannot express."""
+"""Replace a verdict that an agent's event cannot express."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
-    """Return the verdict that an event can express, and why it is another one than asked for."""
+    """Return the verdict that an event can express, and why it differs from the given one."""
     can = payload.can
     if verdict == STOP and not can.stop:
         return express(payload, BLOCK)[0], f"{payload.event} cannot stop the agent"
@@ -21,7 +21,7 @@ def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
 
 
 def reaches_agent(can: Channels, verdict: Level) -> bool:
-    """Return whether what is said with a verdict reaches the agent, and not only the person."""
+    """Return whether the text of a verdict reaches the agent, and not only the person."""
     match verdict:
         case 0 | 1:
             return can.context

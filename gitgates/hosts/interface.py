@@ -32,7 +32,7 @@ class AgentHost(Protocol):
         """Return whether such an agent runs a command, and not a person."""
 
     def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
-        """Return what a payload says.
+        """Parse a payload.
 
         Raises: BadPayload where it is none.
         """
@@ -94,7 +94,7 @@ class AgentSettings(Protocol):
         """
 
     def read(self, text: str, file: str, scope: str = "") -> HookSettings:
-        """Return what a file of settings says.
+        """Parse a settings file.
 
         Raises: ConfigError as `add`.
         """
@@ -119,7 +119,7 @@ class AgentSettings(Protocol):
         """Return whether a file of ours can be that sub-agent."""
 
     def agent_name(self, text: str) -> str:
-        """Return the sub-agent that a file defines; empty if it defines none."""
+        """Return the name of the sub-agent that a file defines; empty if none."""
 
     PROVABLE: tuple[str, ...]  # events that can be blocked, which most hangs on first
 

@@ -163,7 +163,7 @@ def plugin_of(env: Mapping[str, str]) -> str:
 
 
 def decode(data: bytes, env: Mapping[str, str]) -> Payload:
-    """Return what a payload says.
+    """Parse a payload.
 
     Raises: BadPayload where it is no JSON object.
     """
@@ -298,7 +298,7 @@ def _tasks(value: object) -> tuple[BackgroundTask, ...]:
 
 
 def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
-    """Return the prompts that a tool schedules, and those that an end says are to come."""
+    """Return the prompts that a tool, or the end of a turn, schedules."""
     crons = found.get("session_crons")
     tables = [item for item in crons if isinstance(item, dict)] if isinstance(crons, list) else []
     if found.get("tool_name") in _SCHEDULERS:
@@ -362,7 +362,7 @@ def _results(record: dict[str, Any]) -> list[ToolCall]:
 
 
 def _stamp(text: object) -> float:
-    """Return a time since the epoch; 0 if it is not told."""
+    """Return a time since the epoch; 0 if unknown."""
     from datetime import datetime  # only where a transcript is read at all
 
     try:

@@ -123,7 +123,7 @@ def remove(text: str, file: str) -> str | None:
 
 
 def group_of(entry: Entry, command: str) -> dict[str, Any]:
-    """Return what stands in the list of an event."""
+    """Return the entry for the list of an event."""
     hook: dict[str, Any] = {"type": "command", "command": command, "timeout": entry.timeout_s}
     if EVENTS[entry.event][0] in _WAITED_FOR:
         hook["statusMessage"] = _WAITING
@@ -132,7 +132,7 @@ def group_of(entry: Entry, command: str) -> dict[str, Any]:
 
 
 def _without_one(text: str, root: Node | None) -> str | None:
-    """Take out one hook of ours, and what holds nothing else and is ours, too."""
+    """Remove one hook of ours, and containers that it leaves empty."""
     hooks = root.get("hooks") if root else None
     if root is None or hooks is None:
         return text
@@ -176,7 +176,7 @@ def _parse(text: str, file: str) -> Node | None:
 
 
 def read(text: str, file: str, scope: str = "") -> HookSettings:
-    """Return what a file of settings says.
+    """Parse a settings file.
 
     Raises: ConfigError as `add`.
     """
@@ -256,7 +256,7 @@ def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
 def matcher(
     kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
 ) -> str | None:
-    """Return the matcher of an event; None: all, or nothing to match there."""
+    """Return the matcher of an event; None for all, or if it has no matcher."""
     if kind in TOOL_EVENTS:
         return tool_matcher(tools)
     return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
@@ -316,7 +316,7 @@ def may_define(reviewer: str) -> bool:
 
 
 def agent_name(text: str) -> str:
-    """Return the sub-agent that a file defines; empty if it defines none."""
+    """Return the name of the sub-agent that a file defines; empty if none."""
     head = _HEAD.search(text)
     named = _NAMED.search(head[1]) if head else None
     return named[2].strip() if named else ""
