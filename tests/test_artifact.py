@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from artifact_support import START_S, attempt, visit
 
+from gitgates.report.artifacts import summary
 from gitgates.report.result import (
     ATTEMPT,
     CYCLE,
@@ -19,7 +20,6 @@ from gitgates.report.result import (
     add_attempt,
     is_sound,
 )
-from gitgates.report.summary import summary
 from gitgates.types import STOP, WARN, Visit
 
 TESTS = "FAIL: TestUserCreation (0.00s)\n    Expected user.ID to be set\n"

@@ -8,8 +8,19 @@ from pathlib import Path
 import pytest
 
 from gitgates.engine.failures import Change, Failure
-from gitgates.report.excerpt import clip, excerpt, fenced, readable, share, units
-from gitgates.report.feedback import EventReport, GateReport, feedback, person_text, stop_text
+from gitgates.report.feedback import (
+    EventReport,
+    GateReport,
+    clip,
+    excerpt,
+    feedback,
+    fenced,
+    person_text,
+    readable,
+    share,
+    stop_text,
+    units,
+)
 from gitgates.types import STOP as VERDICT_STOP
 from gitgates.types import WARN, GateResult
 

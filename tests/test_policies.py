@@ -10,8 +10,8 @@ from agent_support import begin
 from conftest import Repo
 
 from gitgates import policy
-from gitgates.cli.explain import command as explain
 from gitgates.cli.run import command as run_verb
+from gitgates.cli.run import explain
 from gitgates.entry import githook, precommit
 from gitgates.errors import GitError
 from gitgates.install.agents import entries

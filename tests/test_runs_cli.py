@@ -12,8 +12,8 @@ import pytest
 from artifact_support import FAILED, PASSED, Place, attempt, save, visit
 from conftest import Repo
 
+from gitgates.cli.runs import COLUMNS, gate_stats
 from gitgates.report.result import AttemptReport, add_attempt
-from gitgates.report.statistics import COLUMNS, gate_stats
 from gitgates.store import runs
 from gitgates.store.log import write_ledger
 from gitgates.types import STOP

@@ -1,28 +1,167 @@
-"""`gitgates run`: run the gates of a hook now, as its host would."""
+"""`gitgates run` and `gitgates explain`: what a hook runs now, on which paths, and why."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import click
 
-from gitgates import errors
+from gitgates import environ
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
-from gitgates.cli.output import stdout
-from gitgates.cli.paths import PathCommand, PathSelection, path_options, select_paths
+from gitgates.cli.output import format_option, print_json, stdout
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
-from gitgates.engine.plan import find_hook
+from gitgates.engine.plan import find_hook, make_plan
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.errors import OK, ConfigError, GitgatesError, UsageError
+from gitgates.git import paths as facts
+from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.policies.git_hooks import HookCall, handle
+from gitgates.policies.needs import asked_besides
+from gitgates.record import Record
 from gitgates.report.artifacts import save_run
-from gitgates.report.documents import JsonDocument, JsonLines, junit_xml
+from gitgates.report.documents import VERSION, JsonDocument, JsonLines, junit_xml
+from gitgates.report.explain import plan_document, plan_text
 from gitgates.report.text import Console
 from gitgates.types import Config, Decision, Hook, Plan
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+_OPTIONS = (
+    click.option("--staged", is_flag=True, help="What a commit would be about."),
+    click.option("--all-files", is_flag=True, help="Every tracked file."),
+    click.option(
+        "--files",
+        multiple=True,
+        metavar="PATH",
+        help="This file, or what git knows below this folder; again for more.",
+    ),
+    click.option(
+        "--files0-from",
+        metavar="FILE",
+        default="",
+        help="The paths in this file, each ended by a NUL byte; - is standard input.",
+    ),
+    click.option("--from-ref", metavar="A", default="", help="What differs from commit A …"),
+    click.option("--to-ref", metavar="B", default="", help="… in commit B (default HEAD)."),
+)
+
+
+class PathSelection(Record):
+    """What the caller said of the paths. Nothing at all: what has changed against HEAD."""
+
+    staged: bool = False
+    all_files: bool = False
+    files: tuple[str, ...] = ()
+    files0_from: str = ""
+    from_ref: str = ""
+    to_ref: str = ""
+
+
+class PathCommand(click.Command):
+    """A verb whose `--files` takes every argument up to the next option, as pre-commit's does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat `--files` before each of its paths, which is how click takes several."""
+        return super().parse_args(ctx, list(_repeat_files(args)))
+
+
+def _repeat_files(args: list[str]) -> Iterator[str]:
+    taking = False
+    for position, arg in enumerate(args):
+        if arg == "--":
+            yield from args[position:]
+            return
+        if arg == "--files":
+            taking = True
+        elif taking and not arg.startswith("-"):
+            yield f"--files={arg}"
+        else:
+            taking = False
+            yield arg
+
+
+def path_options(function: Decorated) -> Decorated:
+    """Add the options to a verb."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def select_paths(selection: PathSelection, repo: Repo) -> facts.Paths:
+    """Return the paths, relative to the root, each once, sorted; and those that are deleted.
+
+    Raises: UsageError where options contradict each other or a path is not there.
+    """
+    from_ref, to_ref = selection.from_ref, selection.to_ref
+    asked = {
+        "--staged": selection.staged,
+        "--all-files": selection.all_files,
+        "--files": selection.files,
+        "--files0-from": selection.files0_from,
+        "--from-ref": from_ref or to_ref,
+    }
+    match [name for name, value in asked.items() if value]:
+        case []:
+            return facts.changed_paths(repo.git)
+        case ["--staged"]:
+            return facts.staged_paths(repo, merging=False)
+        case ["--all-files"]:
+            return facts.tracked_paths(repo.git), ()
+        case ["--files"]:
+            return _named(selection.files, repo), ()
+        case ["--files0-from"]:
+            return _named(_listed(selection.files0_from), repo), ()
+        case ["--from-ref"] if from_ref:
+            return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
+        case ["--from-ref"]:
+            raise UsageError("--to-ref needs --from-ref", "Say both ends: --from-ref A --to-ref B")
+        case given:
+            raise UsageError(f"{' and '.join(given)} cannot be given together", "Choose one.")
+
+
+def _listed(source: str) -> tuple[str, ...]:
+    try:
+        if source == "-":
+            content = sys.stdin.buffer.read()
+        else:
+            with open(source, "rb") as file:
+                content = file.read()
+    except OSError as error:
+        raise UsageError(f"--files0-from {source}: cannot be read: {error.strerror}") from error
+    if content and b"\0" not in content:
+        hint = "Make the list with `git ls-files -z` or `find … -print0`."
+        raise UsageError(f"--files0-from {source}: has no NUL byte between the paths", hint)
+    return tuple(os.fsdecode(name) for name in content.split(b"\0") if name)
+
+
+def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
+    found: set[str] = set()
+    for name in names:
+        # Without links in its folders; a link at its end stays what it is.
+        folder, last = os.path.split(name.rstrip("/") or name)
+        path_abs = os.path.realpath(name)
+        if last not in ("", ".", ".."):
+            path_abs = os.path.join(os.path.realpath(folder or "."), last)
+        path = os.path.relpath(path_abs, os.path.realpath(repo.root_abs))
+        if path == ".." or path.startswith("../"):
+            raise UsageError(f"`{name}` lies outside of the repository {repo.root_abs}")
+        if os.path.isdir(path_abs):
+            listed = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path)
+            found |= {one for one in listed if os.path.isfile(os.path.join(repo.root_abs, one))}
+        elif os.path.lexists(path_abs):
+            found.add(path)
+        else:
+            raise UsageError(f"no such file: `{name}`", "Paths are relative to the current folder.")
+    return tuple(sorted(found))
 
 
 @click.command("run", cls=PathCommand)
@@ -78,7 +217,7 @@ def command(
             click.echo(f"gitgates: {call.note}", err=True)
         if call.errors:
             raise call.errors[0]
-    except errors.GitgatesError as error:
+    except GitgatesError as error:
         if junit and isinstance(error, InterruptedRun):
             _write_junit(junit, error.decision, error.plan)
         if not isinstance(listener, Console):
@@ -98,7 +237,7 @@ def _run(
     hook = _hook(config, name, gates)
     if selection.staged and name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
-        raise errors.UsageError(f"--staged is about a commit, and `{name}` is not", hint)
+        raise UsageError(f"--staged is about a commit, and `{name}` is not", hint)
     paths, gone = select_paths(selection, repo)
     if selection.staged:  # the hook asks for its paths itself
         event = githook.decode(name, (), b"", repo.root_abs)
@@ -111,10 +250,8 @@ def _run(
     call = handle(event, repo, listener, hook.gates if gates else ())
     if call.plan is None and not call.note and not call.errors:
         # A line of CI that checks nothing must not be green.
-        named = ", ".join(found.name for found in config.hooks if found.gates) or "none"
-        raise errors.ConfigError(
-            f"hook `{event.name}` has no gates; nothing was checked", f"Hooks with gates: {named}."
-        )
+        message = f"hook `{event.name}` has no gates; nothing was checked"
+        raise ConfigError(message, f"Hooks with gates: {_with_gates(config)}.")
     return call
 
 
@@ -125,7 +262,7 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     if name not in HOOK_POINTS:
         if any(gate.name == name for gate in config.gates):
             hint = f"Did you mean `--gate {name}`?"
-            raise errors.UsageError(f"`{name}` is no hook, but a gate", hint)
+            raise UsageError(f"`{name}` is no hook, but a gate", hint)
         raise unknown_hook(name)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)
@@ -135,7 +272,7 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     for gate in gates:
         if gate not in known:
             hint = did_you_mean(gate, known) or f"Defined are: {', '.join(known) or 'none'}."
-            raise errors.UsageError(f"no gate `{gate}`", hint)
+            raise UsageError(f"no gate `{gate}`", hint)
     return hook._replace(gates=tuple(dict.fromkeys(gates)))
 
 
@@ -144,4 +281,68 @@ def _write_junit(path: str, decision: Decision, plan: Plan) -> None:
         with open(path, "wb") as file:
             file.write(junit_xml(decision, plan))
     except OSError as error:
-        raise errors.UsageError(f"--junit {path}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"--junit {path}: cannot be written: {error.strerror}") from error
+
+
+@click.command("explain", cls=PathCommand)
+@click.argument("hook", required=False, shell_complete=complete_hooks)
+@click.option(
+    "--for-agent",
+    is_flag=True,
+    help="Print the rules as a coding agent is told them at the start of a session.",
+)
+@path_options
+@format_option
+def explain(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> int:  # noqa: ANN401 - click's
+    """Tell what HOOK would run now: every gate, why or why not, on which paths.
+
+    Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
+    unstaged and untracked, unless an option says otherwise.
+    """
+    if for_agent and hook:
+        raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
+    if hook and hook not in HOOK_POINTS:
+        raise unknown_hook(hook)
+    repo = current_repo()
+    config = configuration(repo)
+    if for_agent:
+        _print_rules(config)
+        return OK
+    if hook is None:
+        raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {_with_gates(config)}.")
+    found = find_hook(config, hook)
+    besides = asked_besides(config, kind_of(hook))
+    if besides:
+        found = found or Hook(name=hook)
+    elif found is None or not found.gates:
+        if fmt == "json":
+            print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
+        else:
+            named = _with_gates(config)
+            click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
+        return OK  # a hook without gates is a choice, not a mistake
+    paths, gone = select_paths(PathSelection(**options), repo)
+    event = githook.decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
+    if besides:
+        event = event._replace(note=f"asked besides the gates: {', '.join(besides)}")
+    plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
+    if fmt == "json":
+        print_json(plan_document(plan))
+    else:
+        terminal = stdout()
+        text = plan_text(plan, colour=terminal.colour)
+        terminal.write(text.encode("utf-8", "surrogateescape"))
+    return OK
+
+
+def _print_rules(config: Config) -> None:
+    from gitgates.policies.rules import rules_text  # seldom needed
+
+    if text := rules_text(config):
+        click.echo(text)
+    else:
+        click.echo("No hook has gates, so that agents are told nothing.", err=True)
+
+
+def _with_gates(config: Config) -> str:
+    return ", ".join(hook.name for hook in config.hooks if hook.gates) or "none"

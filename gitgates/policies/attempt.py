@@ -16,8 +16,13 @@ from gitgates.policies.breaker import (
 )
 from gitgates.policies.gate_run import deciding, failures_of, read_log, unpassed
 from gitgates.policies.session import NO_RESULT
-from gitgates.report.excerpt import readable
-from gitgates.report.feedback import feedback, person_text, stop_text, warning_text
+from gitgates.report.feedback import (
+    feedback,
+    person_text,
+    readable,
+    stop_text,
+    warning_text,
+)
 from gitgates.store.runs import log_abs
 from gitgates.types import BLOCK, STOP, WARN, Decision, Verdict
 

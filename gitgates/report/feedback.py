@@ -1,27 +1,21 @@
 """What an agent is told when gates did not pass, and what the person is told. Cold and pure.
 
 It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
+Lengths are UTF-16 code units, which is what agents' hosts count.
 """
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
 from shlex import quote
 
-from gitgates.clean import counted, plain_line
+from gitgates.clean import counted, plain, plain_line
 from gitgates.engine.failures import Change, Failure
+from gitgates.engine.normalise import normalise
 from gitgates.engine.walk import describe
 from gitgates.lifecycle import HOOK_OF
 from gitgates.record import Record
-from gitgates.report.excerpt import (
-    clip,
-    collapse_known,
-    excerpt,
-    fence_length,
-    fenced,
-    readable,
-    share,
-    units,
-)
 from gitgates.types import BLOCK, STOP, WARN, GateResult
 
 TYPE_CHECKING = False
@@ -48,6 +42,11 @@ _PUT_RIGHT = (
     "do not change or leave out the gate."
 )
 
+_LONGEST_LINE = 400
+_TAIL_SHARE = 0.6  # most tools sum up at the end
+_FEW = 3  # lines that were shown before are left out where they are more than so many in a row
+_TICKS = re.compile("`{3,}")
+
 
 class GateReport(Record):
     """A gate that failed or could not run."""
@@ -66,10 +65,8 @@ class GateReport(Record):
     @property
     def was_reported(self) -> bool:
         """Return whether the agent has received this output, or its failures, before."""
-        if self.cannot_fix:
-            return True
         change = self.change
-        return bool(change and change.unchanged and not change.new)
+        return bool(self.cannot_fix or (change and change.unchanged and not change.new))
 
 
 class EventReport(Record):
@@ -93,13 +90,7 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
     """Return what the agent is told, never more than `limit` UTF-16 units."""
     head, end = _headline(report), _ending(report)
     room = limit - units(head) - units(end) - 4
-    # Without what the agent has received before.
-    outputs = [
-        [] if one.was_reported else collapse_known(readable(one.result.output), one.earlier)
-        for one in report.findings
-    ]
-    logs = [_log(one, report) for one in report.findings]
-    parts = list(zip(report.findings, outputs, logs, strict=True))
+    parts = [(one, _new_output(one), _log(one, report)) for one in report.findings]
     least = sum(_SMALLEST + units(log) for _finding, lines, log in parts if lines)
     for tight in (False, True):
         texts = [_section(finding, report, tight=tight) for finding in report.findings]
@@ -116,6 +107,12 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
         mark = "\n[... more gates did not pass; the run's report has them ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
     return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
+
+
+def _new_output(finding: GateReport) -> list[str]:
+    """Return the lines of an output, without what the agent has received before."""
+    lines = [] if finding.was_reported else readable(finding.result.output)
+    return collapse_known(lines, finding.earlier)
 
 
 def stop_text(report: EventReport) -> str:
@@ -324,3 +321,80 @@ def _more(count: int, shown: int) -> str:
 
 def _quoted(text: str) -> str:
     return f"“{plain_line(text).rstrip('.')}”"
+
+
+def units(text: str) -> int:
+    """Return how long a text is for a host that counts UTF-16 code units."""
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+def clip(text: str, limit: int) -> str:
+    """Return the beginning of a text, at most `limit` units; no character is cut in two."""
+    return text.encode("utf-16-le", "replace")[: 2 * max(limit, 0)].decode("utf-16-le", "ignore")
+
+
+def readable(output: bytes) -> list[str]:
+    """Return the lines of an output as a reader of it sees them; very long ones are cut."""
+    lines = [line.rstrip() for line in plain(output).strip("\n").split("\n")]
+    cut = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} […]" for line in lines]
+    return cut if any(cut) else []
+
+
+def excerpt(lines: list[str], limit: int, log: str = "") -> str:
+    """Return the head and the tail of the lines, at most `limit` units, the gap marked."""
+    if units("\n".join(lines)) <= limit:
+        return "\n".join(lines)
+    room = limit - units(_gap(len(lines), log))
+    tail = _fitting(lines[::-1], int(room * _TAIL_SHARE))[::-1]
+    head = _fitting(lines[: len(lines) - len(tail)], room - units("\n".join([*tail, ""])))
+    gap = _gap(len(lines) - len(head) - len(tail), log)
+    return clip("\n".join((*head, gap, *tail)), limit)
+
+
+def collapse_known(lines: list[str], known: frozenset[str]) -> list[str]:
+    """Return the lines, each longer run of known ones as a mark. `known`: normalised lines."""
+    if not known:
+        return lines
+    known |= {""}
+    shown: list[str] = []
+    for is_known, run in groupby(lines, lambda line: normalise(line) in known):
+        those = list(run)
+        mark = f"[... {len(those)} lines as in an earlier attempt ...]"
+        shown += [mark] if is_known and len(those) > _FEW else those
+    return shown
+
+
+def fenced(text: str) -> str:
+    """Return a text between fences that nothing in it can close."""
+    fence = "`" * fence_length(text)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def fence_length(text: str) -> int:
+    """Return how many backticks no run of them in a text reaches."""
+    return max(map(len, _TICKS.findall(text)), default=2) + 1
+
+
+def share(wants: list[int], budget: int) -> list[int]:
+    """Return how much of the budget each gets: what a small one leaves goes to the large ones."""
+    given = [0] * len(wants)
+    left = max(budget, 0)
+    for done, at in enumerate(sorted(range(len(wants)), key=wants.__getitem__)):
+        given[at] = min(wants[at], left // (len(wants) - done))
+        left -= given[at]
+    return given
+
+
+def _fitting(lines: list[str], room: int) -> list[str]:
+    kept = []
+    for line in lines:
+        room -= units(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def _gap(count: int, log: str) -> str:
+    where = f"; all of it: {log}" if log else ""
+    return f"[... {counted(count, 'line')} left out{where} ...]"
