@@ -193,8 +193,8 @@ gates = ["check"]
 [tool.gitgates.hooks.Stop]
 gates = ["check"]
 """
-# An agent speaks JSON: `json`, and what the interpreter's own `json` loads.
-FOR_JSON = "json, zlib"
+# An agent speaks JSON: by the C code of `json`, without what `import json` loads.
+FOR_JSON = "_json, zlib"
 # Beside the way from bytes to bytes, only what says whether there is anything to run.
 AGENT_PARTS = {
     *(
@@ -212,7 +212,7 @@ AGENT_PARTS = {
     *(f"policies.{name}" for name in ("driver", "call", "trust", "session_start", "gates")),
     *("config.load", "engine.hooks", "hosts.claude", "hosts.capabilities"),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
-    *("record", "types", "agent_types"),
+    *("record", "types", "agent_types", "lean_json"),
     *("proc.call", "proc.alarm", "store.log", "git.repo"),
 }
 TO_LOOK = {

@@ -6,8 +6,6 @@ could still write. docs/explanation/review.md says what this can and cannot prev
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent_types import ToolKind
@@ -31,8 +29,8 @@ _WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--out
 _SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
 _TEXT = "--text"  # an option of its own, which writes nothing
 # What a plain line for the shell is made of: lines that are comments, blanks, what joins commands,
-# output that is thrown away, words. Compiled by `re` when it is first needed: each shell command
-# of an agent loads this module.
+# output that is thrown away, words. Compiled when it is needed: each shell command of an agent
+# loads this module.
 _TOKENS = r"""(?x)
     (?:\A|(?<=\n)) [ \t]* \# [^\n]*
     | (?P<blank> [ \t]+ (?:\\\n)? )
@@ -125,6 +123,8 @@ def split_commands(text: str) -> list[list[str]] | None:
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """
+    import re  # most commands are told by their first word
+
     commands: list[list[str]] = [[]]
     at = 0
     while at < len(text):

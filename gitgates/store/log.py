@@ -8,11 +8,11 @@ reading waits for one that is under way, and a line that a killed one left torn 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import time
 import zlib
 
+from gitgates.lean_json import dumps, loads
 from gitgates.store.files import lock_fd, lock_file, open_state
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
         # At once, in half of the time: a session of a day has thousands of lines. What a torn one
         # leaves open is closed by no other, because those are whole and no text has two lines: then
         # each is read alone.
-        found = json.loads(b"[" + b",\n".join(lines) + b"]")
+        found = loads(b"[" + b",\n".join(lines) + b"]")
     except (ValueError, RecursionError):
         found = []
     return (
@@ -85,7 +85,7 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
 
 def to_line(fact: Fact) -> bytes:
     """Return an object as a line of such a file."""
-    return json.dumps(fact).encode("ascii") + b"\n"
+    return dumps(fact).encode("ascii") + b"\n"
 
 
 def utc(stamp: float, *, milliseconds: bool = False) -> str:
@@ -230,7 +230,7 @@ def read_ledger(shared_state_abs: str) -> list[Fact]:
 
 def _parse(line: bytes) -> Fact | None:
     try:
-        return _ours(json.loads(line))
+        return _ours(loads(line))
     except (ValueError, RecursionError):
         return None
 

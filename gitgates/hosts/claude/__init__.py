@@ -11,12 +11,12 @@ Source: recorded from Claude Code 2.1.329.
 
 from __future__ import annotations
 
-import json
 import os
 
 from gitgates.agent_types import BackgroundTask, Channels, Payload, ToolCall
 from gitgates.hosts import BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.lean_json import dumps, loads
 from gitgates.types import BLOCK, STOP, Verdict
 
 TYPE_CHECKING = False
@@ -170,7 +170,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
     if not data.strip():
         raise BadPayload("nothing came on standard input")
     try:
-        found = json.loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
+        found = loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
         raise BadPayload(f"no JSON: {error}") from None
     if not isinstance(found, dict):
@@ -240,7 +240,7 @@ def encode(payload: Payload, verdict: Verdict) -> bytes:
         body["hookSpecificOutput"] = {"hookEventName": payload.event, **own}
     if person:
         body["systemMessage"] = person
-    return json.dumps(body).encode("ascii") if body else b""
+    return dumps(body).encode("ascii") if body else b""
 
 
 def calls_in(line: bytes) -> list[ToolCall]:
@@ -252,7 +252,7 @@ def calls_in(line: bytes) -> list[ToolCall]:
     if not any(mark in line for mark in _MARKS):
         return []
     try:
-        record = json.loads(line.decode("utf-8", "replace"))
+        record = loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return [ToolCall(id="", stamp=0.0)]
     try:
@@ -265,7 +265,7 @@ def conversation_start_in(head: bytes) -> float:
     """Return when the conversation began, since the epoch, by its first lines; 0: not told."""
     for line in head.split(b"\n"):
         try:
-            stamp = _stamp(json.loads(line).get("timestamp", ""))
+            stamp = _stamp(loads(line).get("timestamp", ""))
         except (*_NOT_OURS, UnicodeDecodeError):
             continue
         if stamp:

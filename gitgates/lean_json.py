@@ -1,0 +1,51 @@
+"""JSON as `json` reads and writes it, by the C code that it uses itself.
+
+`import json` loads `re` and six modules more, which take an agent's hook a third of its start-up.
+"""
+
+from __future__ import annotations
+
+__all__ = ["dumps", "loads"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from json import dumps, loads
+    from typing import Any, NoReturn
+else:
+    try:
+        import _json
+    except ImportError:  # another Python than C's
+        from json import dumps, loads
+    else:
+
+        class _Decoder:
+            """What `json.JSONDecoder` has, for the scanner."""
+
+            strict = True
+            object_hook = object_pairs_hook = None
+            parse_float, parse_int, parse_constant = float, int, float
+            memo: dict[str, str] = {}
+
+        _scan = _json.make_scanner(_Decoder)
+
+        def loads(text: str | bytes) -> Any:  # noqa: ANN401 - whatever it says
+            """Return what a text means, or UTF-8. Raises: ValueError, RecursionError."""
+            if isinstance(text, bytes):
+                text = text.decode("utf-8", "surrogatepass")
+            text = text.strip(" \t\n\r")
+            try:
+                found, end = _scan(text, 0)
+            except StopIteration:
+                raise ValueError("Expecting value") from None
+            if end != len(text):
+                raise ValueError("Extra data")
+            return found
+
+        def _refuse(one: object) -> NoReturn:
+            raise TypeError(f"{type(one).__name__} cannot be written as JSON")
+
+        def dumps(one: object) -> str:
+            """Return a value as text in ASCII. Raises: TypeError, ValueError."""
+            # In order: default, strings, indent, separators, sort_keys, skipkeys, allow_nan.
+            options = (_refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
+            return "".join(_json.make_encoder({}, *options)(one, 0))
