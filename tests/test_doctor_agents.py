@@ -118,9 +118,9 @@ def test_a_matcher_that_misses_tools(ready: Repo) -> None:
     group = settings["hooks"]["PreToolUse"][0]
     assert group["matcher"] == "^(Edit|mcp__serena__.*)$"
     change(ready, hooks={"PreToolUse": [{**group, "matcher": "edit|mcp__serena"}]})
-    what = "its matcher `edit|mcp__serena` at PreToolUse lets Edit, mcp__serena__x slip by"
-    assert only(ready).what == what
-    for fine in ("", "*", "Edit|mcp__.*"):
+    what = "its matcher at PreToolUse is `edit|mcp__serena`, where install-hooks writes "
+    assert only(ready).what == f"{what}`^(Edit|mcp__serena__.*)$`"
+    for fine in ("", "*"):
         change(ready, hooks={"PreToolUse": [{**group, "matcher": fine}]})
         assert agents(ready) == []
 
@@ -204,10 +204,6 @@ def in_process(repo: Repo) -> list[Any]:
     ("settings", "what"),
     [
         ({"disableAllHooks": True}, "`disableAllHooks` is true: Claude Code runs no hook at all"),
-        (
-            {"disableAllHooks": "true"},
-            "`disableAllHooks` is no boolean: Claude Code runs no hook of this file",
-        ),
         ({"env": {"GITGATES": "0"}}, "its `env` sets GITGATES=0: our hooks run no gate"),
     ],
 )

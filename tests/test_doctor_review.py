@@ -114,7 +114,8 @@ def test_a_matcher_that_lets_tools_slip_by(repo: Repo) -> None:
     settings = json.loads((repo.path / SETTINGS).read_text())
     settings["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
     repo.write(SETTINGS, json.dumps(settings))
-    what = "its matcher `Bash` at PreToolUse lets Edit, mcp__any__tool, any-agent slip by"
+    what = "its matcher at PreToolUse is `Bash`, where install-hooks writes "
+    what += "`^(?!(?:Read|Grep|Glob)$)`"
     assert agents(repo) == [Said("problem", "agent", SETTINGS, what, INSTALL)]
 
 

@@ -218,7 +218,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
         settings.write_bytes(changed)
         said = start(toy, "doctor").stdout
         assert "`silent` is true: The Toy runs no hook at all" in said
-        assert "its matcher `look` at PreToolUse lets type slip by" in said
+        assert "its matcher at PreToolUse is `look`, where install-hooks writes `type`" in said
         settings.write_bytes(changed.removesuffix(b"\nsilent\n"))
         assert "were brought up to date" in ask("install-hooks", "--agent", "toy")
         assert "--agent toy --scope project" in ask("uninstall-hooks")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,12 @@ from hypothesis import strategies as st
 from gitgates.errors import ConfigError
 from gitgates.hosts.claude import settings
 from gitgates.hosts.claude.settings import (
-    ANY_NAMES,
     BARE,
     agent_matcher,
     group_of,
-    lets_through,
     tool_matcher,
 )
-from gitgates.hosts.settings import Entry, is_our_command, samples
+from gitgates.hosts.settings import Entry, is_our_command
 from gitgates.install import agents, blocks
 from gitgates.json_text import parse
 from gitgates.types import Config, Gate, Hook
@@ -170,48 +169,22 @@ def test_hooks_of_git_alone_need_nothing() -> None:
 )
 def test_the_matcher_of_tools(tools: tuple[str, ...] | None, matcher: str | None) -> None:
     assert tool_matcher(tools) == matcher
-    assert all(lets_through(matcher, name) for name in samples(tools, ANY_NAMES))
 
 
 def test_what_is_left_out_slips_by_and_nothing_else() -> None:
     matcher = tool_matcher(("!Read", "!Grep", "!Glob"))
     fine = ("Edit", "Bash", "mcp__a__Read", "ReadMcpResource", "Agent", "read")
-    assert all(lets_through(matcher, name) for name in fine)
-    assert not any(lets_through(matcher, name) for name in ("Read", "Grep", "Glob"))
-    assert samples(("!Edit", "!Read", "Read"), ANY_NAMES) == (
-        "Read",
-        "Bash",
-        "mcp__any__tool",
-        "any-agent",
-    )
+    assert all(re.search(matcher or "", name) for name in fine)
+    assert not any(re.search(matcher or "", name) for name in ("Read", "Grep", "Glob"))
 
 
 def test_the_matcher_of_agents_lets_those_of_plugins_through() -> None:
     matcher = agent_matcher(("reviewer", "rust-*"))
     fine = ("reviewer", "kit:reviewer", "rust-x", "kit:rust-x")
-    assert all(lets_through(matcher, name) for name in fine)
-    assert not any(lets_through(matcher, name) for name in ("", "my-reviewer", "reviewer:x"))
+    assert all(re.search(matcher or "", name) for name in fine)
+    assert not any(re.search(matcher or "", name) for name in ("", "my-reviewer", "reviewer:x"))
     assert agent_matcher(None) is None
     assert agent_matcher(("*",)) is None
-
-
-@pytest.mark.parametrize(
-    ("matcher", "name", "through"),
-    [
-        ("", "Edit", True),
-        ("*", "Edit", True),
-        ("Edit", "MultiEdit", False),
-        ("edit", "Edit", False),
-        ("Edit, Write", "Write", True),
-        ("Task", "Agent", True),
-        ("^Wri", "Write", True),
-        ("Edit.*", "MultiEdit", True),
-        ("mcp__serena", "mcp__serena__x", False),
-        ("(", "Edit", False),
-    ],
-)
-def test_matchers_are_read_as_the_client_does(matcher: str, name: str, *, through: bool) -> None:
-    assert lets_through(matcher, name) is through
 
 
 # The mark of ownership

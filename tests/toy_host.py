@@ -129,7 +129,6 @@ LOUDER: tuple[str, ...] = ("user", "project", "managed")
 OFF = "silent"
 SETTINGS_PATH = re.compile(r"(?:^|/)\.toy/settings$")
 AGENT_PATH = re.compile(r"(?!)")
-ANY_NAMES: tuple[str, ...] = ("type", "sh")
 TAKE_PLUGIN_OUT = AGENTS = ""
 PROVABLE = tuple(HOOKS[event] for event in ("done", "asked", "about-to"))
 _LINE = re.compile(r"([a-z-]+)(?: ([^:]+))?: (.+) \((\d+) s\)\r?\n")
@@ -187,11 +186,6 @@ def matcher(
 ) -> str | None:
     """Return names of tools."""
     return "|".join(tools) if tools and kind == "before-tool" else None
-
-
-def lets_through(names: str | None, name: str) -> bool:
-    """Return whether a tool is one of those."""
-    return names is None or name in names.split("|")
 
 
 def review_files(_reviewer: str, _model: str) -> dict[str, str]:

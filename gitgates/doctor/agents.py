@@ -11,11 +11,11 @@ from gitgates.engine.hooks import matches_agent
 from gitgates.errors import GitgatesError
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
-from gitgates.hosts.settings import Entry, HookSettings, InstalledHook, bare, samples, speaks_of_us
+from gitgates.hosts.settings import Entry, HookSettings, InstalledHook, bare, speaks_of_us
 from gitgates.install import agent_files, agents, own_file
-from gitgates.install.agents import entries, tools_of
-from gitgates.lifecycle import HOOK_OF, TOOL_EVENTS, kind_of
-from gitgates.policies.needs import agents_wanted, needs
+from gitgates.install.agents import entries
+from gitgates.lifecycle import TOOL_EVENTS, kind_of
+from gitgates.policies.needs import agents_wanted
 from gitgates.policy import WantedAgent
 from gitgates.proc.call import which
 from gitgates.record import Record
@@ -140,7 +140,7 @@ def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) 
     if wanted or config is None:
         said += _missing(agent, wanted, found)
     if config:
-        said += [one for source in ours for one in _check_source(source, config, wanted)]
+        said += [one for source in ours for one in _check_source(source, wanted)]
     said += _duplicates(ours)
     said += check_reviewer(config, subject.repo, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
@@ -233,22 +233,18 @@ def _custom(event: str, source: Source, command: str) -> Finding:
     return source.problem(what, f"take that hook out, then: {source.install}")
 
 
-def _check_source(source: Source, config: Config, wanted: tuple[Entry, ...]) -> Iterator[Finding]:
+def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding]:
     """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
     expected = {entry.event: entry for entry in wanted}
-    host, title = agent_settings(source.agent), agent_host(source.agent).TITLE
-    names = {}
-    for need in needs(config):
-        is_tool = need.kind in TOOL_EVENTS
-        names[HOOK_OF[need.kind]] = tools_of(need, source.agent) if is_tool else need.agents
+    title = agent_host(source.agent).TITLE
     for one in source.heard:
         entry = expected.get(one.event)
         if entry is None:
             continue
-        fitting = samples(names[one.event], host.ANY_NAMES)
-        slips = [name for name in fitting if not host.lets_through(one.matcher, name)]
-        if kind_of(one.event) in _MATCHED and slips:
-            what = f"its matcher `{one.matcher}` at {one.event} lets {', '.join(slips)} slip by"
+        fine = (None, "", "*", entry.matcher)
+        if kind_of(one.event) in _MATCHED and one.matcher not in fine:
+            what = f"its matcher at {one.event} is `{one.matcher}`"
+            what = f"{what}, where install-hooks writes `{entry.matcher or '*'}`"
             yield source.problem(what, source.install)
         if one.loose:
             yield source.problem(f"calls us at {one.event}, but {one.loose}", source.install)

@@ -76,7 +76,6 @@ class AgentSettings(Protocol):
     OFF: str  # the key that switches all hooks off
     SETTINGS_PATH: re.Pattern[str]  # of files in a repository that hooks may stand in
     AGENT_PATH: re.Pattern[str]  # and of those that define a sub-agent
-    ANY_NAMES: tuple[str, ...]  # of tools and agents, to try matchers with
     TAKE_PLUGIN_OUT: str  # what a person does for that
 
     def add(
@@ -106,9 +105,6 @@ class AgentSettings(Protocol):
         self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
     ) -> str | None:
         """Return what an event's hook is to be called for, in the agent's words; None: all."""
-
-    def lets_through(self, matcher: str | None, name: str) -> bool:
-        """Return whether a hook with this matcher is called for a tool, or an agent."""
 
     AGENTS: str  # the folder of sub-agents, beside the settings; empty: there are none
 

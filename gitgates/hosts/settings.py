@@ -105,17 +105,5 @@ def expression(part: str) -> str:
     return "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in part)
 
 
-def samples(patterns: tuple[str, ...] | None, any_names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names that fit the patterns: one for each, or any names at all where all do."""
-    if patterns is None:
-        return any_names
-    parts = split(patterns)
-    named = [part for part in parts if not part.startswith(_BUT)]
-    if named != parts:
-        but = left_out(parts)
-        named += [name for name in any_names if not any(_fits(part, name) for part in but)]
-    return tuple(dict.fromkeys(part.replace("*", "x").replace("?", "x") for part in named))
-
-
 def _fits(part: str, name: str) -> bool:
     return re.fullmatch(expression(part), name) is not None

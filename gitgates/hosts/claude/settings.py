@@ -15,7 +15,7 @@ import sys
 from importlib.resources import files
 
 from gitgates import json_text
-from gitgates.hosts.claude import EVENTS, FORMER_NAMES, NAME, PROJECT
+from gitgates.hosts.claude import EVENTS, NAME, PROJECT
 from gitgates.hosts.settings import (
     Entry,
     HookSettings,
@@ -45,7 +45,6 @@ AGENT_PATH = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
 LOUDER: tuple[str, ...] = ("user", "project", "local", "managed")
 OFF = "disableAllHooks"  # a key of the settings
 _MANAGED_ONLY = "allowManagedHooksOnly"
-ANY_NAMES: tuple[str, ...] = ("Edit", "Bash", "mcp__any__tool", "any-agent")
 
 BARE = bare(NAME)
 # In our plugin, which may be there where we are not: then nothing is to be seen of it.
@@ -65,7 +64,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _AS_IF_NOT_SAID = (None, False, "", "bash")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
-_LISTED = re.compile(r"[A-Za-z0-9_\- ,|]+")
 _OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`; its bare name means it, too
 
 AGENTS = "agents"  # the folder of sub-agents, beside the settings
@@ -183,15 +181,12 @@ def read(text: str, file: str, scope: str = "") -> HookSettings:
     root = _parse(text, file)
     table = root.value if root else {}
     troubles = {}
-    if not isinstance(table.get(OFF, False), bool):
-        what = f"`{OFF}` is no boolean: Claude Code runs no hook of this file"
-        troubles[what] = f"take `{OFF}` out of it"
     if scope == "managed" and table.get(_MANAGED_ONLY) is True:
         what = f"`{_MANAGED_ONLY}` is true: Claude Code runs no hooks but those of this file"
         troubles[what] = "ask whoever manages this machine"
     return HookSettings(
         hooks=tuple(_hook(*one) for one in _handlers(table.get("hooks", {}))),
-        off=table[OFF] is True if OFF in table else None,
+        off=bool(table[OFF]) if OFF in table else None,
         troubles=troubles,
         env={key: str(value) for key, value in _table(table, "env").items()},
         plugins={name: bool(value) for name, value in _table(table, "enabledPlugins").items()},
@@ -281,20 +276,6 @@ def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
     if patterns is None or "*" in parts:
         return None
     return f"^{_OF_PLUGINS}({'|'.join(map(expression, parts))})$"
-
-
-def lets_through(matcher: str | None, name: str) -> bool:
-    """Return whether the client calls a hook with this matcher for a name."""
-    if matcher in (None, "", "*"):
-        return True
-    text = matcher or ""
-    if _LISTED.fullmatch(text):
-        listed = [part.strip() for part in re.split(r"[|,]", text)]
-        return name in listed or FORMER_NAMES.get(name) in listed
-    try:
-        return re.search(text, name) is not None
-    except re.error:
-        return False
 
 
 # The reviewer, and the command that starts it: files of ours beside the settings
