@@ -1,17 +1,32 @@
-"""`gitgates convert`: take over the gates of another tool."""
+"""`gitgates convert`: take over the gates of another tool.
+
+Values are taken as they are, for our own parser to judge; what it refuses is refused. Whatever is
+left out is noted.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from typing import Any
 
 import click
 
-from gitgates import errors
+from gitgates.clean import visible_line
 from gitgates.cli.init import finish
 from gitgates.cli.repository import config_root
 from gitgates.config.edit import Addition, make_edit
 from gitgates.config.load import describe, read_files
-from gitgates.discover.convert import read
+from gitgates.config.parse import Document, parse
+from gitgates.discover.project import read_text
+from gitgates.errors import OK, UsageError
+from gitgates.yaml_load import load_texts
+
+_WANTED = "a gates.json (`gates`, `hooks`) or a quality_gates file (`headless`, `quality_gates`)"
+_NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
+
+Tables = dict[str, Any]  # shaped like a settings file: `gates` and `hooks` by name
 
 
 @click.command("convert")
@@ -27,7 +42,7 @@ def command(file: str, *, dry_run: bool) -> int:
     Exit status 0: done. 64: FILE cannot be read, is of another kind, or makes no sense.
     78: the configuration has problems, or cannot be written.
     """
-    tables, notes = read(file)
+    tables, notes = _read(file)
     root_abs = config_root(os.getcwd())
     addition = Addition(gates=tables.get("gates", {}), hooks=tables.get("hooks", {}))
     edit = make_edit(read_files(root_abs), addition)
@@ -42,4 +57,122 @@ def command(file: str, *, dry_run: bool) -> int:
         click.echo(f"{edit.file}: nothing to add", err=dry_run)
     elif not dry_run:
         click.echo("next: gitgates check")
-    return errors.OK
+    return OK
+
+
+def _read(path: str) -> tuple[Tables, list[str]]:
+    """Return what a file says, as tables that our parser accepts, and what a person should know.
+
+    Raises: UsageError where it cannot be read, is of no known kind, or says what makes no sense.
+    """
+    name = os.path.basename(path)
+    try:
+        text = read_text(path).removeprefix("\ufeff")
+    except ValueError as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    document = _load(path, text)
+    if not isinstance(document, dict):
+        raise UsageError(f"{name}: expected {_WANTED}")
+    notes: list[str] = []
+    problems: list[str] = []
+    if "quality_gates" in document:
+        tables = _from_quality_gates(document, notes, problems)
+    elif "gates" in document or "hooks" in document:
+        tables = _from_gates_json(document, notes)
+    else:
+        raise UsageError(f"{name}: expected {_WANTED}, found neither")
+    fatal = [one for one in parse((Document(name, (), tables),))[1] if not one.deferred]
+    lines = [f"{name}: {problem}" for problem in problems]
+    lines += [describe(fatal)] if fatal else []
+    if lines:
+        raise UsageError("\n".join(lines), f"Mend {name} and run this again; nothing was written.")
+    # Names of the file are shown on a terminal, whatever they hold.
+    return tables, [f"{name}: {visible_line(one)}" for one in notes]
+
+
+def _load(path: str, text: str) -> object:
+    """Return what a text holds; of YAML, all scalars are texts: `8080`, `yes`, `0x10`."""
+    name = os.path.basename(path)
+    is_json = path.endswith(".json") or text.lstrip().startswith("{")
+    try:
+        found: object = json.loads(text) if is_json else load_texts(text)
+        json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{name}: half of a surrogate pair is no character") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{name}: is no valid {'JSON' if is_json else 'YAML'}: {error}") from error
+    return found
+
+
+def _from_gates_json(document: Tables, notes: list[str]) -> Tables:
+    tables = _known(document, "gates hooks", "", notes)
+    for kind, fields in (
+        ("gates", "description command on_pass on_fail"),
+        ("hooks", "enabled_tools enabled_agents gates"),
+    ):
+        for name, table in tables[kind].items() if isinstance(tables.get(kind), dict) else ():
+            if isinstance(table, dict):
+                tables[kind][name] = _known(table, fields, f"{kind}.{name}.", notes)
+    return tables
+
+
+def _known(table: Tables, fields: str, where: str, notes: list[str]) -> Tables:
+    """Return the fields that a format has; `null`, or an empty text, is one that is missing."""
+    known = fields.split()
+    notes += [f"{where}{field}: unknown field, left out" for field in table if field not in known]
+    return {k: v for k, v in table.items() if k in known and v is not None and v != ""}
+
+
+def _from_quality_gates(document: Tables, notes: list[str], problems: list[str]) -> Tables:
+    """Return a list of commands that a headless agent's work must pass as the hook `headless`."""
+    document = _known(document, "headless quality_gates", "", notes)
+    listed = document.get("quality_gates", [])
+    headless = document.get("headless", {})
+    gates: Tables = {}
+    if not isinstance(listed, list):
+        problems.append("quality_gates: expected a list of gates")
+        listed = []
+    for index, item in enumerate(listed):
+        where = f"quality_gates[{index}]"
+        if not isinstance(item, dict):
+            problems.append(f"{where}: expected a gate with `name` and `command`")
+        elif not isinstance(name := item.get("name"), str) or not name.strip():
+            problems.append(f'{where}.name: expected a text; add one such as name: "Lint"')
+        elif name in gates:
+            problems.append(f"{where}.name: `{name}` is the name of another one")
+        else:
+            gates[name] = _gate(item, f"{where}.", notes)
+    if not isinstance(headless, dict):
+        problems.append("headless: expected a mapping such as max_retries: 3")
+        headless = {}
+    # The executor ran every gate and reported all failures together.
+    kept = _known(headless, "max_retries", "headless.", notes)
+    limits = {field: _number(value) for field, value in kept.items()}
+    hook = {"gates": list(gates), "strategy": "collect", **limits}
+    return {"gates": gates, "hooks": {"headless": hook}}
+
+
+def _gate(item: Tables, where: str, notes: list[str]) -> Tables:
+    table = _known(item, "name command timeout working_dir env", where, notes)
+    del table["name"]
+    if "timeout" in table:
+        table["timeout"] = _number(table["timeout"])
+    if table.get("timeout") == 0:
+        del table["timeout"]
+        notes.append(f"{where}timeout: 0 meant no limit; gitgates' default applies")
+    if isinstance(env := table.get("env"), dict):
+        table["env"] = {name: _plain(value) for name, value in env.items()}
+    return table
+
+
+def _plain(value: object) -> object:
+    """Return a scalar of JSON as YAML writes it."""
+    if value is None:
+        return ""
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
+
+
+def _number(value: object) -> object:
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        return value
+    return float(value) if "." in value else int(value)

@@ -26,9 +26,8 @@ from gitgates.store.files import read_regular
 from gitgates.types import ACTIONS, Config, Gate, Hook, Review
 from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
-from gitgates.weakening.marks import find_marks
 from gitgates.weakening.source import read_pair
-from gitgates.weakening.tests import find_in_tests
+from gitgates.weakening.tests import find_in_tests, find_marks
 from gitgates.weakening.tool_settings import find_in_settings
 
 Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local

@@ -1,9 +1,10 @@
-"""Find removed tests, and removed assertions, in a test or beside all of them. Pure.
+"""Find removed tests and assertions, skipped tests, and suppressed warnings. Pure.
 
 A test is known by its name: in its file, then anywhere else. One whose name is gone, but whose body
 is there under a name that is new, was renamed. What is left over was removed. Assertions are
 counted: one that has another in its place, that has moved, or whose values stand together on a new
-line, is not missed.
+line, is not missed. A skip, or a suppression, that was there already, on the same line of code
+anywhere or in the same file, is not new.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from collections.abc import Iterable
 from gitgates.record import Record
 from gitgates.weakening.finding import (
     ASSERTIONS_GONE,
+    EMPTY_ASSERTION,
+    ONLY,
+    SKIPPED,
+    SUPPRESSED,
     TEST_FILE_GONE,
     TEST_GONE,
     Weakening,
+    alternatives,
     pair_by,
     pattern,
     patterns,
@@ -31,6 +37,7 @@ _NAMED = 5
 _MOST_TOLD = 20  # tests that are gone from a file, one by one
 _SHOWN = 120  # characters of an assertion
 _GOES_ON = (")", "]", "{", ">", "where ")  # a line that still belongs to the head of a function
+_SEPARATORS = re.compile(r"[\s,\"'{}]+")
 _WORD = re.compile(r"[\"'`][^\"'`\n]*[\"'`]|\w+(?:(?<=\d)\.\d+)?")
 
 
@@ -187,3 +194,60 @@ def _removed(
             for test in tests:
                 detail = f"{test.name} (line {test.line} before{where})"
                 yield Weakening(pair.path, TEST_GONE, detail)
+
+
+# Marks
+
+
+class Mark(Record):
+    """One mark in a file. A mark that names several rules is one for each of them."""
+
+    file: int
+    what: str
+    whose: str  # the tool, or the word itself
+    rule: str  # empty: all of them
+    about: str  # the code that it stands at
+    line: int
+    shown: str
+
+
+def find_marks(sources: tuple[SourceFile, ...]) -> list[Weakening]:
+    """Return the marks that are new."""
+    before = [mark for file, one in enumerate(sources) for mark in _marks(file, one.before)]
+    after = [mark for file, one in enumerate(sources) for mark in _marks(file, one.after)]
+    _, before, after = pair_by(lambda m: (m.what, m.whose, m.rule, m.about), before, after)
+    _, before, after = pair_by(lambda m: (m.file, m.what, m.whose, m.rule), before, after)
+    # One that names some rules, where all of them had been meant before, is none.
+    bare = [mark for mark in before if not mark.rule]
+    lines = {(mark.file, mark.whose, mark.line): mark for mark in after if mark.rule}
+    pairs, _, _ = pair_by(lambda mark: (mark.file, mark.whose), bare, lines.values())
+    narrowed = {(new.file, new.whose, new.line) for _, new in pairs}
+    found = (
+        Weakening(sources[mark.file].pair.path, mark.what, mark.shown, mark.line)
+        for mark in after
+        if (mark.file, mark.whose, mark.line) not in narrowed
+    )
+    return list(dict.fromkeys(found))
+
+
+def _marks(file: int, side: Side | None) -> Iterable[Mark]:
+    if side is None:
+        return
+    if has_tests(side):
+        for what, key in ((SKIPPED, "skips"), (ONLY, "only"), (EMPTY_ASSERTION, "empty")):
+            for found in pattern("languages", side.language, key).finditer(side.code):
+                number, word = side.line_of(found), "".join(found.group().split())
+                line = side.lines[number - 1]
+                yield Mark(file, what, word, "", line, number, line)
+    table = patterns()["languages"][side.language]
+    for text, tools in (
+        (side.comments, {**table.get("suppressions", {}), **patterns()["everywhere"]}),
+        (side.text, table.get("attributes", {})),
+    ):
+        for whose, value in tools.items():
+            for found in re.finditer(alternatives(value), text, re.MULTILINE):
+                number = side.line_of(found)
+                about, shown = side.about(number), side.whole_lines[number - 1]
+                rules = _SEPARATORS.split(found.groupdict().get("codes") or "")
+                for rule in sorted({rule for rule in rules if rule}) or [""]:
+                    yield Mark(file, SUPPRESSED, whose, rule, about, number, shown)
