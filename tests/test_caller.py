@@ -13,7 +13,7 @@ from gitgates.caller import Caller, find_caller, identify
 from gitgates.errors import StateError, UsageError
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
-from gitgates.policies.tokens import caller_fact, with_caller
+from gitgates.policies.shell_commands import caller_fact, with_caller
 from gitgates.store.log import Journal, session_journal
 
 OF_AGENT = {"CLAUDECODE": "1"}

@@ -13,7 +13,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.policies.session import Session, fold
-from gitgates.policies.tokens import caller_fact
+from gitgates.policies.shell_commands import caller_fact
 from gitgates.store.log import Journal, session_journal
 
 CONFIG = """

@@ -28,7 +28,7 @@ from review_support import (
 )
 
 from gitgates.git.repo import find_repo
-from gitgates.policies.tokens import digest_of
+from gitgates.policies.shell_commands import digest_of
 from gitgates.store.log import EventLock, session_journal
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitgates.policies.reviewer_commands import asked_for, is_near, refuse_tool, split_commands
+from gitgates.policies.reviewer import asked_for, is_near
+from gitgates.policies.shell_commands import refuse_tool, split_commands
 from gitgates.types import Review
 
 ALLOWED = Review().reviewer_commands

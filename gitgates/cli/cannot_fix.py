@@ -13,7 +13,7 @@ from gitgates.errors import OK, StateError, UsageError
 from gitgates.git.repo import Repo
 from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies.session import fold
-from gitgates.policies.tokens import OPTION
+from gitgates.policies.shell_commands import OPTION
 from gitgates.policy import policy_gates
 from gitgates.store.log import Journal, sessions, write_ledger
 from gitgates.types import Config

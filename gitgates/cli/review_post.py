@@ -10,8 +10,8 @@ from gitgates.clean import plain_line, utf8
 from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
 from gitgates.policies.evidence import COMPLETE, ISSUES, SKIP, is_strict
+from gitgates.policies.shell_commands import digest_of
 from gitgates.policies.tampering import agent_digests, is_another_agent
-from gitgates.policies.tokens import digest_of
 from gitgates.store.log import EventLock, session_journal, write_ledger
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ from gitgates.policies.call import Call
 from gitgates.policies.change import change_of
 from gitgates.policies.evidence import session_evidence
 from gitgates.policies.session_start import entries_of
-from gitgates.policies.tokens import OPTION
+from gitgates.policies.shell_commands import OPTION
 from gitgates.record import lazy
 from gitgates.store.log import git_dir_of
 from gitgates.store.messages import Message

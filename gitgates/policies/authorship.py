@@ -13,8 +13,8 @@ from gitgates.agent_types import UNCHANGING
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.evidence import EVIDENCE, stamp_of
 from gitgates.policies.review_config import asks_for_review, hears_all, review_needs
-from gitgates.policies.reviewer_commands import only_shows
 from gitgates.policies.session_start import record_base
+from gitgates.policies.shell_commands import only_shows
 from gitgates.policies.transcript import TranscriptUnreadable, calls_since
 from gitgates.store.files import length_of
 

@@ -55,7 +55,10 @@ def _name_caller(call: Call) -> Verdict:
     payload = call.payload
     if payload.tool_kind != "shell" or _OURS not in payload.command:
         return Verdict()
-    from gitgates.policies.tokens import caller_fact, with_caller  # most commands are not ours
+    from gitgates.policies.shell_commands import (  # most commands are not ours
+        caller_fact,
+        with_caller,
+    )
 
     entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
     command = with_caller(payload.command, entry["nonce"])

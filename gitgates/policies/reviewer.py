@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gitgates.policy import WantedAgent
     from gitgates.types import Config, Review
 
+ON, OFF = "on", "off"
+_STOP = ":stop"
 _MOST_SENT_BACK = 2  # a reviewer that leaves without a decision
 _FAR = 200  # characters: further in, a prefix is not at the start
 _WHAT_IS_NEAR = "gitgates: a prompt asks for a review where it begins with `{}` and a blank"
@@ -67,9 +69,27 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far.joined(own) if own else so_far
 
 
-def _decide_prompt(call: Call) -> Verdict | None:
-    from gitgates.policies.reviewer_commands import ON, asked_for, is_near
+def asked_for(prompt: str, prefix: str) -> str:
+    """Return what a prompt asks of the strict form: `on`, `off`, or nothing.
 
+    The prefix counts only at the start, in any case, and followed by white space or the end.
+    """
+    words = prompt.casefold().split(maxsplit=1)
+    if not (words and prefix):
+        return ""
+    return {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}.get(words[0], "")
+
+
+def is_near(prompt: str, prefix: str) -> bool:
+    """Return whether a prompt looks as if it asked, and does not: `#review, …`, `#review: …`."""
+    words = prompt.split(maxsplit=1)
+    if not (words and prefix) or asked_for(prompt, prefix):
+        return False
+    rest = words[0].casefold().removeprefix(prefix.casefold())
+    return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
+
+
+def _decide_prompt(call: Call) -> Verdict | None:
     prompt, prefix = call.payload.prompt, call.config.review.prefix
     asked = asked_for(prompt, prefix)
     if call.payload.automatic:
@@ -122,8 +142,8 @@ def _begin(call: Call) -> Verdict:
     if not agent or was_told or not _is_held(call):
         return Verdict(entries=(began,))
     from gitgates.policies.review_text import reviewer_task
+    from gitgates.policies.shell_commands import new_token
     from gitgates.policies.tampering import agent_digests, is_another_agent
-    from gitgates.policies.tokens import new_token
 
     review = call.config.review
     changed: tuple[Fact, ...] = ()
@@ -145,7 +165,7 @@ def _hold(call: Call) -> Verdict | None:
     """Refuse what the reviewer may not do, while its decision is wanted."""
     if not _is_held(call):
         return None
-    from gitgates.policies.reviewer_commands import refuse_tool
+    from gitgates.policies.shell_commands import refuse_tool
 
     payload = call.payload
     allowed = call.config.review.reviewer_commands
@@ -186,7 +206,7 @@ def _end(call: Call) -> Verdict | None:
 
 def _send_back(call: Call, entry: Fact, *, was_posted: bool) -> Verdict:
     from gitgates.policies.review_text import sent_back
-    from gitgates.policies.tokens import MASK, new_token
+    from gitgates.policies.shell_commands import MASK, new_token
 
     why = "You have not posted a decision yet, so that you cannot end."
     if was_posted:
@@ -202,7 +222,7 @@ def repeat(call: Call, answer: str) -> Verdict | None:
     """Return an answer that was given already with a token of its own in place of the mask."""
     import json
 
-    from gitgates.policies.tokens import MASK, new_token
+    from gitgates.policies.shell_commands import MASK, new_token
 
     text = json.loads(answer or "{}").get("reason", "")
     if MASK not in text:

@@ -107,7 +107,7 @@ def entries_of(call: Call) -> list[Fact]:
     }
     found = [event]
     if payload.command:
-        from gitgates.policies.reviewer_commands import only_shows  # only shells pay for it
+        from gitgates.policies.shell_commands import only_shows  # only shells pay for it
 
         event["shows"] = only_shows(payload.command)
     has_written = payload.kind == "after-tool" and payload.tool_kind == "writes"

@@ -1,19 +1,34 @@
-"""What a prompt asks of the strict form, and what the reviewer may do in it. Pure.
+"""Shell commands of agents: whose one of ours is, and what the reviewer may run.
 
-The reviewer is held read-only by what it asks for, not by what that does: a program that it may run
-could still write. docs/explanation/review.md says what this can and cannot prevent.
+A shell command of ours that an agent is about to run is rewritten to `gitgates VERB
+--caller=NONCE …`; the journal keeps whose the nonce is. Of a reviewer's token it knows the digest
+alone. The reviewer is held read-only by what it asks for, not by what that does: a program that it
+may run could still write. docs/explanation/review.md says what this can and cannot prevent.
 """
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent_types import ToolKind
+    from gitgates.policies.session import Fact
 
-
-ON = "on"
-OFF = "off"
-_STOP = ":stop"
+OPTION = "--caller"
+MASK = "…"  # what stands for a token in a text that is kept
+_TOKEN_BYTES = 16
+_NONCE_DIGITS = 16
+_FOLDER = r"""(?:[^\s'"`&|;<>()\\]+|'[^']*'|"[^"`\\]*")"""
+_END = r"(?=[\s;&|<>)]|$)"
+# Without a word behind it, `review` means its status; what asks for help is left alone.
+_VERB = (
+    rf"(?:review[ \t]+[a-z]+{_END}|review(?=\s*$|[ \t]*[;&|]|[ \t]+-(?!-?h(?:elp)?\b))|cannot-fix)"
+)
+_COMMAND = (
+    rf"(?P<verb>\s*(?:cd[ \t]+{_FOLDER}[ \t]*&&[ \t]*)?(?:[\w./~-]*/)?gitgates[ \t]+{_VERB})"
+    rf"(?:[ \t]+{OPTION}=\w*)?{_END}"
+)
 # What output may be passed on to, and what shows where one is. None has an option that writes.
 _FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
 # What a blocked agent is told to run, and what shows a change.
@@ -39,26 +54,6 @@ _TOKENS = r"""(?x)
     | (?P<word> (?: '[^']*' | "[^"\\$`]*" | [\^@]\{[\w-]*\} | [^\s\0'"\\$`<>()|&;\#{}] )+ )
 """
 _QUOTED = r"'([^']*)'|\"([^\"]*)\""
-
-
-def asked_for(prompt: str, prefix: str) -> str:
-    """Return what a prompt asks of the strict form: `on`, `off`, or nothing.
-
-    The prefix counts only at the start, in any case, and followed by white space or the end.
-    """
-    words = prompt.casefold().split(maxsplit=1)
-    if not (words and prefix):
-        return ""
-    return {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}.get(words[0], "")
-
-
-def is_near(prompt: str, prefix: str) -> bool:
-    """Return whether a prompt looks as if it asked, and does not: `#review, …`, `#review: …`."""
-    words = prompt.split(maxsplit=1)
-    if not (words and prefix) or asked_for(prompt, prefix):
-        return False
-    rest = words[0].casefold().removeprefix(prefix.casefold())
-    return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
 
 
 def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
@@ -140,3 +135,30 @@ def split_commands(text: str) -> list[list[str]] | None:
                 return None  # a pattern, which may become any option
             commands[-1].append(plain)
     return [words for words in commands if words]
+
+
+def with_caller(command: str, nonce: str) -> str | None:
+    """Return a shell command that says whose it is; None if it does not begin with ours."""
+    import re  # most commands are not ours
+
+    found = re.match(_COMMAND, command)
+    return f"{found['verb']} {OPTION}={nonce}{command[found.end() :]}" if found else None
+
+
+def caller_fact(session: str, agent: str, agent_type: str, tool_use: str) -> Fact:
+    """Return what the journal keeps of an agent's command; the same for the same tool call."""
+    nonce = digest_of(f"{session}\0{agent}\0{tool_use}")[:_NONCE_DIGITS]
+    return {"what": "caller", "nonce": nonce, "agent": agent, "agent_type": agent_type}
+
+
+def new_token(agent: str, key: str) -> tuple[str, Fact]:
+    """Return a reviewer's token, and what the journal may know of it. `key` is the event's."""
+    token = os.urandom(_TOKEN_BYTES).hex()
+    return token, {"what": "token", "agent": agent, "digest": digest_of(token), "key": key}
+
+
+def digest_of(token: str) -> str:
+    """Return what stands for a token in the journal."""
+    import hashlib  # most commands are not ours
+
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
