@@ -32,7 +32,7 @@ class BackgroundTask(Record):
 
 
 class Channels(Record):
-    """What an agent's event can be answered with. A word to the person is possible with each."""
+    """The kinds of answer that an agent's event accepts. Each accepts a message to the person."""
 
     deny: bool = False  # refuse a tool call, before it is made
     block: bool = False  # refuse, or keep the agent at work, and give a reason
@@ -42,7 +42,7 @@ class Channels(Record):
 
 
 class Payload(Record):
-    """What an agent says of one of its events, decoded. Whatever it does not say is empty."""
+    """The decoded payload of an agent's event. Missing fields are empty."""
 
     host: str = ""  # as `gitgates agent-hook` names it
     event: str = ""  # the hook of the configuration; the host's word where it is none of them
@@ -90,7 +90,7 @@ class ToolCall(Record):
 
 
 class Point(Record):
-    """What was there at one moment of a session."""
+    """The state of the worktree at one moment of a session."""
 
     tree: str  # a snapshot
     head: str = ""  # the commit that was checked out; empty: none yet, or not known
@@ -98,7 +98,7 @@ class Point(Record):
 
 
 class Changed(Record):
-    """How one file differs between two points, as git tells it."""
+    """How one file differs between two points, according to git."""
 
     path: str
     status: str  # A, M, D, T; R: renamed

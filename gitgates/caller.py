@@ -1,4 +1,4 @@
-"""Find out for which session, and which agent of it, a command of ours speaks.
+"""Identify the session and the agent that run a command of ours.
 
 An agent's shell command `gitgates VERB …` is rewritten, before it runs, to `gitgates VERB
 --caller=NONCE …`, and the session's journal keeps whose the nonce is. Without one, the session that
@@ -32,7 +32,7 @@ _PROMPT_SHOWN = 60
 
 
 class Caller:
-    """Whom a command speaks for: a session, and an agent of it.
+    """The session and the agent that run a command.
 
     `certain`: what the session's journal keeps of the very command, if it says whose it is.
     """
@@ -52,7 +52,7 @@ class Caller:
 
     @lazy
     def facts(self) -> tuple[list[Fact], ...]:
-        """Return what each of the journals holds, as it is when somebody asks first.
+        """Return the entries of each journal, read once.
 
         Raises: StateError if one cannot be read.
         """
@@ -62,7 +62,7 @@ class Caller:
 def find_caller(
     repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
 ) -> Caller:
-    """Return whom a command speaks for; if nothing tells, the only session of this worktree.
+    """Return the caller of a command; if unknown, the only session of this worktree.
 
     `session` and `agent` are what it names, `nonce` what it was given before it ran.
 
@@ -82,7 +82,7 @@ def find_caller(
 def identify(
     repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
 ) -> Caller | None:
-    """Return whom a command speaks for; None if nothing tells.
+    """Return the caller of a command; None if unknown.
 
     Raises: as `find_caller`.
     """
@@ -109,7 +109,7 @@ def _is_agent(env: Mapping[str, str]) -> bool:
 
 
 def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact | None]:
-    """Return the session that a nonce is of, and what its journal keeps of it."""
+    """Return the session of a nonce, and its journal entry."""
     for path_abs in (path for state_abs in repo.states_abs for path in sessions(state_abs)):
         try:
             if nonce.encode("utf-8", "replace") not in read_lines(path_abs):
@@ -134,17 +134,17 @@ def _read(journal: Journal) -> list[Fact]:
 
 
 def name_of(path_abs: str) -> str:
-    """Return the name of the session that a journal is of: its file's."""
+    """Return the name of a journal's session, which is that of its file."""
     return path_abs.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def _is_session(said: str, session: str) -> bool:
-    """Return whether an id means a session: by its own id, or by its file's name."""
+    """Return whether an id is that of a session, or of its file."""
     return session in (said, file_name(said))
 
 
 def _find_session(repo: Repo, said: str) -> str:
-    """Return the session that an id means.
+    """Return the session with an id.
 
     Raises: UsageError where it has no journal in this repository.
     """
@@ -156,7 +156,7 @@ def _find_session(repo: Repo, said: str) -> str:
 
 
 def _list_sessions(repo: Repo) -> str:
-    """Return the sessions that may be named, the newest first: a hint for a person."""
+    """Return a hint that lists the sessions, the newest first."""
     paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
     newest = {name_of(path): path for path in sorted(paths, key=_changed)}
     if not newest:

@@ -43,7 +43,7 @@ _CARRIAGE_RETURNS = re.compile(r"\r+\n")
 
 
 def visible(text: str) -> str:
-    """Return text with control characters and invisible ones shown, but for tabs and newlines."""
+    """Return text with control and invisible characters escaped, but for tabs and newlines."""
     return text if _is_plain(text) else _SHAPED_OR_HIDDEN.sub(_escaped, text)
 
 
@@ -55,13 +55,13 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return text as one line: newlines, tabs and bytes that are no UTF-8 are shown as well."""
+    """Return text as one line: newlines, tabs and bytes that are no UTF-8 are escaped as well."""
     line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
     return line.encode("utf-8", "backslashreplace").decode()
 
 
 def sanitise(output: bytes, *, colour: bool) -> bytes:
-    """Return output that can only write and, with `colour`, colour; each line stays one.
+    """Return output without escape sequences, but for those of colours with `colour`.
 
     Other sequences are taken out: cursor movement, clearing, titles, links, the clipboard, replies.
     What a carriage return would write over is on a line of its own.
@@ -76,7 +76,7 @@ def sanitise(output: bytes, *, colour: bool) -> bytes:
 
 
 def plain(text: str | bytes) -> str:
-    """Return lines of what a reader sees: no sequences, nothing invisible, no overwritten text."""
+    """Return the visible lines: no escape sequences, nothing invisible, no overwritten text."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     text = _8_BIT.sub(lambda found: f"\x1b{chr(ord(found[0]) - 0x40)}", text)

@@ -1,4 +1,4 @@
-"""Every hook of every host: which host fires it, what it is given, what it is about.
+"""Every hook of every host: which host fires it, its arguments, its subject.
 
 Source: githooks(5) of git 2.39 to 2.54; for an agent's events, `hosts/`. Data only.
 """
@@ -123,6 +123,6 @@ KEPT_SUFFIX = ".before-gitgates"
 
 
 def kind_of(hook: str) -> EventKind:
-    """Return what the event of a hook is; "": no hook that is known."""
+    """Return the event kind of a hook; "" for an unknown one."""
     point = HOOK_POINTS.get(hook)
     return point.kind if point else ""

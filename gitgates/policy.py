@@ -1,4 +1,4 @@
-"""The table of policies, in order of priority: what may have a say in an event, and the asking.
+"""The table of policies in order of priority, and the loop that asks them.
 
 A policy is a module with `decide(call, so_far) -> Verdict`, and with `needs(config)` if it needs
 events itself. Nothing but its row and its module knows of it. policies/git_hooks.py has them asked
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitgates.types import Config, Hook
 
     class AnyCall(Protocol):
-        """What a policy is told of an event, whichever host it is of."""
+        """The context of an event that policies of any host get."""
 
         kind: EventKind
         repo: Any  # a Repo, which is above
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
         hook: Hook
 
     class PolicyModule(Protocol):
-        """What the module of a policy offers."""
+        """The interface of a policy's module."""
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
-            """Return the verdict with what this policy has to say."""
+            """Return the verdict of this policy."""
 
 
 class Need(Record):
-    """One event that is to be heard of; all but `kind` are about an agent's."""
+    """One event that a policy needs; all fields but `kind` are about agents."""
 
     kind: EventKind
     tools: tuple[str, ...] | None = None  # patterns, in the host's words; None: all
@@ -62,7 +62,7 @@ class WantedAgent(Record):
 
 
 class Policy(Record):
-    """One row: where a policy is, and when its module has to be imported at all."""
+    """One row: the module of a policy, and the events at which it is imported."""
 
     name: str
     module: str
@@ -111,12 +111,12 @@ POLICIES: tuple[Policy, ...] = (
 
 
 def policy_gates() -> tuple[str, ...]:
-    """Return the names of gates that no command stands behind: hooks list a policy by it."""
+    """Return the names of gates that are policies and have no command."""
     return tuple(dict.fromkeys(row.gate for row in POLICIES if row.gate))
 
 
 def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
-    """Return the rows of the policies that may have a say, at events of a kind or at all."""
+    """Return the rows of enabled policies, at events of a kind or at all."""
     listed = {name for hook in config.hooks for name in hook.gates}
     return [
         row
@@ -154,7 +154,7 @@ def ask(
     asked: Sequence[tuple[str, PolicyModule]],
     failed: Callable[[str, Exception], Verdict],
 ) -> Verdict:
-    """Ask each policy in turn. `failed` says what becomes of one that fails; it stops no other.
+    """Ask each policy in turn. `failed` handles the error of one, which stops no other.
 
     Raises: Interrupted, OSError.
     """

@@ -21,7 +21,7 @@ else:
     _GETTERS = []  # of the first field, of the second one, …: the same for all records
 
     class lazy:  # noqa: N801 - a decorator
-        """An attribute that is computed once, when it is asked for: `functools.cached_property`."""
+        """A cached property, as `functools.cached_property`, without its imports."""
 
         def __init__(self, compute):
             self._compute = compute

@@ -44,7 +44,7 @@ class RefUpdate(Record):
 
 
 class Verdict(Record):
-    """What becomes of an agent's event, in no host's dialect."""
+    """The verdict on an agent's event, independent of hosts."""
 
     level: Level = ALLOW
     to_agent: str = ""  # why, and what to do; or what it should know
@@ -56,7 +56,7 @@ class Verdict(Record):
     as_before: str | None = None  # what the host received for the same event, to be repeated
 
     def joined(self, own: Verdict, between: str = "\n\n") -> Verdict:
-        """Return a verdict that says what both do, of the stronger level."""
+        """Join two verdicts: all texts, and the stronger level."""
         return Verdict(
             max(self.level, own.level),
             to_agent=between.join(text for text in (self.to_agent, own.to_agent) if text),
@@ -69,7 +69,7 @@ class Verdict(Record):
 
 
 class Event(Record):
-    """One firing of a hook, in no host's dialect."""
+    """One firing of a hook, independent of hosts."""
 
     host: str  # git, pre-commit, manual, claude
     name: str  # the hook, in the host's word
@@ -203,7 +203,7 @@ class Plan(Record):
 
 
 class Ending(Record):
-    """How one process ended: by an exit status or by a signal, and who wanted it to."""
+    """How one process ended: exit status or signal, and why it was ended."""
 
     exit_status: int | None = None
     signal: int | None = None
@@ -230,7 +230,7 @@ class GateResult(Record):
 
 
 class Visit(Record):
-    """One gate as the walk met it: its result and what its action made of that."""
+    """One gate of a walk: its result, and the effect of its action."""
 
     result: GateResult
     verdict: Level

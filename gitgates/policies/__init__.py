@@ -1,1 +1,1 @@
-"""What becomes of an event: the driver, and one file for each policy."""
+"""Handle events: the driver, and one file for each policy."""

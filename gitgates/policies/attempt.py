@@ -1,4 +1,4 @@
-"""One attempt of an agent at stopping: what its gates say, and what that leads to."""
+"""One attempt of an agent to stop: run its gates, and decide whether it may."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _END_NOW = (
 
 
 class StopAttempt:
-    """One attempt at stopping, after those of the same cycle of fix and retry."""
+    """One attempt to stop, after those of the same cycle of fix and retry."""
 
     def __init__(self, run: GateRun) -> None:
         call = self._call = run.call
@@ -74,7 +74,7 @@ class StopAttempt:
             run.logs_abs = f"{first}/logs/attempt-{len(self._rounds) + 1}"
 
     def decide(self) -> Verdict:
-        """Return what the gates lead to; they run unless they have passed on just this content."""
+        """Return the verdict of the gates; they run unless they passed on the same content."""
         run = self._run
         if self._has_passed():
             return Verdict()
@@ -105,7 +105,7 @@ class StopAttempt:
         return self._keep(ruling, verdict, decision, asked, found=found, notes=notes)
 
     def _has_passed(self) -> bool:
-        """Return whether the gates passed the last time that they ran, and it was on this content.
+        """Return whether the last run of the gates passed on the same content.
 
         A question after the work is done need not run everything again, whatever tools it took.
         """
@@ -120,7 +120,7 @@ class StopAttempt:
         )
 
     def _could_not_run(self, why: str) -> Verdict:
-        """Return what comes of gates that could not run at all: that blocks once."""
+        """Return the verdict if gates could not run: that blocks once."""
         asked = (("all gates", "not-started"),)
         ruling = self._rule(BLOCK, asked, {})
         text = f"The gates could not run, so that nothing was checked: {why}"
@@ -154,7 +154,7 @@ class StopAttempt:
         found: Found | None = None,
         notes: tuple[str, ...] = (),
     ) -> Verdict:
-        """Write the attempt down; return the verdict with the round for the journal."""
+        """Save the attempt; return the verdict with the round for the journal."""
         is_warning = ruling.outcome == PASSED and ruling.verdict == WARN
         self._run.save(
             decision,
@@ -169,7 +169,7 @@ class StopAttempt:
         return verdict._replace(entries=(entry, *verdict.entries))
 
     def _note_of_others(self) -> str:
-        """Return which of the files that differ somebody else has changed; empty for none known."""
+        """Return a note on changed files that are somebody else's; empty if there are none."""
         from gitgates.policies.authorship import changed_by_others  # only where gates failed
 
         call, event = self._call, self._run.plan.event
@@ -198,7 +198,7 @@ class StopAttempt:
         return found
 
     def _report(self, decision: Decision, found: Found, known: Known) -> EventReport:
-        """Return what there is to say, with what has changed since the last attempt."""
+        """Return the report, with what has changed since the last attempt."""
         said = self._run.report(decision)
         findings = tuple(self._finding(one, found, known) for one in said.findings)
         told = tuple(one.told for one in known.values() if one.told)
@@ -219,7 +219,7 @@ class StopAttempt:
     def _since_last(
         self, gate: str, now: tuple[Failure, ...]
     ) -> tuple[Change, tuple[tuple[str, int], ...]]:
-        """Return what has changed since the last attempt, and since when each failure is known."""
+        """Compare with the last attempt; return the changes, and each failure's first attempt."""
         since: dict[str, int] = {}
         before: tuple[Failure, ...] = ()
         for number, one in enumerate(self._blocked, 1):

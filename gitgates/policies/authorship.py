@@ -1,4 +1,4 @@
-"""Whose work a change is: which files the session's own tools wrote, as far as that is known.
+"""Authorship: record which files the session's own tools wrote, as far as that is known.
 
 As long as it used none that may write any file, whatever else has changed meanwhile, somebody else
 has changed: the person, or another session. A shell command, or a tool that is not known, may have
@@ -41,7 +41,7 @@ needs = review_needs
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Record what is there at the end of a turn, and which of it is the session's own.
+    """Record a snapshot at the end of a turn, and the session's own files in it.
 
     Before gates run, which may take minutes: what is written meanwhile belongs to the next turn.
     """
@@ -55,7 +55,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def record_now(call: Call) -> None:
-    """Record what is there now, and which of it is the session's own.
+    """Record a snapshot, and the session's own files in it.
 
     Raises: GitError where git cannot be asked.
     """
@@ -71,7 +71,7 @@ def record_now(call: Call) -> None:
 
 
 def idle_entry(call: Call) -> tuple[Fact, ...]:
-    """Return the entry that the agent has nothing to do from now on: what changes, others change.
+    """Return the entry that the agent is idle from now on: later changes are others'.
 
     A server that it has left running is no work of its own.
     """
@@ -125,7 +125,7 @@ def _is_shell_running(call: Call) -> bool:
 
 
 def _last_point(facts: list[Fact]) -> int:
-    """Return where the last entry with a snapshot is; -1 if there is none."""
+    """Return the index of the last entry with a snapshot; -1 if there is none."""
     for at in range(len(facts) - 1, -1, -1):
         if facts[at].get("what") in _POINTS and facts[at].get("tree"):
             return at
@@ -133,7 +133,7 @@ def _last_point(facts: list[Fact]) -> int:
 
 
 def _is_idle(before: list[Fact], point: Fact, since: list[Fact]) -> bool:
-    """Return whether the agent had nothing to do after a snapshot.
+    """Return whether the agent was idle after a snapshot.
 
     So it is between a stop that was let go and the next prompt, and before the first prompt.
     """
@@ -178,7 +178,7 @@ def changed_by_others(call: Call) -> tuple[str, ...]:
 
 
 def _written(call: Call, start: int, quiet: Iterable[str]) -> set[str] | None:
-    """Return the files that tools wrote since a place of the transcript; None for any file."""
+    """Return the files that tools wrote since an offset of the transcript; None for any file."""
     found: set[str] = set()
     real_abs = os.path.realpath(call.repo.root_abs)
     try:

@@ -1,4 +1,4 @@
-"""Failures that were there before the agent came: they are said once, and do not count.
+"""The baseline: failures from before the session are reported once, and do not count.
 
 At its first failure in a session, a gate with `baseline = true` runs once more, on the session's
 first snapshot, in a private checkout.
@@ -34,7 +34,7 @@ _SHOWN = 5
 
 
 class BaselineFailures(Record):
-    """What is known of a gate's failures from before the session."""
+    """A gate's failures from before the session."""
 
     failures: tuple[Failure, ...] = ()  # those that are still there
     note: str = ""  # why they count all the same
@@ -45,7 +45,7 @@ class BaselineFailures(Record):
 def suppress_baseline(
     run: GateRun, session: Session, decision: Decision
 ) -> tuple[Decision, dict[str, BaselineFailures], list[Fact]]:
-    """Let failures that were there before not count, and go on where they were in the way.
+    """Suppress failures from before the session, and run the gates that they had blocked.
 
     Returns the decision then, what is known of each such gate, and what the journal learns.
     """
@@ -73,7 +73,7 @@ def suppress_baseline(
 def _next(
     run: GateRun, decision: Decision, known: dict[str, BaselineFailures]
 ) -> GateResult | None:
-    """Return the next gate that failed, and whose failures may have been there before."""
+    """Return the next failed gate whose failures may be in the baseline."""
     for result in (visit.result for visit in decision.visits):
         is_new = result.status == "failed" and result.gate not in known
         if is_new and run.gates[result.gate].baseline:
@@ -117,7 +117,7 @@ def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> GateResult:
 
 
 def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> BaselineFailures:
-    """Return which failures were there before, and whether that excuses all of them."""
+    """Return which failures are in the baseline, and whether all are."""
     if before.why_not:
         why = f"Whether it failed before this session is not known ({before.why_not}), so that "
         do = "Fix what you have caused; of the rest, say with cannot-fix that it is not yours."

@@ -1,4 +1,4 @@
-"""How often an agent is sent back, and when it is let go: the attempts of a cycle, the breaker.
+"""Limit how often an agent is blocked: the attempts of a cycle, and the circuit breaker.
 
 Nothing here relies on the host: its own cap is reset by any tool call, and `stop_hook_active` tells
 only that some hook has blocked before. What counts is in the session's journal.
@@ -35,7 +35,7 @@ _USED_UP = (EXHAUSTED, NOT_CONVERGING)
 
 
 class Attempt(Record):
-    """What gates have just said, and where in the session that was."""
+    """The results of gates, and their position in the session."""
 
     prompt: str
     agent: str
@@ -46,7 +46,7 @@ class Attempt(Record):
 
 
 class Ruling(Record):
-    """What becomes of it."""
+    """The verdict on an attempt, and the reason."""
 
     verdict: Level
     outcome: str
@@ -62,7 +62,7 @@ def rule(
     blocks: tuple[int, int],
     breaker: tuple[int, int],
 ) -> Ruling:
-    """Return what an attempt at stopping leads to: pass, block, let go or stop.
+    """Return the ruling on an attempt to stop: pass, block, allow in spite of failures, or stop.
 
     `blocks`, and the most of them: in this prompt, and in the session.
     """
@@ -97,13 +97,13 @@ def rule(
 
 
 def is_known_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
-    """Return whether only gates that cannot run block, and rounds told the agent so of each."""
+    """Return whether only gates that cannot run block, all of them reported before."""
     told = {gate for one in rounds for gate, status in one.statuses if status in NO_RESULT}
     return bool(deciding) and all(status in NO_RESULT and gate in told for gate, status in deciding)
 
 
 def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
-    """Return why the agent is to be let go, in words; empty if it may be kept.
+    """Return which limit is reached, in words; empty if none is.
 
     Both in one prompt, and in the session.
     """
@@ -114,7 +114,7 @@ def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Count a block that nobody has counted yet; let the agent go where there were too many."""
+    """Count a block that no policy has counted yet; allow the stop if there were too many."""
     if so_far.level != BLOCK or any(one["what"] == "round" for one in so_far.entries):
         return so_far
     how = reached(call.blocks, call.config.breaker)

@@ -1,4 +1,4 @@
-"""One event of an agent that is being handled, and what can be found out about it, each thing once.
+"""The context of an agent's event while it is handled; each fact is computed once.
 
 The session's journal is read once and folded once. What is appended later, by us or by others, is
 folded in where it is.
@@ -43,7 +43,7 @@ _MOST_DEFERRED = 3  # a prompt
 
 
 class Changes(Record):
-    """What an event is about, in files."""
+    """The files of an event."""
 
     paths: tuple[str, ...] | None  # None: it is not about files
     gone: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Changes(Record):
 
 
 class Call:
-    """One event being handled: what it is, where, and what the session's journal says."""
+    """An event while it is handled: payload, repository, configuration, session state."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class Call:
     # The session's journal.
 
     def read(self) -> None:
-        """Read the journal, or what was appended to it since.
+        """Read the journal, or the entries appended since.
 
         Raises: OSError where it cannot be read.
         """
         self.entries += self.journal.read_new()
 
     def record(self, *entries: Fact) -> None:
-        """Append to the journal at once, and take in what others have appended.
+        """Append to the journal at once, and read what others have appended.
 
         A dry call keeps them to itself.
 
@@ -103,7 +103,7 @@ class Call:
             self.read()
 
     def note(self, text: str) -> None:
-        """Say what went wrong, and keep it in the journal where that is possible."""
+        """Report a problem, and record it in the journal if possible."""
         self.say(text)
         try:
             self.record({"what": "note", "text": text})
@@ -111,7 +111,7 @@ class Call:
             self.say(f"{self.journal.path_abs}: cannot be written: {error.strerror}")
 
     def state(self, part: Projection[_T]) -> _T:
-        """Return what the journal says in one respect, as it is now."""
+        """Return the current state of one projection of the journal."""
         state, frozen, at = self._states.get(id(part)) or (part.new(), None, 0)
         if frozen is None or at < len(self.entries):
             part.take(state, self.entries[at:])
@@ -122,7 +122,7 @@ class Call:
 
     @property
     def session(self) -> Session:
-        """What the journal says of attempts and prompts."""
+        """The session's state: attempts and prompts."""
         return self.state(SESSION)
 
     @lazy
@@ -140,7 +140,7 @@ class Call:
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """How often the agent was kept from stopping in all worktrees: in this prompt, at all."""
+        """How often the agent was blocked in all worktrees: in this prompt, and in the session."""
         session, prompt_id = self.session, self.payload.prompt_id
         others = [fold(entries) for entries in self.elsewhere.values()]
         there = sum([one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id))])
@@ -149,14 +149,14 @@ class Call:
 
     @property
     def prompt(self) -> str:
-        """The real prompt that this event is of."""
+        """The person's prompt that this event belongs to."""
         return self.session.prompt_of(self.payload.prompt_id)
 
     # The event.
 
     @lazy
     def key(self) -> str:
-        """Tell this event from others of its session.
+        """Return the key that identifies this event in its session.
 
         Without an id of its own, that is all that it says: the same again looks the same.
         """
@@ -170,7 +170,7 @@ class Call:
 
     @lazy
     def hook(self) -> Hook:
-        """Return what is configured for this event. No other hook stands in for an agent's."""
+        """Return the hook that is configured for this event."""
         name = self.payload.event
         return next((hook for hook in self.config.hooks if hook.name == name), Hook(name=name))
 
@@ -212,7 +212,7 @@ class Call:
 
     @lazy
     def ends_work(self) -> bool:
-        """Whether this is the end of work: no summary of a conversation, no plan, and not put off.
+        """Whether this ends a turn: no compaction, not in plan mode, not deferred.
 
         While sub-agents are at work, a stop is put off: a later one comes when they have ended.
         """
@@ -228,7 +228,7 @@ class Call:
         return False
 
     def end_within(self, limit_s: float) -> None:
-        """See to it that the handling ends before the host gives up, and hears of it."""
+        """Set a deadline before the host's own, so that the host gets an answer."""
         gone_s = min(time.time() - self.began, _START_S)
         set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
 
@@ -239,7 +239,7 @@ class Call:
     # The working tree.
 
     def take_snapshot(self) -> Snapshot:
-        """Return what is there now, anew. Where that cannot be told, it is said: no tree then.
+        """Take a new snapshot. A failure is reported; the tree is empty then.
 
         Raises: GitError, StateError, but only where a verb asks.
         """
@@ -255,33 +255,33 @@ class Call:
         return self.snapshot
 
     def forget_snapshot(self) -> None:
-        """Take another one where it is asked for again: files may have been written since."""
+        """Drop the cached snapshot, because files may have been written since."""
         vars(self).pop("snapshot", None)
 
     @lazy
     def snapshot(self) -> Snapshot:
-        """Return what is there now, as it was when somebody asked first."""
+        """Return the snapshot, taken at most once."""
         return self.take_snapshot()
 
     @property
     def point(self) -> Point:
-        """What is there now; its tree is empty if no snapshot can be taken."""
+        """The present state; its tree is empty if no snapshot can be taken."""
         return Point(tree=self.snapshot.tree, head=self.snapshot.head)
 
     @property
     def tree(self) -> str:
-        """The tree that is there now; empty if that is not known for certain."""
+        """The present tree; empty if it is not provable."""
         return self.snapshot.tree if self.snapshot.provable else ""
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether all is as it was when the session began, in what no tree holds, too."""
+        """Whether nothing has changed since the session began, untracked content included."""
         session, now = self.session, self.snapshot
         return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
 
     @lazy
     def changes(self) -> Changes:
-        """Return the files that the session has changed and that are there, and what to know."""
+        """Return the session's changed files that exist, and notes."""
         from gitgates.git.object_store import reading_git  # most often, nothing has changed
         from gitgates.git.paths import changed_paths, tree_paths
 

@@ -1,4 +1,4 @@
-"""What a session has changed since it began, and which reviews of it still hold."""
+"""What a session has changed since it began, and which reviews of that are valid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHANGE = "change"
 
 
 class Standing(Record):
-    """A marker, and whether it still holds for what is there now."""
+    """A marker, and whether it is valid for the present content."""
 
     marker: Marker
     holds: bool
@@ -32,7 +32,7 @@ class Standing(Record):
 
 
 class SessionChange:
-    """What a session has changed, and which reviews of it hold; each thing is found out once.
+    """What a session has changed, and which reviews are valid; each is computed once.
 
     Whatever compares raises GitError if git cannot.
     """
@@ -59,17 +59,17 @@ class SessionChange:
 
     @lazy
     def whole(self) -> Span:
-        """Return all of it."""
+        """Return the span of the whole session."""
         return self.since(self.base)
 
     @lazy
     def weight(self) -> Significance:
-        """Return what it comes to."""
+        """Return its significance."""
         return self._weigh(self.whole)
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it asks for a review: in the strict form, anything that counts does."""
+        """Whether it needs a review: in the strict form, anything that counts does."""
         return self.weight.counts if self.is_strict else self.weight.significant
 
     @lazy
@@ -79,7 +79,7 @@ class SessionChange:
 
     @lazy
     def standings(self) -> tuple[Standing, ...]:
-        """Return the newest markers, and whether they hold, the newest first."""
+        """Return the newest markers and their validity, the newest first."""
         newest = reversed(self.evidence.markers[-MOST_MARKERS:])
         return tuple(Standing(one, *self._holds(one, strict=self.is_strict)) for one in newest)
 
@@ -91,13 +91,13 @@ class SessionChange:
 
     @property
     def decision_holds(self) -> bool:
-        """Whether that is of what is there now."""
+        """Whether that is about the present content."""
         last = self.decision
         return last is not None and self.is_of_now(last)
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether there is the evidence that is wanted."""
+        """Whether there is the required evidence."""
         holding = [one.marker for one in self.standings if one.holds]
         if not self.is_strict:
             return bool(holding)
@@ -116,7 +116,7 @@ class SessionChange:
         return weigh(found, kinds_of(paths, self.review), self.review)
 
     def _holds(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
-        """Return whether a review still holds, and why.
+        """Return whether a review is still valid, and why.
 
         It holds for the same content, for the same patch, and as long as what has changed since is
         not significant; if `strict`, nothing that counts may have changed.
@@ -149,7 +149,7 @@ class SessionChange:
 
 
 def change_of(call: Call) -> SessionChange:
-    """Return what the session has changed by now; it is found out once for a call."""
+    """Return the session's change, computed once for a call."""
     if _CHANGE not in call.rests_on:
         call.rests_on[_CHANGE] = SessionChange(call)
     found: SessionChange = call.rests_on[_CHANGE]

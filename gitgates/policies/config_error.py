@@ -1,4 +1,4 @@
-"""What an agent is answered while the configuration cannot be read.
+"""Decide events while the configuration cannot be read.
 
 It cannot stop before that is mended, within bounds, where its session may have caused that; and
 nothing keeps it from mending it. Otherwise the person is told, who may be in the middle of an edit.

@@ -51,7 +51,7 @@ _TWICE = 2
 def respond(
     raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str = DEFAULT_AGENT
 ) -> bytes:
-    """Return the answer to one event of a host: what it receives, or nothing. Raises nothing."""
+    """Return the encoded answer to one event of an agent; empty for none. Raises nothing."""
     calls: list[Call] = []
     try:
         return _respond(raw, env, say, calls, host=agent_host(host))
@@ -87,7 +87,7 @@ def _respond(
 
 
 def _without_repository(payload: Payload, error: GitError) -> Verdict:
-    """Tell the person, as a session begins, where gates are configured and none can run."""
+    """Tell the person at session start that gates are configured but there is no repository."""
     if payload.kind == "turn-end":
         from gitgates.policies.tampering import answer_lost  # seldom needed
 
@@ -106,7 +106,7 @@ def _without_repository(payload: Payload, error: GitError) -> Verdict:
 def _report(
     text: str, calls: list[Call], env: Mapping[str, str], say: Callable[[str], None]
 ) -> None:
-    """Say what went wrong, and keep it in a journal if there is any place for one."""
+    """Report an error, and record it in a journal if possible."""
     try:
         calls = calls or [Call(Payload(), repo, say=say) for repo in find_repos(Payload(), env)]
         calls[0].note(text)
@@ -121,7 +121,7 @@ def _trace(error: BaseException) -> str:
 
 
 def _is_of_a_gate(call: Call) -> bool:
-    """Return whether a gate that is running here started this agent."""
+    """Return whether a running gate started this agent."""
     if "GITGATES_ACTIVE" not in call.env:
         return False
     from gitgates.engine.command import is_running_here  # seldom needed
@@ -130,7 +130,7 @@ def _is_of_a_gate(call: Call) -> bool:
 
 
 def _decide_all(calls: list[Call]) -> Verdict:
-    """Return the verdict of the first repository that refuses; otherwise what all have to say."""
+    """Return the first blocking verdict of the repositories, otherwise all joined."""
     verdicts = []
     for call in calls:
         verdict = _decide_here(call)
@@ -148,7 +148,7 @@ def _decide_all(calls: list[Call]) -> Verdict:
 
 
 def _decide_here(call: Call) -> Verdict:
-    """Return what becomes of an event in a repository."""
+    """Return the verdict on an event in one repository."""
     try:
         config = load(call.repo.root_abs, f"{call.repo.state_abs}/config.marshal")
     except ConfigError as error:
@@ -207,7 +207,7 @@ def _not_checked(call: Call, error: GitgatesError) -> str:
 
 
 def _recover(call: Call) -> None:
-    """Put back what a killed run had hidden here: else it would seem that the agent removed it."""
+    """Restore what a killed run had stashed: otherwise it would seem that the agent removed it."""
     state_abs = call.repo.state_abs
     if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
         from gitgates.worktree.isolate import recover_and_report  # most events run no gates
@@ -216,7 +216,7 @@ def _recover(call: Call) -> None:
 
 
 def _decide_once(call: Call, asked: Asked) -> Verdict:
-    """Record an event, claim it, and have it decided; a second delivery gets the first answer."""
+    """Record, deduplicate and decide an event: a second delivery gets the first answer."""
     call.read()
     if call.journal.torn:
         call.say(f"{call.journal.path_abs}: torn lines were passed over: {call.journal.torn}")
@@ -246,7 +246,7 @@ def _claim(call: Call, lock: EventLock) -> None:
 
 
 def _given(call: Call, asked: Asked) -> Verdict | None:
-    """Return the answer that this event has got already; None if it has none."""
+    """Return the recorded answer to this event; None if there is none."""
     rounds = [one for one in call.session.rounds if one.key == call.key]
     if not rounds or not _is_same(call, rounds[-1]):
         return None
@@ -261,7 +261,7 @@ def _given(call: Call, asked: Asked) -> Verdict | None:
 
 
 def _is_same(call: Call, one: Round) -> bool:
-    """Return whether a round was of this very event.
+    """Return whether a round belongs to this event.
 
     What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
     is the same one where the first delivery was answered while this one was waiting already, or
@@ -291,7 +291,7 @@ def _ask_all(call: Call, asked: Asked) -> Verdict:
 
 
 def _keep(call: Call, verdict: Verdict) -> Verdict:
-    """Record the verdict, for later rounds and for the second delivery, and what follows from it.
+    """Record the verdict, for later rounds and for a second delivery.
 
     Raises: OSError where that is not possible: a block that nobody counts has no end.
     """
@@ -309,7 +309,7 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
 
 
 def _without_settings(call: Call, *, has_settings: bool) -> Verdict:
-    """Let pass what nobody wants checked; but where that is new in this session, say so."""
+    """Pass an event without a configuration; report once that it was removed in the session."""
     if not has_settings:
         call.say(_NO_SETTINGS)
     try:

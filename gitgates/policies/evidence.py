@@ -1,4 +1,4 @@
-"""What a session's journal says of reviews: a fold over its entries, in the order of writing.
+"""Evidence of reviews: a projection of a session's journal.
 
 Facts (`what`), beside those of policies/session.py:
 
@@ -44,7 +44,7 @@ DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which
 
 
 class Marker(Record):
-    """Evidence that a review ran: what it saw, and for a decision, what came of it."""
+    """Evidence that a review ran: the content that it saw, and a decision's outcome."""
 
     how: str  # skill, command, agent, findings, done, skip, decision, claim
     point: Point
@@ -56,7 +56,7 @@ class Marker(Record):
 
 
 class Quiet(Record):
-    """A time in which the session can have written no other files than those that are named."""
+    """A span in which the session wrote no files but the named ones."""
 
     began: float
     ended: float
@@ -66,7 +66,7 @@ class Quiet(Record):
 
 
 class Evidence(Record):
-    """What is known of a session's reviews."""
+    """The evidence of a session's reviews."""
 
     base: Point | None = None
     base_note: str = ""  # what it stands in for, if the beginning was not heard of
@@ -92,7 +92,7 @@ def _point(fact: Fact) -> Point:
 
 
 def _is_new(state: Fact, fact: Fact, key: str) -> bool:
-    """Return whether this is not the same event once more."""
+    """Return whether this is not a duplicate of an event."""
     known = (fact["what"], key)
     is_new = not key or known not in state["keys"]
     state["keys"] |= {known}
@@ -234,7 +234,7 @@ def session_evidence(call: Call) -> Evidence:
 
 
 def evidence_of(call: Call) -> Evidence:
-    """Return what is known of reviews here, those in other worktrees of the session included.
+    """Return the evidence of reviews, with that of the session's other worktrees.
 
     Content is the same wherever it lies, so that a review of it holds everywhere.
     """
@@ -251,6 +251,6 @@ def is_strict(call: Call) -> bool:
 
 
 def stamp_of(fact: Fact) -> float:
-    """Return when an entry of a journal was written, since the epoch; 0 if that is not told."""
+    """Return when a journal entry was written, since the epoch; 0 if unknown."""
     stamp = fact.get("t")
     return float(stamp) if isinstance(stamp, int | float) else 0.0

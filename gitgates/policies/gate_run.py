@@ -1,4 +1,4 @@
-"""Run the gates of an agent's event, and put together what is to be said of them."""
+"""Run the gates of an agent's event, and make the report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
 class GateRun(Listener):
-    """The gates that an event asks for, and what is left of their run.
+    """The gates of an event, and the folder of their run.
 
     What a person should know at once is said in the host's log: there is no person.
     """
@@ -64,7 +64,7 @@ class GateRun(Listener):
         self.deadline = Deadline(until, limit_s)
 
     def said(self, text: str) -> None:
-        """Pass on what a person should know at once."""
+        """Pass on a message for the person."""
         self.call.say(text)
 
     def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
@@ -76,7 +76,7 @@ class GateRun(Listener):
         return run_plan(self.plan, self.call.config, self.call.repo, self, options=options)
 
     def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> Fact:
-        """Return what the journal keeps of the run."""
+        """Return the journal entry of the run."""
         payload = self.call.payload
         return {
             "what": "round",
@@ -91,7 +91,7 @@ class GateRun(Listener):
         }
 
     def save(self, decision: Decision, to_agent: str, **known: Any) -> None:  # noqa: ANN401 - fields
-        """Write down what came of the run, and clear old ones away now and then.
+        """Save the results of the run, and prune old runs from time to time.
 
         `known`: fields of the AttemptReport that are not as the gates alone would have them.
         """
@@ -121,7 +121,7 @@ class GateRun(Listener):
         collect_if_due(call.repo, config)
 
     def report(self, decision: Decision) -> EventReport:
-        """Return what there is to be said of a decision."""
+        """Return the report on a decision."""
         visits = decision.visits
         met = {visit.result.gate for visit in visits}
         why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
@@ -155,7 +155,7 @@ class GateRun(Listener):
 
 
 def plan_run(call: Call, changes: Changes) -> GateRun | None:
-    """Return what an event asks to be run; None if every gate is skipped."""
+    """Return the run of an event; None if every gate is skipped."""
     event = Event(
         host=call.payload.host,
         name=call.payload.event,
@@ -173,7 +173,7 @@ def plan_run(call: Call, changes: Changes) -> GateRun | None:
 
 
 def decide_event(call: Call) -> Verdict:
-    """Run the gates of an event that is no end of work; return what they mean for it."""
+    """Run the gates of an event that does not end a turn; return the verdict."""
     paths = call.edited_paths
     run = plan_run(call, Changes(paths))
     if run is None:
@@ -209,7 +209,7 @@ def _say(run: GateRun, decision: Decision) -> Verdict:
 
 
 def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
-    """Let an edit of the configuration through where only a mistake in it is in the way."""
+    """Allow an edit of the configuration if only a mistake in the configuration blocks."""
     is_fault = decision.verdict == STOP and all(
         visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
     )
@@ -219,7 +219,7 @@ def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | N
 
 
 def unpassed(decision: Decision) -> list[Visit]:
-    """Return the visits that something is to be said of, those that decide first."""
+    """Return the visits to report, the deciding ones first."""
     found = [
         visit
         for visit in decision.visits
@@ -232,7 +232,7 @@ def unpassed(decision: Decision) -> list[Visit]:
 
 
 def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
-    """Return gate and status of each visit that asks for what was decided."""
+    """Return gate and status of each visit that caused the decision."""
     return tuple(
         dict.fromkeys(
             (visit.result.gate, visit.result.status)
@@ -243,12 +243,12 @@ def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
 
 
 def failures_of(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure, ...]:
-    """Return the failures of a gate that failed in `root_abs`, told apart as its pattern says."""
+    """Return the failures of a gate that failed in `root_abs`, split by its pattern."""
     return split(whole_output(result), gate.failures, gate.name, root_abs)
 
 
 def whole_output(result: GateResult) -> bytes:
-    """Return all of a gate's output, as far as that is reasonable; what was kept has a gap."""
+    """Return a gate's output from its log, up to a limit; the kept excerpt has a gap."""
     if not (result.dropped_bytes and result.log_abs):
         return result.output
     # `max_log` may be small.
@@ -256,7 +256,7 @@ def whole_output(result: GateResult) -> bytes:
 
 
 def read_log(path_abs: str) -> bytes:
-    """Return the beginning of a log; nothing if it is gone."""
+    """Return the beginning of a log; empty if it does not exist."""
     try:
         with open(path_abs, "rb", opener=open_state) as file:
             return file.read(_MOST_READ)

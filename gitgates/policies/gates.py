@@ -1,4 +1,4 @@
-"""The gates that hooks list, at each event of an agent.
+"""The policy that runs the gates of hooks, at each event of an agent.
 
 At the end of work they run where something has changed; policies/attempt.py decides what becomes of
 what they say.
@@ -44,7 +44,7 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def _tools(hook: Hook) -> tuple[str, ...] | None:
-    """Return the tools that a hook is about; `!` has no meaning there, and no tool is named so."""
+    """Return the tool patterns of a hook, in which `!` has no meaning."""
     if not any("!" in pattern for pattern in hook.enabled_tools or ()):
         return hook.enabled_tools
     parts = [part for pattern in hook.enabled_tools or () for part in pattern.split("|")]
@@ -52,7 +52,7 @@ def _tools(hook: Hook) -> tuple[str, ...] | None:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Run the gates that are about this tool and this agent; tell the rules, and warnings."""
+    """Run the gates that match the tool and the agent; add the rules, and warnings."""
     hook, payload = call.hook, call.payload
     listed = any(name not in policy_gates() for name in hook.gates)
     has_gates = listed and matches_hook(hook, payload) and not payload.automatic
@@ -69,7 +69,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _decide_ending(call: Call) -> Verdict:
-    """Run the gates at the end of work where something has changed, and say what that leads to."""
+    """Run the gates at the end of a turn if something has changed; return the verdict."""
     if not call.session.base:
         from gitgates.policies.session_start import record_base  # seldom: hooks came in mid-session
 
@@ -92,7 +92,7 @@ def _decide_ending(call: Call) -> Verdict:
 
 
 def _add_context(call: Call) -> Verdict:
-    """Tell the agent the rules, or warnings that did not reach it."""
+    """Add the rules, or undelivered warnings, to the agent's context."""
     payload = call.payload
     if payload.kind in ("session-start", "subagent-start"):
         from gitgates.policies.rules import rules_text  # only these events pay for it

@@ -1,4 +1,4 @@
-"""Handle a hook of git, of the pre-commit framework, or one that is run by hand.
+"""Handle a hook of git, of the pre-commit framework, or one that a person runs.
 
 `handle` reads the configuration, asks the policies that need the event, and puts what they say into
 one decision; `decide` is the policy that runs the gates. There is no session and no journal. A hook
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HookCall:
-    """One event without a session while it is handled, and what has become of it.
+    """The context of an event without a session: plan, decision, notes.
 
     Without a plan nothing had to run, and `note` may say why. `config` is what the plan is from.
     """
@@ -62,26 +62,26 @@ class HookCall:
 
     @property
     def has_results(self) -> bool:
-        """Whether something did not pass, which is to be written down."""
+        """Whether there are results to save: something did not pass."""
         if self.decision is None:
             return False
         ends = {visit.result.status for visit in self.decision.visits}
         return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
 
     def configure(self, config: Config) -> None:
-        """Take the settings of the hook from a configuration."""
+        """Set the hook from a configuration."""
         found = find_hook(config, self.event.name) or Hook(name=self.event.name)
         self.config, self.hook = config, found._replace(gates=self.only) if self.only else found
 
     def failed(self, name: str, error: Exception) -> Verdict:
-        """Keep what went wrong in a policy."""
+        """Record the error of a policy."""
         if self.errors:
             self.say(f"{name}: {error}")
         self.errors.append(error)
         return Verdict()
 
     def conclude(self, verdict: Verdict) -> None:
-        """Put what policies beside the gates say into the decision."""
+        """Merge the verdicts of other policies into the decision."""
         texts = (verdict.to_agent, verdict.to_person)
         lines = tuple(line for text in texts for line in text.split("\n") if line)
         known = self.decision or Decision(verdict=ALLOW)
@@ -125,12 +125,12 @@ def _cache(repo: Repo) -> str:
 
 
 def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: whoever starts a hook wants its gates."""
+    """Return nothing: the policy is passive."""
     return ()
 
 
 def decide(call: HookCall, so_far: Verdict) -> Verdict:
-    """Run the gates of the hook: in the working tree, or for what is pushed apart from it."""
+    """Run the gates of the hook in the working tree, or on the pushed commits."""
     event, hook = call.event, call.hook
     if not hook.gates:
         return so_far
@@ -150,7 +150,7 @@ def _plan(call: HookCall, event: Event) -> Plan:
 
 
 def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> Decision:
-    """Check the working tree. `as_committed`: as the configuration says that is committed."""
+    """Check the working tree. `as_committed`: with the configuration being committed."""
 
     def plan_again() -> tuple[Plan, Config]:
         call.configure(load(event.root_abs, _cache(call.repo)) or Config())
@@ -166,7 +166,7 @@ def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> De
 
 
 def _run_push(call: HookCall) -> Decision:
-    """Check each pushed commit: where the working tree is just that, there; else apart."""
+    """Check each pushed commit: in the working tree if that is equal, else in a checkout."""
     from gitgates.git.paths import is_as_committed  # not needed before a commit
 
     decisions: list[Decision] = []
@@ -219,7 +219,7 @@ def committed_config(git: Git) -> Config | None:
 
 
 def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
-    """Return the plan of an event, its paths asked from git where a gate wants them."""
+    """Return the plan of an event; git is asked for paths if a gate needs them."""
     is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
     # Where unstaged work is hidden, git tells what is staged as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")

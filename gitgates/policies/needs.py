@@ -1,4 +1,4 @@
-"""Which policies a configuration wants, and which events of an agent they need to hear of.
+"""Collect the policies that a configuration enables, and the events that they need.
 
 Installing writes those and no others: each event that is heard of costs a process.
 """
@@ -42,7 +42,7 @@ def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
 
 
 def gates_on(config: Config) -> tuple[str, ...]:
-    """Return the gates of policies that ask for anything.
+    """Return the gates of enabled policies.
 
     The settings of such a gate, and its verb, have its name.
     """
@@ -59,13 +59,13 @@ def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
 
 
 def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
-    """Return the policies that are asked at an event though no hook lists them."""
+    """Return the policies that are asked at an event without being listed by a hook."""
     asked = asked_at(config, kind)
     return tuple(row.name for row, _module, own in asked if own and not (row.gate or row.passive))
 
 
 def agent_hooks(config: Config) -> list[Hook]:
-    """Return the hooks of an agent's events that list a gate, and answer to anything."""
+    """Return the agent hooks that list a gate and match any tool or agent."""
     return [
         hook
         for hook in config.hooks

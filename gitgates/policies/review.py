@@ -1,4 +1,4 @@
-"""The gate `review`: whether an agent that wants to stop has had its change reviewed.
+"""The gate `review`: require a review before an agent stops.
 
 Reviews are heard of as they run (`marker`); at the end of work they are compared with what has
 changed: policies/review_end.py. The strict form, and its reviewer: policies/reviewer.py.
@@ -22,7 +22,7 @@ needs = review_needs
 
 
 def rules(config: Config) -> str:
-    """Return what agents are told of reviews at the start of a session."""
+    """Return the rules on reviews for the start of a session."""
     if not is_review_on(config):
         return ""
     from gitgates.policies.review_text import rules_of
@@ -31,7 +31,7 @@ def rules(config: Config) -> str:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Hear of reviews; at the end of work, keep the agent whose change was not reviewed."""
+    """Record reviews; at the end of a turn, block an agent whose change was not reviewed."""
     if call.payload.kind == "before-tool":
         return so_far.joined(_name_caller(call))
     ran = _review_that_ran(call, so_far)
@@ -51,7 +51,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _name_caller(call: Call) -> Verdict:
-    """Have a command of ours say which agent it is of, and keep that."""
+    """Add the caller to a command of ours, and record it."""
     payload = call.payload
     if payload.tool_kind != "shell" or _OURS not in payload.command:
         return Verdict()
@@ -66,7 +66,7 @@ def _name_caller(call: Call) -> Verdict:
 
 
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
-    """Return how an event tells of a review, and its name; None if it tells of none."""
+    """Return the kind and the name of the review that an event shows; None if none."""
     payload, review = call.payload, call.config.review
     is_skill = matches_agent(review.skills, payload.skill)
     match payload.kind, payload.tool_kind:
@@ -82,7 +82,7 @@ def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
 
 
 def _decide_end(call: Call, so_far: Verdict) -> Verdict:
-    """Return the verdict with what is said of reviews, unless gates say enough."""
+    """Return the verdict on reviews, unless gates block already."""
     if so_far.level == STOP or (so_far.level == BLOCK and call.hook.strategy == "sequence"):
         return so_far
     if call.is_unchanged and not _has_committed(call):

@@ -1,4 +1,4 @@
-"""What the configuration says of reviews: whether they are asked for, and whom that is about."""
+"""Read the configuration of reviews: whether they are required, and of whom."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
 
 
 def is_review_on(config: Config) -> bool:
-    """Return whether the gate `review` may ever ask for anything."""
+    """Return whether the gate `review` is enabled."""
     ends = [hook for hook in agent_hooks(config) if kind_of(hook.name) in ENDINGS]
     listed = any(GATE in hook.gates for hook in ends)
     return listed and (config.review.mode != "off" or is_strict_possible(config))
 
 
 def is_strict_possible(config: Config) -> bool:
-    """Return whether a reviewer's decision may be wanted, by the mode or by a prompt."""
+    """Return whether the strict form is possible, by the mode or by a prompt."""
     return config.review.mode == "require" or bool(config.review.prefix)
 
 
 def hears_all(config: Config) -> bool:
-    """Return whether we hear of each tool that may write, before it does."""
+    """Return whether there are events before each tool that may write."""
     return is_review_on(config) and is_strict_possible(config)
 
 
 def review_needs(config: Config) -> tuple[Need, ...]:
-    """Return what is to be heard of: whoever runs a command of ours, writes, and reviews.
+    """Return the needed events: of commands of ours, of tools that write, of reviews.
 
     In the strict form the reviewer is held to reading, whatever tool it takes.
     """
@@ -68,10 +68,10 @@ def is_reviewer(review: Review, agent_type: str) -> bool:
 
 
 def reviews(review: Review, payload: Payload) -> bool:
-    """Return whether an event is of a sub-agent that reviews."""
+    """Return whether an event belongs to a reviewing sub-agent."""
     return matches_agent((*review.agents, review.reviewer), payload.agent_type)
 
 
 def asks_for_review(call: Call) -> bool:
-    """Return whether this end asks for a review; that of an agent which reviews does not."""
+    """Return whether this end of a turn requires a review: not that of a reviewing agent."""
     return GATE in call.hook.gates and not reviews(call.config.review, call.payload)

@@ -1,4 +1,4 @@
-"""The end of work, as far as reviews go: what has changed, whether it was reviewed, what to say.
+"""Decide on reviews at the end of a turn: was the change reviewed, may the agent stop.
 
 Two forms: the reminder wants evidence that this change was reviewed, by whatever review there is;
 the strict one wants COMPLETE of the reviewer. Neither asks for ever.
@@ -41,7 +41,7 @@ _LONGEST = 500
 
 
 class ReviewRuling(Record):
-    """Whether an agent may stop, as far as reviews go, and why."""
+    """Whether an agent may stop without a further review, and why."""
 
     outcome: str  # passed, blocked, breaker, off
     why: str = ""  # of a block: what is missing; of `off`: in words
@@ -86,7 +86,7 @@ def judge(
 
 
 def _was_asked(change: SessionChange, prompt: str) -> bool:
-    """Return whether this very content was asked about in an earlier prompt, and is over.
+    """Return whether a review of this content was requested in an earlier prompt.
 
     A question afterwards, of whatever kind, is no reason to ask again. In the strict form only an
     agent that was let go is past it.
@@ -99,7 +99,7 @@ def _was_asked(change: SessionChange, prompt: str) -> bool:
 
 
 def _let_go(change: SessionChange, prompt: str) -> str:
-    """Return why the agent is let go, though a review is missing; empty if it is not."""
+    """Return why the agent may stop although a review is missing; empty if it may not."""
     # In each prompt it is said once at least.
     here = change.evidence.blocks.get(prompt, 0)
     if change.is_strict and here and change.evidence.undecided >= MOST_BLOCKS:
@@ -129,7 +129,7 @@ def _skipped(call: Call, by: str) -> Verdict:
 
 
 def _passed(call: Call, change: SessionChange) -> Verdict:
-    """Return what the person is to know of an agent that may stop, each thing once."""
+    """Return the messages to the person about an agent that may stop, each once."""
     if not (change.is_wanted and change.is_reviewed):
         return Verdict()
     entries: list[Fact] = []
@@ -143,7 +143,7 @@ def _passed(call: Call, change: SessionChange) -> Verdict:
 
 
 def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
-    """Return why the reviewer has let an agent go, in its words, and the message that says so."""
+    """Return the reviewer's summary with COMPLETE, and the id of its message."""
     one = change.decision
     if not (one and one.name == COMPLETE and change.decision_holds):
         return "", ""  # a person has skipped it
@@ -156,7 +156,7 @@ def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
 
 
 def _said_instead(call: Call, change: SessionChange) -> tuple[str, str]:
-    """Return why an agent says that no review is needed, and the message that says so."""
+    """Return the agent's reason to skip the review, and the id of its message."""
     holding = [one.marker for one in change.standings if one.holds]
     if holding[0].by_person or any(one.how != SKIP for one in holding):
         return "", ""
@@ -165,13 +165,13 @@ def _said_instead(call: Call, change: SessionChange) -> tuple[str, str]:
 
 
 def _said(call: Call, one: Marker) -> str:
-    """Return what was said with a marker, on one line."""
+    """Return the text of a marker, on one line."""
     line = " ".join(message_of(call, one.message).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def message_of(call: Call, message_id: str) -> str:
-    """Return what was said with a decision, or with a marker; empty if that is gone."""
+    """Return the text of a decision or marker; empty if its message is gone."""
     try:
         message = find(call.repo.shared_state_abs, message_id) if message_id else None
     except StateError as error:
@@ -219,7 +219,7 @@ def _asked(call: Call, change: SessionChange, ruling: ReviewRuling) -> Asked:
 
 
 def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
-    """Write into the ledger, unless a verb asks; say if that is not possible."""
+    """Write to the ledger, unless a verb asks; report an error."""
     known = {"hook": call.payload.event, "root": call.repo.root_abs}
     try:
         if not call.is_dry:
@@ -229,7 +229,7 @@ def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
 
 
 def marker_now(call: Call, how: str, name: str) -> Fact | None:
-    """Return the entry that a review ran: how, by which name, and on what. None: not known.
+    """Return the journal entry of a marker; None if the content is not known.
 
     A sub-agent saw what there was when it started, whatever others have done since.
     """

@@ -1,4 +1,4 @@
-"""What an agent that is asked for a review is told, and what the person is. Cold and pure.
+"""Texts about reviews for agents and the person. Cold and pure.
 
 It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
 """
@@ -55,7 +55,7 @@ _LONGEST_NAME = 41
 
 
 class Asked(Record):
-    """All that is to be said where a review is missing."""
+    """The facts for a request for a review."""
 
     change: SessionChange
     why: str  # of policies/review_end.py
@@ -68,12 +68,12 @@ class Asked(Record):
 
 
 def how_it_came(how: str, name: str) -> str:
-    """Return in words how a review is known to have run."""
+    """Describe the evidence of a review."""
     return _HOW.get(how, "`{}`").format(plain_line(name or how))
 
 
 def reminder(asked: Asked) -> str:
-    """Return what an agent is told that has not had its change reviewed."""
+    """Return the request to an agent to have its change reviewed."""
     there = f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""  # so that it runs there
     head = (
         "This session has changed enough for a review, and nothing shows that this change was "
@@ -103,7 +103,7 @@ def reminder(asked: Asked) -> str:
 
 
 def _count(asked: Asked) -> list[str]:
-    """Return how often this is asked, if it is not the first time."""
+    """Return the number of this request, if it is not the first."""
     ordinal = _ORDINALS.get(asked.number)
     end = " After it, you are let go, and the person is told why."
     last = end if asked.number >= MOST_BLOCKS else ""
@@ -111,7 +111,7 @@ def _count(asked: Asked) -> list[str]:
 
 
 def strict(asked: Asked) -> str:
-    """Return what an agent is told that the reviewer has not let go."""
+    """Return the request of the strict form to an agent."""
     head = "The person asked for an independent review: "
     review, decision = asked.change.review, asked.change.decision
     if review.mode == "require":
@@ -141,7 +141,7 @@ def strict(asked: Asked) -> str:
 
 
 def _reviewer(review: Review, there: str) -> str:
-    """Return how the reviewer is called; what a plugin brings has its name in front."""
+    """Return the name of the reviewer, with a plugin's prefix."""
     name = there or review.reviewer
     return f"`{name}`" if there or ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
 
@@ -191,7 +191,7 @@ def _cap(text: str) -> str:
 
 
 def let_go(asked: Asked, how: str) -> str:
-    """Return what the person is told of an agent that was let go without a review."""
+    """Return the message to the person about an agent that may stop without a review."""
     why = _cap(asked.change.weight.why)
     what = "not reviewed" if asked.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
     hint = (
@@ -206,7 +206,7 @@ def let_go(asked: Asked, how: str) -> str:
 
 
 def strict_began(review: Review, agents: tuple[str, ...]) -> str:
-    """Return what an agent is told whose prompt asks for the strict form."""
+    """Return the text to an agent whose prompt starts the strict form."""
     return (
         f"The person asks for an independent review of this work. When it is done, start the "
         f"sub-agent {_reviewer(review, find_reviewer(review, agents))}; you can stop once it has "
@@ -215,7 +215,7 @@ def strict_began(review: Review, agents: tuple[str, ...]) -> str:
 
 
 def reviewer_task(review: Review, token: str) -> str:
-    """Return what the reviewer is told when it starts: its token, and how to decide."""
+    """Return the instructions to the reviewer: its token, and how to decide."""
     opinions = (
         " `gitgates review opinions` asks others for a second opinion; give that command a "
         "timeout of 600000."
@@ -234,7 +234,7 @@ def reviewer_task(review: Review, token: str) -> str:
 
 
 def sent_back(token: str, why: str) -> str:
-    """Return what a reviewer is told that wants to end without a decision."""
+    """Return the text to a reviewer that wants to end without a decision."""
     return (
         f"{why} Post your decision on the change as it is now, with this new token, then end:\n"
         f"{_post(token)}"
@@ -254,7 +254,7 @@ _PLUGIN = "gitgates"  # the name of our own, which brings a reviewer and a skill
 def installed(
     review: Review, root_abs: str, env: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sub-agents and the skills that reviews are made with and that are there.
+    """Return the installed sub-agents and skills for reviews.
 
     That is what has a file in the project or in the person's own folder, or comes with our plugin
     where that has started us. What other plugins bring cannot be seen; where the configuration
@@ -281,7 +281,7 @@ def installed(
 
 
 def find_reviewer(review: Review, agents: tuple[str, ...]) -> str:
-    """Return what the client calls the reviewer; empty if it is not among `installed` agents."""
+    """Return the client's name for the reviewer; empty if it is not among `installed` agents."""
     return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
 
 
@@ -297,7 +297,7 @@ def _in_plugin(name: str, *files: str) -> list[str]:
 
 
 def rules_of(review: Review) -> str:
-    """Return what agents are told of reviews at the start of a session."""
+    """Return the rules on reviews for the start of a session."""
     names = {
         "reviewer": plain_line(review.reviewer, _LONGEST_NAME),
         "prefix": plain_line(review.prefix, _LONGEST_NAME),

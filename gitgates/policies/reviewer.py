@@ -1,4 +1,4 @@
-"""The strict form of reviews: a prompt asks for it; the reviewer begins, is held, and ends.
+"""The strict form of reviews: its prompts, and the reviewer's start, tools and end.
 
 It comes before gates, which need not run where the reviewer is refused a tool, or sent back.
 """
@@ -54,7 +54,7 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Turn the strict form on or off; hand the reviewer its token, hold it, and send it back."""
+    """Switch the strict form; give the reviewer its token, restrict its tools, send it back."""
     payload, review = call.payload, call.config.review
     own: Verdict | None = None
     match payload.kind:
@@ -70,7 +70,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def asked_for(prompt: str, prefix: str) -> str:
-    """Return what a prompt asks of the strict form: `on`, `off`, or nothing.
+    """Return how a prompt switches the strict form: `on`, `off`, or not.
 
     The prefix counts only at the start, in any case, and followed by white space or the end.
     """
@@ -81,7 +81,7 @@ def asked_for(prompt: str, prefix: str) -> str:
 
 
 def is_near(prompt: str, prefix: str) -> bool:
-    """Return whether a prompt looks as if it asked, and does not: `#review, …`, `#review: …`."""
+    """Return whether a prompt has a misspelt prefix: `#review, …`, `#review: …`."""
     words = prompt.split(maxsplit=1)
     if not (words and prefix) or asked_for(prompt, prefix):
         return False
@@ -102,7 +102,7 @@ def _decide_prompt(call: Call) -> Verdict | None:
 
 
 def _turn(call: Call, *, on: bool) -> Verdict:
-    """Turn the strict form on or off. That is recorded at once: a snapshot may take too long."""
+    """Switch the strict form. Recorded at once: a snapshot may take too long."""
     from gitgates.policies.review_text import installed, strict_began
 
     what, review = "review-on" if on else "review-off", call.config.review
@@ -134,7 +134,7 @@ def _turned_off(review: Review) -> Verdict:
 
 
 def _begin(call: Call) -> Verdict:
-    """Record what a sub-agent that reviews will see, and hand the reviewer its token, once."""
+    """Record the content that a review will see, and give the reviewer its token, once."""
     agent, now = call.payload.agent_id, call.point
     began: Fact = {"what": "review-began", "agent": agent, "tree": now.tree, "head": now.head}
     entries = call.entries
@@ -155,14 +155,14 @@ def _begin(call: Call) -> Verdict:
 
 
 def _is_held(call: Call) -> bool:
-    """Return whether a sub-agent's decision is wanted: it is the reviewer, in the strict form."""
+    """Return whether a sub-agent is the reviewer of the strict form."""
     from gitgates.policies.evidence import is_strict
 
     return is_reviewer(call.config.review, call.payload.agent_type) and is_strict(call)
 
 
 def _hold(call: Call) -> Verdict | None:
-    """Refuse what the reviewer may not do, while its decision is wanted."""
+    """Deny tools that the reviewer may not use before its decision."""
     if not _is_held(call):
         return None
     from gitgates.policies.shell_commands import refuse_tool
@@ -219,7 +219,7 @@ def _send_back(call: Call, entry: Fact, *, was_posted: bool) -> Verdict:
 
 
 def repeat(call: Call, answer: str) -> Verdict | None:
-    """Return an answer that was given already with a token of its own in place of the mask."""
+    """Return a repeated answer with a new token in place of the mask."""
     import json
 
     from gitgates.policies.shell_commands import MASK, new_token

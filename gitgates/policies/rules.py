@@ -1,4 +1,4 @@
-"""The rules of a repository as its agents are told them: which gates run when, and what to do.
+"""Describe the rules of a repository for agents: which gates run when, and what to do.
 
 Agents get this at the start of each session, so that it is short, whatever is configured.
 """
@@ -60,7 +60,7 @@ def _rank(hook: Hook) -> int:
 
 
 def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
-    """Return what a hook lists, without policies that never ask for anything."""
+    """Return the gates of a hook, without those of disabled policies."""
     off = set(policy_gates()).difference(gates_on(config))
     return tuple(name for name in hook.gates if name not in off)
 

@@ -1,4 +1,4 @@
-"""What a session's journal says: a fold over its facts, in the order in which they were written.
+"""The state of a session: projections, which fold the entries of its journal.
 
 Facts (`what`): event, snapshot, prompt, pseudo-prompt, deferred, round, cannot-fix, baseline,
 warning, told, stop, stopped, note. Whatever is not understood is passed over, so that an older
@@ -29,7 +29,7 @@ NO_RESULT = ("not-started", "not-run")
 
 
 class Projection(Generic[_T]):
-    """What the journal says in one respect: how each kind of entry changes the fields of a record.
+    """A fold over a journal: how each kind of entry changes the fields of a record.
 
     While entries are taken in, the fields are those of a dict, with more that only the folds use.
     """
@@ -43,7 +43,7 @@ class Projection(Generic[_T]):
         return {k: dict(v) if isinstance(v, dict) else v for k, v in self._first.items()}
 
     def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> None:
-        """Take entries in, in order. Whatever is not understood is passed over."""
+        """Apply entries in order. Unknown ones are ignored."""
         folds = self._folds
         for entry in entries:
             try:
@@ -58,14 +58,14 @@ class Projection(Generic[_T]):
         return found
 
     def fold(self, entries: Iterable[Fact]) -> _T:
-        """Return what these entries mean together."""
+        """Fold entries into a record."""
         state = self.new()
         self.take(state, entries)
         return self.freeze(state)
 
 
 class Round(Record):
-    """One time that gates ran for the agent, and what it was answered."""
+    """One run of gates for the agent, and the answer."""
 
     key: str  # of the event, so that its second delivery is known
     stamp: float
@@ -87,7 +87,7 @@ class Round(Record):
 
 
 class Session(Record):
-    """What is known of a session."""
+    """The state of a session."""
 
     base: str = ""  # the first snapshot, or what stands in for it
     not_seen: tuple[str, ...] = ()  # what was there then, and is in no tree
@@ -120,7 +120,7 @@ class Session(Record):
         return tuple(found)
 
     def blocks(self, prompt: str = "") -> int:
-        """Return how often the agent was kept from stopping, in one prompt or at all.
+        """Return how often the agent was blocked, in one prompt or at all.
 
         A tool call that is refused keeps nobody from stopping.
         """
@@ -141,7 +141,7 @@ class Session(Record):
 
 
 class Baseline(Record):
-    """What a gate said of the session's first snapshot."""
+    """The result of a gate on the session's first snapshot."""
 
     gate: str
     failures: Failures = ()

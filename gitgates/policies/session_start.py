@@ -1,4 +1,4 @@
-"""What a session's journal learns of an event, and of what is there: for all policies after it.
+"""Record events, prompts and first snapshots in a session's journal, for all other policies.
 
 That is what there was when the session began, or what stands in for it.
 """
@@ -22,7 +22,7 @@ _NOW = "HEAD, so that all that differs from HEAD counts as its work"
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Record the first snapshot, and that of each prompt; end what a sub-agent's gate has ended.
+    """Record the first snapshot, and that of each prompt; stop after a sub-agent's STOP.
 
     That may take long, in a large repository; what was asked has been recorded before.
     """
@@ -42,7 +42,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _snapshot(call: Call) -> Fact:
-    """Return what the journal keeps of what is there now: a tree, or nothing and why."""
+    """Return the journal entry of a snapshot: a tree, or why there is none."""
     from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
 
     now = call.take_snapshot()
@@ -56,7 +56,7 @@ def _snapshot(call: Call) -> Fact:
 
 
 def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
-    """Stop the main thread because of what a sub-agent's gate said, where this event can.
+    """Stop the main thread after a sub-agent's STOP, if this event can.
 
     A new prompt of the person is not stopped: they have been told, and go on all the same.
     """
@@ -71,7 +71,7 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
 
 
 def is_scheduled(call: Call) -> bool:
-    """Return whether the agent has scheduled the very text of a prompt.
+    """Return whether the agent itself has scheduled the text of a prompt.
 
     The client submits such a prompt by itself, and need not say so. A person who types the same
     text is taken for it.
@@ -87,13 +87,13 @@ def is_scheduled(call: Call) -> bool:
 
 
 def _mark_of(prompt: str) -> str:
-    """Return what stands for the text of a prompt."""
+    """Return a digest of the text of a prompt."""
     text = prompt.strip().encode("utf-8", "replace")
     return f"{len(text)}:{zlib.crc32(text):08x}"
 
 
 def entries_of(call: Call) -> list[Fact]:
-    """Return what the journal learns from an event itself: that it was, and what was asked."""
+    """Return the journal entries of an event and its prompt."""
     payload = call.payload
     event: Fact = {
         "what": "event",
@@ -130,7 +130,7 @@ def _prompt(call: Call) -> Fact:
 
 
 def first_point(call: Call) -> tuple[Point, str]:
-    """Return what was there when the session began, and what stands in for it; empty: nothing does.
+    """Return the session's first point, and a note if it is a substitute.
 
     Where that was not heard of: what was checked out when it began elsewhere, else what is now. The
     log of HEAD counts in seconds: what is of the same one belongs to the session.
@@ -158,7 +158,7 @@ def first_point(call: Call) -> tuple[Point, str]:
 
 
 def record_base(call: Call) -> None:
-    """Record what stands in for the first snapshot, where the beginning was not heard of.
+    """Record a substitute for the first snapshot if the start of the session was missed.
 
     Otherwise the next event would take one, and what is there by then would be nobody's work.
 

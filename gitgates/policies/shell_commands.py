@@ -72,7 +72,7 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
 
 
 def only_shows(command: str) -> bool:
-    """Return whether a line for the shell changes no file."""
+    """Return whether a shell command changes no file."""
     first = command.split(maxsplit=1)[:1]
     # Most commands are told by their first word; a comment may stand before it, or a quote.
     if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
@@ -95,7 +95,7 @@ def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
 
 
 def _without_quiet(words: list[str]) -> list[str]:
-    """Return a command of git without what only says where, and how, it shows something."""
+    """Return a command of git without options of folder and display."""
     while words[0] == "git" and words[1:2]:
         if words[1] in _QUIET:
             words = [words[0], *words[2:]]
@@ -114,7 +114,7 @@ def _may_write(program: str, option: str) -> bool:
 
 
 def split_commands(text: str) -> list[list[str]] | None:
-    """Return the words of each command in a line for the shell; None if it is not plain.
+    """Return the words of each command of a shell line; None if it is not plain.
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """
@@ -138,7 +138,7 @@ def split_commands(text: str) -> list[list[str]] | None:
 
 
 def with_caller(command: str, nonce: str) -> str | None:
-    """Return a shell command that says whose it is; None if it does not begin with ours."""
+    """Return a shell command with `--caller` added; None if it does not begin with ours."""
     import re  # most commands are not ours
 
     found = re.match(_COMMAND, command)
@@ -146,19 +146,19 @@ def with_caller(command: str, nonce: str) -> str | None:
 
 
 def caller_fact(session: str, agent: str, agent_type: str, tool_use: str) -> Fact:
-    """Return what the journal keeps of an agent's command; the same for the same tool call."""
+    """Return the journal entry of an agent's command; the same for the same tool call."""
     nonce = digest_of(f"{session}\0{agent}\0{tool_use}")[:_NONCE_DIGITS]
     return {"what": "caller", "nonce": nonce, "agent": agent, "agent_type": agent_type}
 
 
 def new_token(agent: str, key: str) -> tuple[str, Fact]:
-    """Return a reviewer's token, and what the journal may know of it. `key` is the event's."""
+    """Return a reviewer's token, and its journal entry. `key` is the event's."""
     token = os.urandom(_TOKEN_BYTES).hex()
     return token, {"what": "token", "agent": agent, "digest": digest_of(token), "key": key}
 
 
 def digest_of(token: str) -> str:
-    """Return what stands for a token in the journal."""
+    """Return the digest of a token for the journal."""
     import hashlib  # most commands are not ours
 
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,4 @@
-"""Whether a change is significant enough to be reviewed: its files, weighed by kind. Pure.
+"""Compute the significance of a change: its files, weighted by kind. Pure.
 
 `weigh` counts lines and files by kind and leaves out what nobody reads; docs/explanation/review.md
 argues for the numbers. A file's lines are the larger of what was added and removed: twenty lines
@@ -28,7 +28,7 @@ _NOT_BELIEVED = "!"
 
 
 class Kind(Record):
-    """What a path is taken for, by its name and the configured patterns."""
+    """The kind of a file, by its name and the configured patterns."""
 
     kind: str  # code, tests, documentation
     critical: bool = False
@@ -36,7 +36,7 @@ class Kind(Record):
 
 
 class Weighed(Record):
-    """What one changed file adds, and why."""
+    """The weight of one changed file, and why."""
 
     path: str
     kind: str  # code, tests, documentation; empty: it does not count
@@ -49,12 +49,12 @@ class Weighed(Record):
 
     @property
     def counts(self) -> bool:
-        """Return whether there is anything to review in it."""
+        """Return whether it counts at all."""
         return bool(self.kind) or self.critical
 
 
 class Significance(Record):
-    """What a change comes to."""
+    """The significance of a change."""
 
     files: tuple[Weighed, ...]  # those that weigh most first
     lines: float  # weighted
@@ -65,13 +65,13 @@ class Significance(Record):
 
     @property
     def significant(self) -> bool:
-        """Return whether it asks for a review."""
+        """Return whether it reaches a limit."""
         reached = self.lines >= self.min_lines or self.file_count >= self.min_files
         return any(one.critical for one in self.files) or (self.counts and reached)
 
     @property
     def counts(self) -> bool:
-        """Return whether there is anything to review in it."""
+        """Return whether it counts at all."""
         return any(one.counts for one in self.files)
 
 
@@ -180,7 +180,7 @@ def _counted(amount: float, noun: str, threshold: float) -> str:
 
 
 def kinds_of(paths: tuple[str, ...], review: Review) -> dict[str, Kind]:
-    """Return path → what it is taken for.
+    """Return path → its kind.
 
     In this order: `critical`, `ignore`, what is generated, tests, documentation, code. The person's
     patterns speak before the built-in ones.
@@ -226,7 +226,7 @@ def _parse(lines: tuple[str, ...]) -> Layer:
 
 
 def _says(layer: Layer, path: str) -> bool | None:
-    """Return whether patterns select a path; None if none speaks of it, or of a folder above it.
+    """Return whether patterns select a path; None if none matches it or a folder above.
 
     The last one that does decides. Unlike in gitignore(5), what lies below a folder can be taken
     out again: the built-in lists select folders, and there would be no other way.
@@ -238,7 +238,7 @@ def _says(layer: Layer, path: str) -> bool | None:
 
 
 def _generated(path: str, name: str, folders: frozenset[str]) -> str:
-    """Return why nobody writes a file by hand; empty if somebody does."""
+    """Return why a file counts as generated; empty if it does not."""
     if name in LOCK_NAMES:
         return "lock file"
     is_below = not VENDORED_FOLDERS.isdisjoint(folders)

@@ -1,4 +1,4 @@
-"""Tell the person at a stop what else has changed that decides what is checked. Blocks nothing.
+"""Report changes of gates, settings and agents to the person at a stop. Blocks nothing.
 
 Gates, hooks, and what keeps git from seeing files are read as a session begins, without git, and
 kept as digests in its journal (`watched`). Each stop compares, and tells of each change once.
@@ -38,19 +38,19 @@ _SINCE = "since this session began"
 
 
 def begin(call: Call) -> None:
-    """Record what there is as a session begins."""
+    """Record the digests at the start of a session."""
     first = next((str(one["event"]) for one in call.entries if one.get("what") == "event"), "")
     call.record({"what": _WATCHED, "found": {_BEGAN: first, **_digests(call)}})
 
 
 def _found(fact: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a fact of the journal keeps of what is watched; nothing if it is another."""
+    """Return the digests in a journal entry; empty if it has none."""
     found = fact.get("found") if fact.get("what") == _WATCHED else None
     return found if isinstance(found, dict) else {}
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Tell the person what has changed, a line each; from now on they know."""
+    """Report each change to the person, once."""
     if not call.session.watched:
         return so_far
     before = call.session.watched
@@ -67,7 +67,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def answer_switched_off(
     raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str
 ) -> bytes:
-    """Return what the person is told at a stop where GITGATES=0 came after the session began."""
+    """Return the message at a stop if GITGATES=0 was set during the session."""
     try:
         payload = agent_host(host).decode(raw, env)
         if payload.kind != "turn-end":
@@ -90,7 +90,7 @@ def answer_switched_off(
 
 
 def answer_lost(payload: Payload, why: str) -> Verdict:
-    """Return what the person is told at a stop where there is no repository any more, once."""
+    """Return the message at a stop, once, if the repository is gone."""
     folder = payload.cwd_abs
     while folder not in ("", "/"):
         journal = session_journal(f"{folder}/.git/gitgates", payload.session)
@@ -112,7 +112,7 @@ def agent_digests(config: Config, root_abs: str, env: Mapping[str, str]) -> dict
 
 
 def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
-    """Return whether such files have changed in a session. `facts`: those of its journal.
+    """Return whether the files of sub-agents have changed in a session, by its journal `facts`.
 
     `now`: as `agent_digests` returns them.
     """
@@ -126,7 +126,7 @@ def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str])
 
 
 def _digests(call: Call) -> dict[str, str]:
-    """Return what is watched, each with a digest of what it is now; empty: it is not there."""
+    """Return the present digest of each watched item; empty if it does not exist."""
     config, repo = call.config, call.repo
     common_abs = repo.common_dir_abs
     found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}

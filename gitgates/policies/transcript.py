@@ -1,4 +1,4 @@
-"""Which tools a session has used, told by the host's transcript where no event tells."""
+"""Read from the host's transcript which tools a session has used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TranscriptUnreadable(Exception):
 
 
 def conversation_start(path_abs: str) -> float:
-    """Return when the conversation began, since the epoch; 0 if the transcript does not tell."""
+    """Return when the conversation began, since the epoch; 0 if unknown."""
     return agent_host(DEFAULT_AGENT).conversation_start_in(read_tail(path_abs, 0, _HEAD) or b"")
 
 

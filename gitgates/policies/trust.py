@@ -1,4 +1,4 @@
-"""Which repository an event is of, and whether an agent's hooks may run its gates: trust.
+"""Find the repositories of an event, and whether their gates are trusted to run.
 
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
@@ -26,7 +26,7 @@ _BEGINNINGS = ("session-start", "prompt")
 
 
 def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
-    """Return where an event happens, and where the session was started if that is elsewhere.
+    """Return the repository of an event, and that of the session's start if different.
 
     It happens where the file lies that it is about, else where the agent is, else where the session
     was started: the host's idea of the project folder does not follow the agent into a worktree.
@@ -63,7 +63,7 @@ def absolute(path: str, cwd_abs: str) -> str:
 
 
 def _folder_of(path: str, cwd_abs: str) -> str:
-    """Return the folder of a file that may not be there yet."""
+    """Return the folder of a file that may not exist yet."""
     folder = os.path.dirname(absolute(path, cwd_abs))
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)

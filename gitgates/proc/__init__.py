@@ -1,1 +1,1 @@
-"""Child processes: started, limited, captured, ended, and watched over."""
+"""Start, limit, capture and end child processes."""

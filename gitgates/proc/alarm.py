@@ -1,4 +1,4 @@
-"""A deadline for the whole process (SIGALRM), and when the process began."""
+"""A deadline for the whole process (SIGALRM), and the start time of the process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def set_alarm(after_s: float) -> None:
 
 
 def stop_alarm() -> None:
-    """Let nothing happen."""
+    """Cancel the alarm."""
     _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 

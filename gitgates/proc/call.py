@@ -1,4 +1,4 @@
-"""Start processes with `posix_spawn`; call a program, git above all, with a deadline.
+"""Start processes with `posix_spawn`; run a program, mostly git, with a deadline.
 
 No `subprocess`: importing that takes longer than a gate to start.
 """
@@ -31,11 +31,11 @@ _RESET = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := int(getattr(_s
 
 
 class DeadlineExceeded(BaseException):
-    """The time is up. No `except Exception` on the way is to take it for something smaller."""
+    """The deadline has passed. Not an `Exception`, so that no handler of those catches it."""
 
 
 class CompletedProcess(Record):
-    """What a program answered. An exit status below zero is the signal that ended it."""
+    """Exit status and output of a program. A negative status is the signal that ended it."""
 
     exit_status: int
     stdout: bytes
@@ -43,7 +43,7 @@ class CompletedProcess(Record):
 
 
 class RunningProcess(Record):
-    """A program that has been started, and how to talk to it."""
+    """A started program, and its pipes."""
 
     pid: int
     in_fd: int
@@ -54,7 +54,7 @@ class RunningProcess(Record):
 def call(
     argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"", *, apart: bool = False
 ) -> CompletedProcess:
-    """Run a program in the current folder and return what it answered.
+    """Run a program in the current folder; return its exit status and output.
 
     It stays in our process group, so that ^C reaches it as it reaches us; unless it runs `apart`,
     where half of a thing done would be worse than a moment more.
@@ -67,7 +67,7 @@ def call(
 def start_program(
     argv: tuple[str, ...], env: Mapping[str, str], *, apart: bool = False
 ) -> RunningProcess:
-    """Start a program, as `call` does. Each one that was begun is to be finished or abandoned."""
+    """Start a program, as `call` does. Each one has to be waited for or killed."""
     program = which(argv[0], env.get("PATH", os.defpath))
     (in_read, in_write), (out, out_write), (err, err_write) = os.pipe(), os.pipe(), os.pipe()
     try:
@@ -88,7 +88,7 @@ def start_program(
 
 
 def communicate(talk: RunningProcess, stdin: bytes) -> CompletedProcess:
-    """Hand a program its input, and return what it answered when it has ended.
+    """Write a program's input, wait for its end, and return its exit status and output.
 
     Raises: TimeoutError after two minutes.
     """
@@ -96,7 +96,7 @@ def communicate(talk: RunningProcess, stdin: bytes) -> CompletedProcess:
 
 
 def kill_program(talk: RunningProcess) -> None:
-    """End a program whose answer nobody waits for any more."""
+    """Kill a program whose output is not needed any more."""
     os.kill(talk.pid, _signal.SIGKILL)
     for fd in (talk.in_fd, talk.out_fd, talk.err_fd):
         os.close(fd)
@@ -160,7 +160,7 @@ def _wait(poll: select.poll, deadline: float) -> list[tuple[int, int]]:
 
 
 def _write(fd: int, data: bytes) -> bytes:
-    """Write what fits; return the rest, or nothing if nobody reads any more."""
+    """Write what the pipe takes; return the rest, or nothing if its reader is gone."""
     if not data:
         return b""
     try:
@@ -172,7 +172,7 @@ def _write(fd: int, data: bytes) -> bytes:
 
 
 def spawn(command: Command, output_fd: int) -> int:
-    """Start a process in a session of its own; return its id, which is its group's too.
+    """Start a process in a new session; return its id, which is also that of its group.
 
     A session of its own has no terminal: a program that asks for one is refused at once, where in
     a background group of ours it would be stopped for ever.
@@ -197,7 +197,7 @@ def spawn(command: Command, output_fd: int) -> int:
 def spawn_detached(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Actions
 ) -> int:
-    """Start a program in a session of its own, and if there is none, in a group of its own.
+    """Start a program in a new session, or where that is not possible, in a new group.
 
     Raises: OSError where it cannot be started.
     """
@@ -231,7 +231,7 @@ def which(program: str, path: str) -> str:
 
 
 def describe_start_error(command: Command, error: OSError) -> str:
-    """Say why a process could not be started, and what would help."""
+    """Return why a process could not be started, and how to fix it."""
     program = command.argv[0]
     if not os.path.isdir(command.cwd_abs):
         return f"working_dir does not exist: {command.cwd_abs}"

@@ -39,7 +39,7 @@ _PARENT_S = 0.25  # to see that who started us is gone
 
 
 class Child:
-    """One running process and what we have seen of it."""
+    """One running process and its state."""
 
     def __init__(self, pid: int, fd: int, timeout_s: float, capture: Capture) -> None:
         self.pid = pid
@@ -57,12 +57,12 @@ class Child:
         return self.wait_status is not None
 
     def enter(self, phase: str, for_s: float) -> None:
-        """Go on to the next phase, which lasts at most `for_s`."""
+        """Enter the next phase, which lasts at most `for_s`."""
         self.phase = phase
         self.deadline = time.monotonic() + for_s
 
     def reap(self) -> None:
-        """Take note of the end of the process, if it has ended."""
+        """Reap the process if it has ended."""
         if self.wait_status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -81,7 +81,7 @@ class Child:
 
 
 class Group:
-    """Processes that are waited for together, in one loop. Use it as a context."""
+    """Processes that are waited for in one loop. A context manager."""
 
     def __init__(self, signals: SignalPipe, on_tick: Callable[[], None] | None = None) -> None:
         self._signals = signals
@@ -122,14 +122,14 @@ class Group:
         return child
 
     def end_all(self) -> None:
-        """Ask every process to end; `wait` sees to it that it does."""
+        """Terminate every process; `wait` kills those that do not end."""
         for child in self._children:
             if child.phase in ("running", "settling"):
                 child.ended_by_us = not child.is_gone
                 self._terminate(child)
 
     def wait(self) -> Child | None:
-        """Wait until one process, and all that it started, is gone; return it (None: none left)."""
+        """Wait until one process and its descendants are gone; return it (None: none left)."""
         while self._children:
             for child in self._children:
                 self._advance(child)
@@ -169,7 +169,7 @@ class Group:
                 child.deadline = min(child.deadline, time.monotonic())
 
     def _read(self, child: Child) -> bool:
-        """Take what there is; return whether there was something."""
+        """Read available output; return whether there was any."""
         try:
             data = os.read(child.fd, 65536)
         except BlockingIOError:
@@ -187,7 +187,7 @@ class Group:
             child.fd = -1
 
     def _advance(self, child: Child) -> None:
-        """Move one process on: notice its end, what it left behind, its deadlines."""
+        """Advance the state of one process: its end, its descendants, its deadlines."""
         child.reap()
         if child.is_gone and not group_lives(child.pid):
             self._finish(child)  # an open pipe is now held by somebody who left the group
@@ -231,7 +231,7 @@ def group_lives(pid: int) -> bool:
 
 
 def _only_zombies(group: int) -> bool:
-    """Return whether nobody collects the members of a group, as where PID 1 is no real init.
+    """Return whether a group has only zombies, as if PID 1 is no real init.
 
     Source: proc(5), /proc/PID/stat: pid (comm) state ppid pgrp. Elsewhere than on Linux: False.
     """
@@ -281,7 +281,7 @@ class Capture:
         self._total = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Append bytes."""
         self._write_log(data)
         self._total += len(data)
         room = self._half - len(self._head)
@@ -303,13 +303,13 @@ class Capture:
             self.log_abs = ""
 
     def kept(self) -> tuple[bytes, int]:
-        """Return what was kept, its gap marked, and how many bytes were left out."""
+        """Return the kept output with its gap marked, and how many bytes were dropped."""
         tail = bytes(self._tail[-self._half :])
         dropped = self._total - len(self._head) - len(tail)
         return bytes(self._head) + (_gap(dropped) if dropped else b"") + tail, dropped
 
     def _write_log(self, data: bytes) -> None:
-        """Write to the first half of the log, then round and round in the second one."""
+        """Write to the first half of the log, then use the second half as a ring buffer."""
         if not self.log_abs:
             return
         half, total = self._log_half, self._total
@@ -328,7 +328,7 @@ class Capture:
             self.log_abs = ""
 
     def _reorder_log(self) -> None:
-        """Bring the second half of the log, where it was written over, into its order."""
+        """Put the ring buffer in the second half of the log into order."""
         half = self._log_half
         dropped = self._total - 2 * half
         if dropped <= 0 or not self.log_abs:
@@ -347,7 +347,7 @@ def _gap(dropped: int) -> bytes:
 
 
 class SignalPipe:
-    """While entered: ending signals and SIGCHLD are noted on `fd` instead of taking effect.
+    """While entered, ending signals and SIGCHLD are written to `fd` instead of taking effect.
 
     One poll waits for output, exits and interruptions. Nothing is raised inside a handler.
     Signals that were ignored when we started stay ignored (`nohup`), but for SIGCHLD.
@@ -385,7 +385,7 @@ class SignalPipe:
         os.close(self._write_fd)
 
     def drain(self) -> None:
-        """Take what has arrived off the pipe; ending signals are added to `received`."""
+        """Drain the pipe; add ending signals to `received`."""
         try:
             arrived = os.read(self.fd, 512)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""A watchdog that ends gates whose run was killed: a shell that waits for us to be gone.
+"""A watchdog that ends the gates of a killed run: a shell that waits for our end.
 
 It knows of a process group from when a gate starts until it has ended. When we are gone, however
 that came about, the pipe that only we hold ends, and what it knows of then is asked to end, and
@@ -32,7 +32,7 @@ for one in $left; do kill -s KILL -- "-$one"; done
 
 
 class Watchdog:
-    """Watches over the groups of one run's gates, until `close`."""
+    """Watches the process groups of one run's gates, until `close`."""
 
     def __init__(self) -> None:
         read_fd, self._fd = os.pipe()  # which no child of ours inherits
@@ -50,15 +50,15 @@ class Watchdog:
             os.close(read_fd)
 
     def add(self, group: int) -> None:
-        """Watchdog over a group."""
+        """Start to watch a group."""
         self._write(f"+ {group}\n")
 
     def remove(self, group: int) -> None:
-        """Watchdog over it no more."""
+        """Stop to watch a group."""
         self._write(f"- {group}\n")
 
     def close(self) -> None:
-        """End the watch: all that it knew of has been seen to."""
+        """End the watchdog: no group is left."""
         self._write(".\n")
         os.close(self._fd)
         os.waitpid(self._pid, 0)

@@ -1,1 +1,1 @@
-"""How a run is told: text, a live line, JSON, JUnit. Pure, but for the live line."""
+"""Report a run: text, a live line, JSON, JUnit. Pure, but for the live line."""

@@ -1,4 +1,4 @@
-"""Write what came of a run, and read it back: result.json, summary.md, copies of both and of logs.
+"""Write and read the results of a run: result.json, summary.md, copies of both and of logs.
 
     runs/<run-id>/result.json   all attempts of one cycle: report/result.py
     runs/<run-id>/summary.md    the same for people
@@ -49,7 +49,7 @@ def save(
     artifacts_dir: str = "",
     keep_runs: int = 50,
 ) -> tuple[str, ...]:
-    """Add an attempt to its run, copy the run where that is wanted, and prune old runs.
+    """Add an attempt to its run, copy the run if configured, and prune old runs.
 
     `run_abs` is the folder of the cycle's first attempt; `artifacts_dir` is relative to the root,
     and empty means no copy. Return what did not go as it should: a run that cannot be written down
@@ -82,7 +82,7 @@ def save(
 
 
 def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> bytes:
-    """Save the run of a hook that has one attempt; return what a person should know, as lines."""
+    """Save the run of a hook with one attempt; return messages for a person."""
     if not decision.run_abs:
         return b""  # no gate ran
     attempt = AttemptReport(
@@ -110,7 +110,7 @@ def read_result(run_abs: str) -> dict[str, Any] | None:
 
 
 def _earlier(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
-    """Return what earlier attempts left; what cannot be understood is kept aside, and said."""
+    """Return the earlier attempts; an unreadable file is kept aside and reported."""
     document = read_result(run_abs)
     if document is None and os.path.lexists(f"{run_abs}/{RESULT}"):
         kept = f"{RESULT}.damaged-{os.getpid()}-{time.time_ns()}"
@@ -136,7 +136,7 @@ def _mark_open(run_abs: str, *, is_open: bool) -> None:
 
 
 def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
-    """Copy results and logs to a folder of this run; return what there is to say.
+    """Copy results and logs to a folder of this run; return messages.
 
     Nothing there is removed. The result comes last: where it is, all is.
     """
@@ -164,7 +164,7 @@ def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
 
 
 def _copy_file(from_abs: str, to_abs: str) -> None:
-    """Copy a file, but a log not again for each attempt that follows."""
+    """Copy a file, but a log only once."""
     data = read_state(from_abs)
     is_log = to_abs.endswith(".log")
     if data is None or (is_log and os.path.exists(to_abs) and os.path.getsize(to_abs) == len(data)):
@@ -235,7 +235,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return any text as one line in which nothing has a meaning in Markdown but `names`."""
+    """Return text as one line, escaped for Markdown but for `names`."""
     line = plain_line(text, 0)
     parts = line.split("`")
     if len(parts) % 2 and "``" not in line:

@@ -21,7 +21,7 @@ _ERRORS = ("timed-out", "killed", "not-started")  # of JUnit; others are failure
 
 
 def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
-    """Return a whole run: what was decided, and every gate in the order in which it was met."""
+    """Return a whole run: the decision, and every gate in order."""
     return {
         "version": VERSION,
         "hook": plan.event.name,
@@ -37,7 +37,7 @@ def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
 
 
 def error_document(error: GitgatesError) -> dict[str, Any]:
-    """Return a run that came to no decision; if a signal ended it, how gates ended until then."""
+    """Return a run without a decision; if a signal ended it, with the results until then."""
     said = {"message": utf8(error.message), "hint": utf8(error.hint)}
     run: dict[str, Any] = {"version": VERSION}
     if isinstance(error, InterruptedRun):
@@ -46,7 +46,7 @@ def error_document(error: GitgatesError) -> dict[str, Any]:
 
 
 def result_fields(result: GateResult) -> dict[str, Any]:
-    """Return how one gate ended. Output that is not UTF-8 has its odd bytes replaced."""
+    """Return the result of one gate. Bytes that are no UTF-8 are replaced."""
     return {
         "name": result.gate,
         "status": result.status,
@@ -94,12 +94,12 @@ def _json(document: dict[str, Any]) -> bytes:
 
 
 class JsonLines(JsonDocument):
-    """The listener that writes a line for each thing that happens, numbered from 1."""
+    """The listener that writes a line for each event, numbered from 1."""
 
     _number = 0
 
     def planned(self, plan: Plan) -> None:
-        """Write what is going to run."""
+        """Write the plan."""
         listed = {"hook": plan.event.name, "gates": list(plan.listed)}
         self._terminal.write(self._line("run-started", listed))
 
@@ -108,7 +108,7 @@ class JsonLines(JsonDocument):
         self._terminal.write(self._line("gate-started", {"name": gate}))
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - as other listeners
-        """Write how a gate ended."""
+        """Write the result of a gate."""
         self._terminal.write(self._line("gate-ended", result_fields(result)))
 
     def said(self, text: str) -> None:
@@ -116,11 +116,11 @@ class JsonLines(JsonDocument):
         self._terminal.write(self._line("note", {"text": text}))
 
     def closing(self, decision: Decision, plan: Plan) -> bytes:
-        """Return the line that says what was decided."""
+        """Return the line of the decision."""
         return self._last("run-ended", run_document(decision, plan))
 
     def failed(self, error: GitgatesError) -> bytes:
-        """Return the line that says why nothing was decided."""
+        """Return the line of the error."""
         return self._last("run-failed", error_document(error))
 
     def _last(self, event: str, document: dict[str, Any]) -> bytes:
@@ -136,7 +136,7 @@ class JsonLines(JsonDocument):
 
 
 def junit_xml(decision: Decision, plan: Plan) -> bytes:
-    """Return a run as JUnit XML, for the machines that show such files."""
+    """Return a run as JUnit XML."""
     from xml.etree import ElementTree as ET  # nobody else needs it
 
     end = f"ended at {decision.asked}" if decision.asked else "was interrupted"
@@ -168,7 +168,7 @@ def junit_xml(decision: Decision, plan: Plan) -> bytes:
 
 
 def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
-    """Return the element that says how a gate ended, and its attributes; none if it passed."""
+    """Return the element of a gate's result, and its attributes; none if it passed."""
     result = visit.result
     said = {"message": _xml(describe(result)), "type": result.status}
     if result.status == "skipped":

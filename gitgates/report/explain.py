@@ -1,4 +1,4 @@
-"""A plan as text or as plain data: every gate, why it runs or not, and what it leads to. Pure.
+"""A plan as text or as data: every gate, why it runs or not, its actions. Pure.
 
 Cold: no hook loads this.
 """
@@ -59,7 +59,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def plan_notes(plan: Plan) -> tuple[str, ...]:
-    """Return what the person should know of the plan as a whole."""
+    """Return notes on the plan as a whole."""
     notes = [step.note for step in plan.steps if step.note]
     name = plan.event.name
     if plan.event.note:
@@ -85,7 +85,7 @@ def _heading(plan: Plan) -> str:
 def _gate_lines(
     steps: dict[str, Step], listed: str, mark: str, told: set[str]
 ) -> list[tuple[str, str, str]]:
-    """Return the lines of a listed gate and of its chains: what is before a name, it, the rest.
+    """Return the lines of a listed gate and of its chains: indentation, name, rest.
 
     A loop, not a recursion: a chain may be longer than the interpreter's stack.
     """
@@ -111,7 +111,7 @@ def _gate_lines(
 
 
 def why(step: Step) -> str:
-    """Say whether a gate runs, why, and on what."""
+    """Return whether a gate runs, why, and on which paths."""
     if step.fault:
         return f"stops the run when it is reached: {step.fault}"
     if step.skip:
@@ -137,7 +137,7 @@ def _facts(gate: Gate) -> list[str]:
 
 
 def _traits(gate: Gate) -> str:
-    """Name what else is special about a gate."""
+    """Return the special settings of a gate."""
     traits = {
         "is given the paths": gate.pass_files,
         "is given the hook's arguments and input": gate.pass_hook_input,
@@ -182,7 +182,7 @@ def _first(paths: tuple[str, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as it is, or escaped where it would break the line or the terminal."""
+    """Return text, quoted if it would break the line or the terminal."""
     is_fine = visible_line(text) == text
     return text if is_fine else json.dumps(utf8(text), ensure_ascii=False)
 

@@ -1,4 +1,4 @@
-"""What an agent is told when gates did not pass, and what the person is told. Cold and pure.
+"""Texts about gates that did not pass, for the agent and for the person. Cold and pure.
 
 It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
 Lengths are UTF-16 code units, which is what agents' hosts count.
@@ -70,7 +70,7 @@ class GateReport(Record):
 
 
 class EventReport(Record):
-    """All that is to be told about one event."""
+    """The data of the report on one event."""
 
     hook: str
     root_abs: str
@@ -87,7 +87,7 @@ class EventReport(Record):
 
 
 def feedback(report: EventReport, limit: int = 10_000) -> str:
-    """Return what the agent is told, never more than `limit` UTF-16 units."""
+    """Return the report for the agent, at most `limit` UTF-16 units."""
     head, end = _headline(report), _ending(report)
     room = limit - units(head) - units(end) - 4
     parts = [(one, _new_output(one), _log(one, report)) for one in report.findings]
@@ -110,7 +110,7 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
 
 
 def _new_output(finding: GateReport) -> list[str]:
-    """Return the lines of an output, without what the agent has received before."""
+    """Return the lines of an output that the agent has not received before."""
     lines = [] if finding.was_reported else readable(finding.result.output)
     return collapse_known(lines, finding.earlier)
 
@@ -125,7 +125,7 @@ def stop_text(report: EventReport) -> str:
 
 
 def warning_text(report: EventReport) -> str:
-    """Return what the person is told of gates that only warn."""
+    """Return the message to the person about gates that only warn."""
     gates = "; ".join(_ended(finding) for finding in report.findings)
     notes = "".join(f" {plain_line(note)}" for note in (*report.observed, *report.notes))
     said = f"{f': {gates}' if gates else ''}.{_logs(report)}{notes}"
@@ -177,7 +177,7 @@ def _headline(report: EventReport) -> str:
 
 
 def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
-    """Return what is told of a gate besides its output; with `tight`, only what is needed."""
+    """Return the report on a gate without its output; with `tight`, a short one."""
     longest = _LONGEST_TIGHT if tight else _LONGEST
     result, lines = finding.result, [f"## {_ended(finding)}"]
     if finding.description and not tight:
@@ -243,7 +243,7 @@ def _label(result: GateResult) -> str:
 
 
 def _ending(report: EventReport) -> str:
-    """Return what else there is to know, and what to do now."""
+    """Return the notes, and what to do now."""
     lines = []
     told = {finding.result.gate for finding in report.findings}
     if passed := tuple(gate for gate in report.passed if gate not in told):
@@ -264,7 +264,7 @@ def _ending(report: EventReport) -> str:
 
 
 def _advice(report: EventReport) -> list[str]:
-    """Return what an agent should do next, and the way out."""
+    """Return what an agent should do next, and how to give up."""
     is_before = report.hook == HOOK_OF["before-tool"]
     if report.leads_to == WARN:
         goes_on = "The tool call goes on. " if is_before else ""
@@ -302,7 +302,7 @@ def _ended(finding: GateReport) -> str:
 
 
 def _log(finding: GateReport, report: EventReport) -> str:
-    """Return the path of a gate's log as the agent can open it: from where it is."""
+    """Return the path of a gate's log, relative to the agent's folder."""
     root = "" if report.elsewhere else report.root_abs.rstrip("/") + "/"
     return plain_line(finding.result.log_abs.removeprefix(root), 400)
 
@@ -324,7 +324,7 @@ def _quoted(text: str) -> str:
 
 
 def units(text: str) -> int:
-    """Return how long a text is for a host that counts UTF-16 code units."""
+    """Return the length of a text in UTF-16 code units."""
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
@@ -334,7 +334,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def readable(output: bytes) -> list[str]:
-    """Return the lines of an output as a reader of it sees them; very long ones are cut."""
+    """Return the visible lines of an output; very long ones are cut."""
     lines = [line.rstrip() for line in plain(output).strip("\n").split("\n")]
     cut = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} […]" for line in lines]
     return cut if any(cut) else []
@@ -376,7 +376,7 @@ def fence_length(text: str) -> int:
 
 
 def share(wants: list[int], budget: int) -> list[int]:
-    """Return how much of the budget each gets: what a small one leaves goes to the large ones."""
+    """Share the budget: what small texts do not need goes to large ones."""
     given = [0] * len(wants)
     left = max(budget, 0)
     for done, at in enumerate(sorted(range(len(wants)), key=wants.__getitem__)):

@@ -105,7 +105,7 @@ RESULT: Fields = {
 
 
 class AttemptReport(Record):
-    """One firing of a hook: what its gates did, and what was made of that."""
+    """One firing of a hook: the results of its gates, and the verdict."""
 
     hook: str
     host: str
@@ -124,7 +124,7 @@ class AttemptReport(Record):
 
 
 def outcome_of(decision: Decision) -> str:
-    """Return the verdict of an attempt that no policy has a say in."""
+    """Return the verdict of an attempt without policies."""
     if decision.verdict < BLOCK:
         return "warned" if decision.verdict == WARN else "passed"
     deciding = {v.result.status for v in decision.visits if v.verdict == decision.verdict}
@@ -136,7 +136,7 @@ def outcome_of(decision: Decision) -> str:
 def add_attempt(
     document: dict[str, Any] | None, execution_id: str, attempt: AttemptReport, max_retries: int
 ) -> dict[str, Any]:
-    """Return the document with one attempt more. None, or one that is not ours: a new one."""
+    """Return the document with an attempt appended. None, or not ours: a new one."""
     known = document if document and is_sound(document) else {}
     before = known.get("quality_gates", {}).get("attempts", [])
     attempts = [*before, _attempt(attempt, len(before) + 1, execution_id)]
@@ -210,7 +210,7 @@ def _result(visit: Visit, execution_id: str) -> dict[str, Any]:
 
 
 def _filled(fields: Fields, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in the order of the table, without those that have nothing to tell."""
+    """Return the values in the order of the table, without empty ones."""
     found = {}
     for field in fields:
         name = field.rstrip("*")
@@ -231,7 +231,7 @@ def _log(result: GateResult, execution_id: str) -> str:
 
 
 def is_sound(document: object) -> bool:
-    """Return whether something that was read back has the shape that we write."""
+    """Return whether a document that was read has our schema."""
     if not _has(document, RUN) or not isinstance(document, dict):
         return False
     cycle = document["quality_gates"]

@@ -1,4 +1,4 @@
-"""A run as text: one line a gate, the output of those that did not pass, and what it all means.
+"""A run as text: one line a gate, the output of those that did not pass, and the verdict.
 
 Git hooks print this, on terminals with a live line of what is running, so it is written for the hot
 path.
@@ -44,7 +44,7 @@ class Terminal(Record):
     tell: Callable[[str], object] | None = None  # is told why a write was not possible
 
     def write(self, data: bytes) -> str:
-        """Write all of `data`; return why that was not possible, or nothing.
+        """Write all of `data`; return the error, if any.
 
         A reader that is gone is no reason to fail: it has what it wanted.
         """
@@ -62,7 +62,7 @@ class Terminal(Record):
 
 
 def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
-    """Return what is known of one of our outputs. Source: no-color.org, force-color.org."""
+    """Return one of our outputs, with its options. Source: no-color.org, force-color.org."""
     smart = os.isatty(fd) and env.get("TERM", "") != "dumb"
     colour = not env.get("NO_COLOR") and (smart or bool(env.get("FORCE_COLOR")))
     return Terminal(fd=fd, colour=colour, live=smart)
@@ -84,7 +84,7 @@ class Console(Listener):
         self._skipped: set[str] = set()  # gates whose line is printed already
 
     def started(self, gate: str) -> None:
-        """Note since when a gate runs."""
+        """Record when a gate started."""
         self._running[gate] = time.monotonic()
 
     def ended(self, result: GateResult, plan: Plan) -> None:
@@ -99,7 +99,7 @@ class Console(Listener):
         self._terminal.write(self._result(result, plan))
 
     def tick(self) -> None:
-        """Draw the live line anew where it says something else by now."""
+        """Redraw the live line if it has changed."""
         now = time.monotonic()
         if not self.live or not any(now - at > _PATIENCE_S for at in self._running.values()):
             return
@@ -217,7 +217,7 @@ def _output(result: GateResult, *, colour: bool) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return text as one line, with what could command a terminal: a path's name may hold that."""
+    """Return text as one line, with control characters escaped: a path may have some."""
     if text.isascii() and text.isprintable():
         return text
     from gitgates.clean import visible  # seldom needed

@@ -162,7 +162,7 @@ def replace_file(
 
 
 def sync_folder(folder_abs: str) -> None:
-    """Make the names in a folder survive a loss of power."""
+    """Sync a folder, so that its entries survive a power failure."""
     fd = os.open(folder_abs, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -179,7 +179,7 @@ def remove_file(path_abs: str) -> None:
 
 
 def remove_tree(folder_abs: str) -> None:
-    """Remove a folder and all in it, whatever modes a gate has given to what is in there.
+    """Remove a folder and its content, whatever the modes in there.
 
     `shutil.rmtree` would load a dozen modules into a hook. Raises: OSError.
     """
@@ -194,7 +194,7 @@ def remove_tree(folder_abs: str) -> None:
 
 
 def lock_fd(fd: int, *, shared: bool = False, wait_s: float = 0.0) -> bool:
-    """Lock an open file with flock, which the kernel frees with its holder; False: not in time."""
+    """Lock an open file with flock, which ends with its holder; False if not in time."""
     mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
     until = time.monotonic() + wait_s
     poll_s = _POLL_S
@@ -217,7 +217,7 @@ def lock_file(
     wait_s: float = 0.0,
     flags: int = os.O_RDWR | os.O_CREAT,
 ) -> int:
-    """Return the descriptor of a locked file, which closing frees; -1: somebody else holds it.
+    """Open and lock a file; return its descriptor, or -1 if somebody else holds the lock.
 
     Also -1 if it is not there and `flags` do not create it. `FOLDER`: it is a folder.
 

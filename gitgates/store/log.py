@@ -53,7 +53,7 @@ def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
 
 
 def read_lines(path_abs: str, start: int = 0) -> bytes:
-    """Return the bytes of such a file from `start` on. One that is not there has none.
+    """Return the bytes of a log from `start` on; empty if it does not exist.
 
     Raises: OSError where it cannot be read.
     """
@@ -114,7 +114,7 @@ class Journal:
         append_lines(self.path_abs, lambda _fd, _size: lines)
 
     def read(self) -> list[Fact]:
-        """Return all facts, in order. A journal that is not there has none.
+        """Return all facts, in order; none if there is no journal.
 
         Raises: OSError where it cannot be read.
         """
@@ -122,14 +122,14 @@ class Journal:
         return self.read_new()
 
     def is_intact(self) -> bool:
-        """Return whether all that was read is still there: a gate may have taken it away."""
+        """Return whether the journal is as long as it was read: a gate may have removed it."""
         try:
             return os.stat(self.path_abs).st_size >= self._read_to > 0
         except OSError:
             return False
 
     def read_new(self) -> list[Fact]:
-        """Return the facts after those that were read last, in order.
+        """Return the facts appended since the last read, in order.
 
         Raises: OSError where it cannot be read.
         """
@@ -150,7 +150,7 @@ class EventLock:
         self._fd = -1
 
     def acquire(self, wait_s: float) -> bool:
-        """Wait for it; return whether it came.
+        """Wait for the lock; return whether it was acquired.
 
         Raises: OSError where there can be no such file.
         """
@@ -160,7 +160,7 @@ class EventLock:
         return self._fd >= 0
 
     def release(self) -> None:
-        """Let the next one in."""
+        """Release the lock."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             try:
@@ -211,7 +211,7 @@ def file_name(session: str) -> str:
 
 
 def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) -> None:
-    """Append an entry to the ledger: what was left out or overridden, in any of the worktrees.
+    """Append an entry to the ledger: what was skipped or overridden, in any worktree.
 
     Raises: OSError where it cannot be written.
     """

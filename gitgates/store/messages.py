@@ -53,7 +53,7 @@ class Message(Record):
 
 
 class MessageLog(Record):
-    """All that there is, the oldest first."""
+    """All messages, the oldest first."""
 
     messages: tuple[Message, ...]
     lines: tuple[bytes, ...]  # of these messages, as the file has them
@@ -140,7 +140,7 @@ def message_at(line: bytes) -> Message | None:
 
 
 def is_in(topic: str, wanted: str) -> bool:
-    """Return whether a topic is the one that is meant, or below it where that ends in `/`."""
+    """Return whether a topic equals another, or is below it if that ends in `/`."""
     is_above = wanted.endswith("/") or not wanted
     return topic.startswith(wanted) if is_above else topic == wanted
 
@@ -151,7 +151,7 @@ def file_abs(shared_state_abs: str) -> str:
 
 
 def as_json(message: Message) -> dict[str, object]:
-    """Return a message as JSON has it."""
+    """Return a message as a JSON object."""
     fields: dict[str, object] = message._asdict()
     text = fields.pop("text")
     first = {name: fields.pop(name) for name in ("id", "time", "topic")}
@@ -160,7 +160,7 @@ def as_json(message: Message) -> dict[str, object]:
 
 
 def id_of(number: int) -> str:
-    """Return the id that a number makes."""
+    """Return the id of a number."""
     digits = ""
     while number:
         number, digit = divmod(number, len(_DIGITS))
@@ -169,19 +169,19 @@ def id_of(number: int) -> str:
 
 
 def number_of(message_id: str) -> int:
-    """Return the number that an id was made from; 0 if it is none of ours."""
+    """Return the number of an id; 0 if it is none of ours."""
     if not message_id or not set(message_id) <= set(_DIGITS):
         return 0
     return int(message_id.translate(_READ), len(_DIGITS))
 
 
 def normalise_id(typed: str) -> str:
-    """Return the id that somebody has typed: `O` for `0`, `l` for `1`, in capitals."""
+    """Normalise a typed id: `O` for `0`, `l` for `1`, in capitals."""
     return typed.strip().lower().translate(_MISTYPED)
 
 
 def unicode_only(text: str) -> str:
-    """Return text of Unicode alone: each character that is none becomes U+FFFD."""
+    """Replace each surrogate by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -191,7 +191,7 @@ def unicode_only(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return the beginning of any text as an error names it."""
+    """Return the beginning of a text for an error message."""
     return visible_line(text[:_SHOWN])
 
 

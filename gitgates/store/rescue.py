@@ -32,7 +32,7 @@ _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)
 
 
 class StashedPath(Record):
-    """One path of the working tree that is hidden."""
+    """One stashed path of the working tree."""
 
     path: str
     saved: str = ""  # the number in saved/; empty: nothing was there
@@ -43,7 +43,7 @@ class StashedPath(Record):
 
 
 class StashJournal(Record):
-    """What a hiding run does, written before it does it."""
+    """The write-ahead journal of a stash."""
 
     root_abs: str
     pid: int
@@ -65,11 +65,11 @@ class Rescue(Record):
         return "/".join((self.folder_abs, *parts))
 
     def is_in_use(self) -> bool:
-        """Return whether something is hidden, or was and is not put back."""
+        """Return whether something is stashed and not restored yet."""
         return os.path.lexists(self.at("journal")) or bool(self.texts())
 
     def texts(self) -> list[str]:
-        """Return the absolute path of each file, link or folder that may be somebody's."""
+        """Return the absolute path of each file, link or folder that may be the person's."""
         found = []
         for name in ("saved", "out"):
             if os.path.isdir(self.at(name)):
@@ -77,7 +77,7 @@ class Rescue(Record):
         return found
 
     def write(self, journal: StashJournal) -> None:
-        """Write the journal so that it survives a loss of power.
+        """Write and sync the journal.
 
         Raises: StateError where that is not possible.
         """
@@ -123,7 +123,7 @@ class Rescue(Record):
             ) from error
 
     def forget(self) -> str:
-        """Take the journal away: everything is back. Return what `discard` returns."""
+        """Remove the journal: everything is restored. Return what `discard` returns."""
         remove_file(self.at("journal"))  # a gate may have done that; we had read it before
         return self.discard()
 
@@ -154,7 +154,7 @@ class Rescue(Record):
         return ""
 
     def note_group(self, pid: int) -> None:
-        """Write down the process group of a gate.
+        """Record the process group of a gate.
 
         Raises: StateError where that is not possible: after a kill, nobody could end it.
         """
@@ -168,7 +168,7 @@ class Rescue(Record):
             ) from error
 
     def groups(self) -> set[int]:
-        """Return the process groups that were written down."""
+        """Return the recorded process groups."""
         try:
             with open(self.at("groups"), "rb", opener=open_state) as file:
                 return set(map(int, file.read().split()))
@@ -219,7 +219,7 @@ def read_file(path_abs: str) -> bytes:
 
 
 def move_aside(source_abs: str, target_abs: str) -> None:
-    """Move a file, link or folder to a new name that nothing has.
+    """Move a file, link or folder to an unused name.
 
     On one file system this is a rename, so that the inode, its times and its other names stay; to
     another one the content is copied and synced first.
@@ -236,7 +236,7 @@ def move_aside(source_abs: str, target_abs: str) -> None:
 
 
 def move_into_place(source_abs: str, target_abs: str) -> None:
-    """Give a file or link its place; the source is gone afterwards.
+    """Move a file or link to its place, without replacing anything.
 
     Raises: FileExistsError where somebody put something there first; then nothing has changed.
     """
@@ -262,13 +262,13 @@ def _rename_to_free(source_abs: str, target_abs: str) -> None:
 
 
 def partial_name(target_abs: str) -> str:
-    """Return the name that a copy has until it is whole."""
+    """Return the temporary name of an incomplete copy."""
     folder, name = os.path.split(target_abs)
     return os.path.join(folder, f".{name[:200]}.gitgates-part")
 
 
 def _copy(source_abs: str, target_abs: str) -> None:
-    """Copy a file or link to a name that nothing has, with its mode and times, and sync it.
+    """Copy a file or link to an unused name, with its mode and times, and sync it.
 
     Under that name it is whole from the first moment: half a copy, left by a kill, could be taken
     for somebody's text.

@@ -33,7 +33,7 @@ def new_run(state_abs: str) -> str:
 
 
 def keep_stdin(run_abs: str, stdin: bytes) -> str:
-    """Keep a hook's input in a file, from which each gate that asks reads it anew.
+    """Save a hook's input to a file, which gates with `pass_hook_input` read.
 
     Raises: StateError where it cannot be written.
     """
@@ -50,14 +50,14 @@ def keep_stdin(run_abs: str, stdin: bytes) -> str:
 
 
 class RunFolder:
-    """The folder of a run that is under way; nobody prunes it until `release`."""
+    """The folder of a running run, locked against pruning until `release`."""
 
     def __init__(self, run_abs: str, fd: int) -> None:
         self.run_abs = run_abs
         self._fd = fd
 
     def release(self) -> None:
-        """Leave the folder to others; one that nothing was written to goes away."""
+        """Unlock the folder; remove it if it is empty."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -68,7 +68,7 @@ class RunFolder:
 
 
 def hold(run_abs: str) -> RunFolder:
-    """Make the folder of a run, or take an earlier attempt's, and keep it from being pruned.
+    """Create the folder of a run, or use an earlier attempt's, and lock it against pruning.
 
     Where nothing can be written the run goes on, without logs.
     """
@@ -85,7 +85,7 @@ def hold(run_abs: str) -> RunFolder:
 
 
 def run_of(logs_abs: str) -> str:
-    """Return the folder of the run whose logs, or those of one attempt, go to a folder."""
+    """Return the folder of a run by its folder of logs, or that of an attempt."""
     return logs_abs.rpartition("/logs")[0]
 
 

@@ -55,7 +55,7 @@ _NEAR = 30
 
 
 class Term(Record):
-    """Words that stand one behind the other."""
+    """A phrase: consecutive words."""
 
     words: str  # joined by one space
     begins: bool = False  # the last one only begins so
@@ -95,7 +95,7 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
 
 
 def words(text: str) -> str:
-    """Return the words of a text as they are compared, joined by one space.
+    """Return the normalised words of a text, joined by one space.
 
     Case, accents and forms of the same letter make no difference. A sign of Chinese or Japanese,
     and an emoji, is a word for itself.
@@ -109,7 +109,7 @@ def words(text: str) -> str:
 
 
 def terms(query: str) -> tuple[Term, ...]:
-    """Return what a query asks for: `word`, `begin*`, `"some words"`. Nothing else is special."""
+    """Parse a query: `word`, `prefix*`, `"a phrase"`. Nothing else is special."""
     found: list[Term] = []
     for quoted, star, bare in _TERM.findall(query):
         joined = words(bare or quoted)
@@ -119,7 +119,7 @@ def terms(query: str) -> tuple[Term, ...]:
 
 
 def snippet(text: str, asked: tuple[Term, ...]) -> str:
-    """Return a part of a text, with the first word in it that was searched."""
+    """Return a part of a text around the first match."""
     text = unicodedata.normalize("NFC", text)
     wanted = tuple(word for term in asked for word in term.words.split())
     begins = tuple(term.words.split()[-1] for term in asked if term.begins)
@@ -141,7 +141,7 @@ def snippet(text: str, asked: tuple[Term, ...]) -> str:
 def _search_index(
     shared_state_abs: str, asked: tuple[Term, ...], topic: str, limit: int
 ) -> SearchResult | None:
-    """Return what the index says; None if there can be none."""
+    """Search the index; None if there can be none."""
     try:
         from sqlite3 import Error, connect  # a Python may have been built without it
     except ImportError:

@@ -26,7 +26,7 @@ _MOST = 64
 
 
 class Slot:
-    """One numbered folder, held by this process until `release`."""
+    """One numbered folder, leased by this process until `release`."""
 
     def __init__(self, base_abs: str, lock_fd: int) -> None:
         self.folder_abs = base_abs
@@ -35,7 +35,7 @@ class Slot:
         self._fd = lock_fd
 
     def state(self) -> tuple[object, ...] | None:
-        """Return what was said to be in it; None if that is not known."""
+        """Return the recorded state of its content; None if unknown."""
         if not is_regular(self.index_abs):
             return None
         try:
@@ -46,11 +46,11 @@ class Slot:
         return found if isinstance(found, tuple) else None
 
     def begin(self) -> None:
-        """Note that what is in it changes now."""
+        """Mark its content as changing."""
         remove_file(self._state_abs)
 
     def end(self, *state: int | str | bytes) -> None:
-        """Note what is in it now."""
+        """Record the state of its content."""
         replace_file(self._state_abs, marshal.dumps(state), sync=False)
 
     def empty(self) -> None:
@@ -71,14 +71,14 @@ class Slot:
             ) from error
 
     def release(self) -> None:
-        """Leave it to others."""
+        """Release the lease."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def take_slot(folder_abs: str) -> Slot:
-    """Return the first folder that nobody uses, and hold it.
+    """Lease the first unused folder.
 
     Raises: StateError where nothing can be written; LockError where far too many are in use.
     """
@@ -97,7 +97,7 @@ def take_slot(folder_abs: str) -> Slot:
 
 
 def prune_slots(folder_abs: str) -> int:
-    """Remove the folders that are free, and many or old; return how many went.
+    """Remove unused folders that are too many or old; return how many.
 
     What cannot be removed stays.
     """

@@ -1,1 +1,1 @@
-"""The working tree while gates run: isolated from what is not in the commit, and put back."""
+"""Isolate the working tree while gates run, and restore it."""

@@ -1,4 +1,4 @@
-"""Clear away what has grown old: journals of sessions, runs, checkouts, kept texts, objects.
+"""Remove old state: journals of sessions, runs, checkouts, kept texts, objects.
 
 Nothing goes that somebody uses, and nothing that is not ours. What cannot be removed stays.
 """
@@ -24,7 +24,7 @@ _OURS = (".jsonl", ".lock")
 
 
 def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
-    """Remove what is old or too many in the state of this worktree, and old objects of all.
+    """Prune the state of this worktree, and the objects of all worktrees.
 
     Return how many of each went.
     """
@@ -41,7 +41,7 @@ def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str,
 
 
 def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
-    """Do the same where nobody has for a day; otherwise look at one file, and that is all."""
+    """Prune if that was not done for a day, which one file tells."""
     now = time.time() if now_s is None else now_s
     stamp_abs = f"{repo.state_abs}/collected"
     try:
@@ -73,7 +73,7 @@ def _prune_journals(sessions_abs: str, now: float) -> int:
 
 
 def _remove_unused(path_abs: str, before_s: float) -> bool:
-    """Remove a file that nobody has written to since, nor holds the lock of."""
+    """Remove a file if nobody has written to it since, or holds its lock."""
     fd = lock_file(path_abs, flags=os.O_RDWR)
     if fd < 0:
         return False

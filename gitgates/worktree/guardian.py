@@ -1,4 +1,4 @@
-"""The guardian process that starts the recovery when we are killed, and the end of our gates then.
+"""The guardian: a watchdog process that starts the recovery when we are killed, and ends gates.
 
 It is a small shell that outlives us, there before the first file is moved. It has a session of its
 own, so that no signal to our group reaches it, and no parent, so that nobody who ends our
@@ -38,7 +38,7 @@ _POLL_S = 0.02
 
 
 class Guardian:
-    """The shell that watches over one run."""
+    """The shell that watches one run."""
 
     def __init__(self, repo: Repo, git_locks: Mapping[str, int], git_pid: int) -> None:
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -62,13 +62,13 @@ class Guardian:
         os.waitpid(pid, 0)
 
     def trigger(self) -> None:
-        """Let the guardian start its work, as if we had died."""
+        """Let the guardian start the recovery, as if we had died."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def release(self) -> None:
-        """Tell the guardian that all is well."""
+        """End the guardian: nothing is to be recovered."""
         if self._fd >= 0:
             try:
                 os.write(self._fd, b"done\n")
@@ -80,7 +80,7 @@ class Guardian:
 
 
 def terminate_gates(token: str, groups: set[int]) -> None:
-    """Ask the gates of a run to end, and kill those that do not within part of the grace.
+    """Terminate the gates of a run, and kill those that do not end within part of the grace.
 
     Those are all processes that have its token in their environment, and the process groups that it
     has noted, as long as their numbers still mean the same: there need be no /proc.

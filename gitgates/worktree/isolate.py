@@ -34,7 +34,7 @@ _LONGEST_PAUSE_S = 60.0
 
 
 class Isolation:
-    """Around the gates of one run. `notes` says afterwards what a person should know.
+    """The context manager around the gates of one run. `notes`: messages for a person.
 
     `on_wait` is called while waiting, and may raise.
     """
@@ -160,7 +160,7 @@ class Isolation:
         return restorer.restore(journal)
 
     def _take_lock(self, *, alone: bool) -> None:
-        """Take the lock, and first put back what its last holder may have left."""
+        """Take the lock, and restore what its last holder may have left."""
         while True:
             try:
                 got = self._lock.acquire(
@@ -181,7 +181,7 @@ class Isolation:
 def recover(
     repo: Repo, say: Callable[[str], None], wait_s: float = 0.0, *, at_once: bool = False
 ) -> tuple[str, ...] | None:
-    """Put back what a run that was killed has left hidden, and return what there is to say of it.
+    """Restore what a killed run has left stashed, and return messages.
 
     None if there is nothing. `at_once`: that run has died this moment, and its gates may still
     run.
@@ -215,7 +215,7 @@ def recover(
 
 
 def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
-    """Recover what another run left, and say it; say, too, what a guardian has recovered.
+    """Recover what another run left, and report it; report what a guardian has recovered.
 
     Raises: what `recover` raises, but for LockError.
     """
@@ -243,7 +243,7 @@ def _cannot_write(repo: Repo, error: OSError) -> StateError:
 
 
 def pause_point(env: Mapping[str, str]) -> Callable[[str], None]:
-    """Return what to call before each step: it waits at the one that GITGATES_PAUSE_AT names.
+    """Return a function to call before each step; it waits at that of GITGATES_PAUSE_AT.
 
     A test holds a run still there, to see what a signal would leave behind: what is tested is the
     shipped code. The value is `STEP NUMBER FOLDER`: at the NUMBERth call for STEP, FOLDER/reached

@@ -1,4 +1,4 @@
-"""Locks on a worktree: ours while gates run, git's own that it left, and the one against removal.
+"""Locks on a worktree: ours while gates run, stale ones of git, and `git worktree lock`.
 
 Ours is a flock, which the kernel frees when its holder is gone, however that came about: many runs
 may look at the files at once, one may move them. What the file says is only for people.
@@ -66,7 +66,7 @@ class Lock:
         return True
 
     def holder(self) -> str:
-        """Return who took the lock last, for people."""
+        """Return the last holder of the lock, for people."""
         try:
             with open(
                 self._path_abs, encoding="utf-8", errors="replace", opener=open_state
@@ -76,14 +76,14 @@ class Lock:
             return "another gitgates run"
 
     def busy_error(self) -> LockError:
-        """Return the error that says who is in the way."""
+        """Return the error that names the holder."""
         return LockError(
             f"the working tree is in use by {self.holder()}",
             "Wait for it to end, or end it; the lock is free as soon as it is gone.",
         )
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -103,7 +103,7 @@ def held_by_git(repo: Repo) -> dict[str, int]:
 
 
 def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
-    """Remove the lock files that a dead git left; return what there is to say.
+    """Remove the lock files that a dead git left; return messages.
 
     Only the very file that we were started under; anything else is somebody's, and is named.
     """
@@ -124,7 +124,7 @@ def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process is there."""
+    """Return whether a process exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -154,7 +154,7 @@ def _changed_ns(path_abs: str) -> int:
 
 
 def lock_worktree(git_dir_abs: str) -> None:
-    """Keep `git worktree remove` and `prune` away from a linked worktree, if nobody has yet.
+    """Lock a linked worktree against `git worktree remove` and `prune`, unless it is locked.
 
     Its git folder holds what is hidden, and the working tree looks clean meanwhile, so that git
     would remove both without asking. Source: git-worktree(1), LOCKED WORKTREES.
@@ -174,7 +174,7 @@ def lock_worktree(git_dir_abs: str) -> None:
 
 
 def unlock_worktree(git_dir_abs: str) -> None:
-    """Take our own lock against removal away; somebody else's stays."""
+    """Remove our own worktree lock, not somebody else's."""
     path_abs = f"{git_dir_abs}/locked"
     try:
         with open(path_abs, "rb") as file:

@@ -1,4 +1,4 @@
-"""Restore what `stash` moved aside. Every step may be taken twice: a killed run leaves any of them.
+"""Restore what `stash` moved aside. Every step is idempotent, because a run may be killed at any.
 
 What stands in the place of a hidden file is moved out and looked at. Where it is what we showed,
 it has served; where somebody changed it, the change is merged into the person's text (and that kept
@@ -40,7 +40,7 @@ _FIRST_PATHS = 3  # of many, those that are named
 
 
 class Restorer:
-    """Puts back what one run has stashed.
+    """Restores what one run has stashed.
 
     `step` is told each step before it is taken. `changed_by`: path → the gate that changed it and
     ended by itself, and whether it says that it writes. `recovering`: another run was killed, maybe
@@ -65,7 +65,7 @@ class Restorer:
         self.damaged: list[str] = []  # what could not come back as it was: one line each
 
     def restore(self, journal: StashJournal) -> tuple[str, ...]:
-        """Put everything back, take the journal away when that is done, and return what to say.
+        """Restore everything, then remove the journal; return messages.
 
         Raises: StateError that names what cannot be put back, and where it is, or what did not come
         back as it was; everything else is back.
@@ -111,7 +111,7 @@ class Restorer:
         return tuple(self.notes)
 
     def keep(self, path: str, text_abs: str, why: str, what: str = "the other text") -> None:
-        """Move a file, link or folder to where it is kept, and under a ref; note that."""
+        """Move a file, link or folder to `kept`, store it under a ref, and add a note."""
         kept_abs = f"{self.repo.state_abs}/kept/{self._stamp}/{path}"
         while os.path.lexists(kept_abs):
             kept_abs += "+"
@@ -154,7 +154,7 @@ class Restorer:
         self.paths.append(entry.path)
 
     def _report_missing(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
-        """Note a file of the person's that is neither in its place nor where it was moved to."""
+        """Report a stashed file that is neither in its place nor in the rescue folder."""
         there = "nothing is in its place"
         if mode_of(path_abs) is not None:
             if entry.shown in ("", entry.digest) or digest(path_abs) != entry.shown:
@@ -163,14 +163,14 @@ class Restorer:
         self.damaged.append(f"`{entry.path}`: yours is gone: there is no {saved_abs}; {there}")
 
     def _keep_damaged(self, entry: StashedPath, saved_abs: str) -> None:
-        """Keep a file that is not as it was when it was moved; what is in its place stays."""
+        """Keep a stashed file that has changed since; leave the working tree alone."""
         found = digest(saved_abs) or "no file"
         why = f"yours is damaged ({found}; it was {entry.digest}) and was not put back"
         self.keep(entry.path, saved_abs, why, what="what is left of it")
         self.damaged.append(self.notes.pop())
 
     def _keep_leftovers(self, entry: StashedPath, number: int) -> None:
-        """Keep what a run that was killed had taken out of this place."""
+        """Keep what a killed run had moved out of this place."""
         for name in sorted(os.listdir(self.rescue.at("out"))):
             if name.partition(".")[0] == str(number):
                 out_abs = self.rescue.at("out", name)
@@ -178,7 +178,7 @@ class Restorer:
                     self.keep(entry.path, out_abs, "it was written while yours was put back")
 
     def _move_obstacles(self, path: str) -> None:
-        """Keep what stands where this path needs a folder: a file, or a link to elsewhere."""
+        """Keep a file, or a link to elsewhere, where this path needs a folder."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])
@@ -189,7 +189,7 @@ class Restorer:
         os.makedirs(os.path.join(self.git.cwd_abs, *parts[:-1]), exist_ok=True)
 
     def _move_out(self, entry: StashedPath, number: int, saved_abs: str = "") -> str:
-        """Move out what is in place; return where it is if it is somebody's, else nothing."""
+        """Move out what is in place; return its new path if it is somebody's, else ""."""
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         out_abs = self.rescue.at("out", f"{number}.{len(os.listdir(self.rescue.at('out')))}")
         self.step("take-out")
@@ -206,7 +206,7 @@ class Restorer:
         return out_abs
 
     def _remove_shown(self, entry: StashedPath, out_abs: str) -> bool:
-        """Remove what was taken out, if it is what we showed; return whether it was."""
+        """Remove what was moved out if it is the isolated content; return whether it was."""
         if not entry.shown or digest(out_abs) != entry.shown:
             return False
         self._carry_mode(entry, out_abs)
@@ -214,7 +214,7 @@ class Restorer:
         return True
 
     def _carry_mode(self, entry: StashedPath, out_abs: str) -> None:
-        """Carry an execute bit that somebody set or took over to the person's file."""
+        """Copy a change of the execute bit to the person's file."""
         theirs, shown = os.lstat(out_abs).st_mode, entry.mode
         saved_abs = self.rescue.at("saved", entry.saved)
         if not entry.saved or (theirs ^ shown) & 0o111 == 0 or not os.path.isfile(saved_abs):
@@ -223,7 +223,7 @@ class Restorer:
         self.notes.append(f"`{entry.path}`: its execute bit was changed meanwhile")
 
     def _restore_deletion(self, entry: StashedPath, theirs_abs: str, path_abs: str) -> None:
-        """Decide on a file that the person had deleted and somebody else has written since."""
+        """Restore a deletion, unless somebody else has written the file since."""
         if not theirs_abs:
             return
         if not self.recovering:
@@ -255,7 +255,7 @@ class Restorer:
         raise StateError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
 
     def _merge(self, entry: StashedPath, theirs_abs: str, saved_abs: str) -> bool:
-        """Put both changes in place; False if that is not possible without a conflict."""
+        """Merge both changes; False if they conflict."""
         if not all(_is_file(path_abs) for path_abs in (theirs_abs, saved_abs)):
             return False
         is_file = entry.blob and stat.S_ISREG(entry.mode)
@@ -311,7 +311,7 @@ def _checked_out_bytes(git: Git, blob: str, path: str) -> bytes | None:
 
 
 def _remove_empty_folders(root_abs: str, path: str, made: frozenset[str]) -> None:
-    """Remove the folders that were only made to show something, as soon as they are empty."""
+    """Remove the empty folders that were created for isolated files."""
     folder = os.path.dirname(path)
     while folder in made:
         try:
@@ -333,7 +333,7 @@ def _is_same(one_abs: str, other_abs: str) -> bool:
 
 
 def prune_kept(repo: Repo) -> int:
-    """Remove what has been kept for a month, the refs with it; return of how many runs it was.
+    """Remove kept files older than a month, with their refs; return of how many runs.
 
     What cannot be removed stays.
     """

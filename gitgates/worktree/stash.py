@@ -39,7 +39,7 @@ def stash(
     draft: StashJournal,
     step: Callable[[str], None],
 ) -> StashJournal:
-    """Move what is unstaged aside and show what is being committed; return the journal of that.
+    """Move unstaged work aside and check out what is being committed; return the journal.
 
     `draft` is the journal without entries. `step` is told each step before it is taken.
 
@@ -59,7 +59,7 @@ def stash(
 
 
 def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
-    """Write what is being committed into the rescue folder, filters and line endings applied."""
+    """Check out what is being committed into the rescue folder, with filters and line endings."""
     try:
         os.makedirs(rescue.at("shown"), mode=0o700)
     except FileExistsError:
@@ -81,7 +81,7 @@ def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
 def _plan(
     root_abs: str, rescue: Rescue, unstaged: Unstaged
 ) -> tuple[tuple[StashedPath, ...], tuple[str, ...]]:
-    """Return what is to be moved and shown, and the folders that are made only for that."""
+    """Return the paths to move and to check out, and the folders to create for that."""
     entries: list[StashedPath] = []
     made: dict[str, None] = {}
     for path in (*unstaged.unseen, *unstaged.shown):
