@@ -103,7 +103,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "sys.stdin": ("entry/", "cli/", "__main__.py"),
     "sys.argv": ("__main__.py",),
     "os.fork": ("proc/", "git/", "worktree/"),
-    "os.kill": ("proc/", "git/", "worktree/"),
+    "os.kill": ("proc/", "git/", "worktree/", "store/runs.py"),
     "os.killpg": ("proc/", "git/", "worktree/"),
     "os.posix_spawn": ("proc/", "git/", "worktree/"),
     "os.system": (),

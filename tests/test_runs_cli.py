@@ -110,7 +110,10 @@ def test_a_run_that_is_not_there_names_what_there_is(repo: Repo) -> None:
     assert repo.gitgates("runs", "show", "").returncode == 64
 
 
-def test_runs_are_pruned_by_hand_and_as_configured(repo: Repo) -> None:
+def test_runs_are_pruned_by_hand_and_as_configured(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # runs of a process that lives stay
     repo.config("keep_runs = 2\n")
     names = [cycle(repo, PASSED) for _ in range(4)]
     assert lines(repo, "runs", "prune", "--keep", "3") == ["removed 1 run, 3 left"]

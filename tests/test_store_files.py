@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.store.files import FOLDER, lock_file, read_state, remove_tree, replace_file
+from gitgates.store.files import lock_file, read_state, remove_tree, replace_file
 
 
 def mode_of(path: Path) -> int:
@@ -93,16 +93,8 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_not_locked_unless_it_is_to_be_made(tmp_path: Path) -> None:
     assert lock_file(str(tmp_path / "none"), flags=os.O_RDWR) == -1
-    assert lock_file(str(tmp_path / "none"), flags=FOLDER) == -1
     with pytest.raises(FileNotFoundError):
         lock_file(str(tmp_path / "no/folder"))
-
-
-def test_a_folder_is_locked_itself(tmp_path: Path) -> None:
-    held = lock_file(str(tmp_path), flags=FOLDER, shared=True)
-    assert held >= 0
-    assert lock_file(str(tmp_path), flags=FOLDER) == -1
-    os.close(held)
 
 
 def test_a_tree_goes_whatever_its_modes_are_and_nothing_behind_its_links(tmp_path: Path) -> None:

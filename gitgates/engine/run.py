@@ -159,7 +159,7 @@ class _Run:
         self.listener, self.isolation = listener, isolation
         self.run_abs = runs.run_of(options.logs_abs) or runs.new_run(repo.state_abs)
         self.logs_abs = options.logs_abs or f"{self.run_abs}/logs"
-        self.folder: runs.RunFolder | None = None  # once something is written to it
+        self.has_folder = False
         self.results = {
             at: result
             for at, result in options.earlier.items()
@@ -174,7 +174,7 @@ class _Run:
         )
         self.stdin_abs = ""
         if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
-            self._hold_folder()
+            self._make_folder()
             self.stdin_abs = runs.keep_stdin(self.run_abs, plan.event.stdin)
 
     def loop(self, group: Group) -> Decision:
@@ -206,13 +206,13 @@ class _Run:
             os.unlink(self.stdin_abs)
         if self.watch:
             self.watch.close()
-        if self.folder:
-            self.folder.release()
+        if self.has_folder:
             runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
 
-    def _hold_folder(self) -> None:
+    def _make_folder(self) -> None:
         """Create the folder of the run, when the first output is written."""
-        self.folder = self.folder or runs.hold(self.run_abs)
+        runs.make(self.run_abs)
+        self.has_folder = True
 
     def _start(self, due: Due, group: Group) -> None:
         if len(self.jobs) >= self.slots or any(job.due == due for job in self.jobs):
@@ -227,7 +227,7 @@ class _Run:
             return
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
-        capture = Capture(limit, log_abs, log_limit, self._hold_folder)
+        capture = Capture(limit, log_abs, log_limit, self._make_folder)
         job = _Job(due, self._commands(due), capture, self.detector.begin(gate, due.step.paths))
         self.listener.started(gate.name)
         self.jobs.append(job)

@@ -57,7 +57,7 @@ def save(
     """
     state_abs = os.path.dirname(os.path.dirname(run_abs))
     notes: list[str] = []
-    folder = runs.hold(run_abs)
+    runs.make(run_abs)
     try:
         os.makedirs(state_abs, mode=0o700, exist_ok=True)
         lock = lock_file(f"{state_abs}/results.lock", wait_s=_LOCK_WAIT_S)
@@ -74,8 +74,6 @@ def save(
             os.close(lock)
     except OSError as error:
         return (*notes, f"{run_abs}: no results written: {_why(error)}")
-    finally:
-        folder.release()
     # With none to be kept, this one goes as well: it was for the copy alone.
     runs.prune(state_abs, keep_runs, run_abs if keep_runs else "")
     return tuple(notes)

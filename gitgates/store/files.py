@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PRIVATE = 0o600
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW  # flags: the lock is on a folder itself
 _LONGEST_BYTES = 16 << 20
 _LONGEST_TAIL = 64 << 20
 _POLL_S = 0.002
@@ -219,14 +218,14 @@ def lock_file(
 ) -> int:
     """Open and lock a file; return its descriptor, or -1 if somebody else holds the lock.
 
-    Also -1 if it is not there and `flags` do not create it. `FOLDER`: it is a folder.
+    Also -1 if it is not there and `flags` do not create it.
 
     Raises: OSError where there can be no such file or lock.
     """
     until = time.monotonic() + wait_s
     while True:
         try:
-            fd = os.open(path_abs, flags) if flags == FOLDER else open_state(path_abs, flags)
+            fd = open_state(path_abs, flags)
         except FileNotFoundError:
             if flags & os.O_CREAT:
                 raise  # there is no folder for it

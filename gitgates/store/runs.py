@@ -5,8 +5,8 @@
     runs/<run-id>/logs/attempt-2/…          of the next one of the same cycle
     runs/<run-id>/open                      failures went back to an agent: another attempt may come
 
-Whoever writes into a folder holds a lock on it (flock, on the folder itself), so that it is not
-pruned by a run that ends meanwhile.
+A run id ends with the process that writes the first attempt: while that lives, and for a day while
+another attempt may come, nobody prunes the folder.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import os
 import time
 
 from gitgates.errors import StateError
-from gitgates.store.files import FOLDER, lock_file, open_state, remove_tree
+from gitgates.store.files import open_state, remove_tree
 
 OPEN = "open"
 _LONGEST_NAME = 200  # bytes; most file systems take 255
 _CUT = 60  # characters, of up to three bytes each
 _DAY_S = 24 * 3600.0
-_HOLD_S = 0.2
 _LAST = [0]  # the time of this process's newest run, in microseconds
 
 
@@ -49,39 +48,12 @@ def keep_stdin(run_abs: str, stdin: bytes) -> str:
     return path_abs
 
 
-class RunFolder:
-    """The folder of a running run, locked against pruning until `release`."""
-
-    def __init__(self, run_abs: str, fd: int) -> None:
-        self.run_abs = run_abs
-        self._fd = fd
-
-    def release(self) -> None:
-        """Unlock the folder; remove it if it is empty."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-        try:
-            os.rmdir(self.run_abs)
-        except OSError:
-            return  # something is in it
-
-
-def hold(run_abs: str) -> RunFolder:
-    """Create the folder of a run, or use an earlier attempt's, and lock it against pruning.
-
-    Where nothing can be written the run goes on, without logs.
-    """
-    fd = -1
+def make(run_abs: str) -> None:
+    """Make the folder of a run. Where nothing can be written the run goes on, without logs."""
     try:
-        os.makedirs(os.path.dirname(run_abs), mode=0o700, exist_ok=True)
-        until = time.monotonic() + _HOLD_S
-        while fd < 0 and time.monotonic() < until:  # it may just be pruned: it is made anew then
-            os.makedirs(run_abs, mode=0o700, exist_ok=True)
-            fd = lock_file(run_abs, shared=True, wait_s=0.01, flags=FOLDER)
+        os.makedirs(run_abs, mode=0o700, exist_ok=True)
     except OSError:
-        pass
-    return RunFolder(run_abs, fd)
+        return
 
 
 def run_of(logs_abs: str) -> str:
@@ -124,7 +96,16 @@ def prune(state_abs: str, keep: int, spare_abs: str = "") -> int:
     """
     names = run_ids(state_abs)
     found = (f"{state_abs}/runs/{name}" for name in names[: max(len(names) - keep, 0)])
-    return sum(_prune_run(run_abs) for run_abs in found if run_abs != spare_abs)
+    gone = 0
+    for run_abs in found:
+        if run_abs == spare_abs or _is_young(f"{run_abs}/{OPEN}") or _is_under_way(run_abs):
+            continue
+        try:
+            remove_tree(run_abs)
+            gone += 1
+        except OSError:
+            continue
+    return gone
 
 
 def _escape(char: str) -> str:
@@ -132,24 +113,17 @@ def _escape(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in os.fsencode(char))
 
 
-def _prune_run(run_abs: str) -> bool:
-    fd = -1
+def _is_under_way(run_abs: str) -> bool:
+    """Return whether another process writes to a run, or one has the number of that."""
+    pid = run_abs.rpartition("-")[2]
+    if not pid.isdigit() or int(pid) in (0, 1, os.getpid()) or not _is_young(run_abs):
+        return False
     try:
-        if _is_young(f"{run_abs}/{OPEN}"):
-            return False
-        fd = lock_file(run_abs, flags=FOLDER)
-        if fd < 0:
-            return False
-    except OSError:
-        if _is_young(run_abs):
-            return False  # no locks on folders here, as on some network file systems
-    try:
-        remove_tree(run_abs)
-    except OSError:
-        return False  # what cannot be removed stays
-    finally:
-        if fd >= 0:
-            os.close(fd)
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
     return True
 
 
