@@ -8,25 +8,28 @@ written anything.
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.agent_types import UNCHANGING
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.evidence import EVIDENCE, stamp_of
 from gitgates.policies.review_config import asks_for_review, hears_all, review_needs
 from gitgates.policies.session_start import record_base
 from gitgates.policies.shell_commands import only_shows
-from gitgates.policies.transcript import TranscriptUnreadable, calls_since
-from gitgates.store.files import length_of
+from gitgates.store.files import length_of, read_tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitgates.agent_types import ToolCall
     from gitgates.lifecycle import EventKind
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
     from gitgates.types import Verdict
 
+_LONGEST_S = 2.0  # that a transcript is read for
 _POINTS = ("snapshot", "rest")
 _TOOL_HOOKS = (HOOK_OF["before-tool"], HOOK_OF["after-tool"])
 # Events that come while the agent has nothing to do.
@@ -82,11 +85,10 @@ def idle_entry(call: Call) -> tuple[Fact, ...]:
     return ({"what": "rest", "tree": call.snapshot.tree, "transcript": length},)
 
 
-def own_files_now(call: Call, *, knows_tools: bool | None = None) -> list[str] | None:
+def own_files_now(call: Call) -> list[str] | None:
     """Return the files that the session's tools have written since its last snapshot.
 
-    None if they may have written any file. `knows_tools`: whether events tell of each tool that
-    writes; None: the configuration says.
+    None if they may have written any file.
     """
     facts, at = call.entries, _last_point(call.entries)
     if at < 0:
@@ -96,8 +98,7 @@ def own_files_now(call: Call, *, knows_tools: bool | None = None) -> list[str] |
     since = [*facts[at + 1 :], *elsewhere]
     if _is_idle(facts[:at], point, since):
         return []
-    if knows_tools is None:
-        knows_tools = hears_all(call.config)
+    knows_tools = hears_all(call.config)  # events tell of each tool that writes
     has_agents = any(task.kind == "subagent" for task in call.payload.background)
     # What a sub-agent does is in no transcript of the session.
     may_be_unseen = not knows_tools and (bool(call.payload.agent_id) or has_agents)
@@ -181,14 +182,29 @@ def _written(call: Call, start: int, quiet: Iterable[str]) -> set[str] | None:
     """Return the files that tools wrote since an offset of the transcript; None for any file."""
     found: set[str] = set()
     real_abs = os.path.realpath(call.repo.root_abs)
-    try:
-        for one in calls_since(call.payload.transcript_abs, start):
-            if one.kind == "shell" and only_shows(one.command):
-                continue
-            if one.kind not in quiet or (one.kind == "writes" and not os.path.isabs(one.path)):
-                return None
-            if one.kind == "writes":
-                found.add(os.path.relpath(os.path.realpath(one.path), real_abs))
-    except TranscriptUnreadable:
+    calls = calls_since(call.payload.transcript_abs, start)
+    if calls is None:
         return None
+    for one in calls:
+        if one.kind == "shell" and only_shows(one.command):
+            continue
+        if one.kind not in quiet or (one.kind == "writes" and not os.path.isabs(one.path)):
+            return None
+        if one.kind == "writes":
+            found.add(os.path.relpath(os.path.realpath(one.path), real_abs))
+    return found
+
+
+def calls_since(path_abs: str, start: int) -> list[ToolCall] | None:
+    """Return each call of a tool after `start` bytes of a transcript; None if that is too long."""
+    host = agent_host(DEFAULT_AGENT)
+    until = time.monotonic() + _LONGEST_S
+    raw = read_tail(path_abs, start) or b""
+    if len(raw) < length_of(path_abs) - max(start, 0):
+        return None
+    found: list[ToolCall] = []
+    for line in raw.split(b"\n"):
+        if time.monotonic() > until:
+            return None
+        found += [one for one in host.calls_in(line) if not one.is_result]
     return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OF_THE_SESSION = ("session-start", "prompt", "turn-end")
 # The agent has done nothing before them, where there is no transcript yet.
 _BEGINNINGS = ("session-start", "prompt")
+_HEAD = 1 << 16  # bytes of a transcript, in which the first record with a time is
 
 
 def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
@@ -98,18 +99,17 @@ def _existed_at_start(repo: Repo, payload: Payload) -> bool:
     times it claims: nobody but the kernel sets when a file's status has changed.
     """
     # Cold: only where the session was started in no repository.
-    from gitgates.policies.transcript import conversation_start
-    from gitgates.store.files import length_of
+    from gitgates.hosts import agent_host
+    from gitgates.store.files import read_tail
     from gitgates.store.log import session_journal
 
-    began = (
-        0.0 if length_of(payload.transcript_abs) < 0 else conversation_start(payload.transcript_abs)
-    )
+    head = read_tail(payload.transcript_abs, 0, _HEAD)
+    began = agent_host(payload.host).conversation_start_in(head or b"")
     if not began:
         # A journal: it was found to be so before. A copy of the repository has that, too.
         journals = (session_journal(one, payload.session) for one in repo.states_abs)
         known = any(os.path.exists(journal.path_abs) for journal in journals)
-        return known or (length_of(payload.transcript_abs) < 0 and payload.kind in _BEGINNINGS)
+        return known or (head is None and payload.kind in _BEGINNINGS)
     try:
         with os.scandir(repo.common_dir_abs) as entries:
             made = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)

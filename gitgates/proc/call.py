@@ -253,7 +253,7 @@ def argument_limit(env: Mapping[str, str]) -> int:
     at most 1 MiB, because a Linux with an unlimited stack names no true limit. Source: execve(2).
     """
     allowed = os.sysconf("SC_ARG_MAX")
-    environment = sum(len(os.fsencode(f"{name}={value}")) + 9 for name, value in env.items())
+    environment = sum([len(os.fsencode(f"{name}={value}")) + 9 for name, value in env.items()])
     return max(min(allowed // 2, 1 << 20) - environment, 4096)
 
 
