@@ -72,6 +72,11 @@ def test_yaml_that_is_nested_without_end_costs_no_stack() -> None:
     assert found_in(((".pre-commit-config.yaml", "repos: []\n", deep),)) is not None
 
 
+def test_a_key_without_a_value_that_goes_on_is_no_trouble() -> None:
+    (one,) = found_in((("mypy.ini", "[mypy]\nstrict\n", "[mypy]\nstrict\n  more\n"),))
+    assert "cannot be read as INI" in one.detail
+
+
 def config_of(text: str) -> Config:
     found = checked((None, text.encode(), None))
     assert found is not None

@@ -110,7 +110,7 @@ def _ini(text: str) -> dict[str, dict[str, Value]]:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
-    except configparser.Error as error:
+    except (configparser.Error, AttributeError) as error:  # a key without a value that goes on
         raise ValueError(str(error)) from error
     return {
         section: {key: _ini_value(value or "") for key, value in parser.items(section)}
