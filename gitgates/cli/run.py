@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -25,10 +25,15 @@ from gitgates.hosts import git as githook
 from gitgates.lifecycle import HOOK_POINTS, kind_of
 from gitgates.policies.git_hooks import HookCall, handle
 from gitgates.policies.needs import asked_besides
-from gitgates.record import Record
 from gitgates.report.artifacts import save_run
-from gitgates.report.documents import VERSION, JsonDocument, JsonLines, junit_xml
-from gitgates.report.explain import plan_document, plan_text
+from gitgates.report.documents import (
+    VERSION,
+    JsonDocument,
+    JsonLines,
+    junit_xml,
+    plan_document,
+    plan_text,
+)
 from gitgates.report.text import Console
 from gitgates.types import Config, Decision, Hook, Plan
 
@@ -53,17 +58,6 @@ _OPTIONS = (
     click.option("--from-ref", metavar="A", default="", help="What differs from commit A …"),
     click.option("--to-ref", metavar="B", default="", help="… in commit B (default HEAD)."),
 )
-
-
-class PathSelection(Record):
-    """What the caller said of the paths. Nothing at all: what has changed against HEAD."""
-
-    staged: bool = False
-    all_files: bool = False
-    files: tuple[str, ...] = ()
-    files0_from: str = ""
-    from_ref: str = ""
-    to_ref: str = ""
 
 
 class PathCommand(click.Command):
@@ -96,17 +90,19 @@ def path_options(function: Decorated) -> Decorated:
     return function
 
 
-def select_paths(selection: PathSelection, repo: Repo) -> facts.Paths:
+def _select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
     """Return the paths, relative to the root, each once, sorted; and those that are deleted.
+
+    `options` are what click made of those above; none: what has changed against HEAD.
 
     Raises: UsageError where options contradict each other or a path is not there.
     """
-    from_ref, to_ref = selection.from_ref, selection.to_ref
+    from_ref, to_ref = options["from_ref"], options["to_ref"]
     asked = {
-        "--staged": selection.staged,
-        "--all-files": selection.all_files,
-        "--files": selection.files,
-        "--files0-from": selection.files0_from,
+        "--staged": options["staged"],
+        "--all-files": options["all_files"],
+        "--files": options["files"],
+        "--files0-from": options["files0_from"],
         "--from-ref": from_ref or to_ref,
     }
     match [name for name, value in asked.items() if value]:
@@ -117,9 +113,9 @@ def select_paths(selection: PathSelection, repo: Repo) -> facts.Paths:
         case ["--all-files"]:
             return facts.tracked_paths(repo.git), ()
         case ["--files"]:
-            return _named(selection.files, repo), ()
+            return _named(options["files"], repo), ()
         case ["--files0-from"]:
-            return _named(_listed(selection.files0_from), repo), ()
+            return _named(_listed(options["files0_from"]), repo), ()
         case ["--from-ref"] if from_ref:
             return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
@@ -206,7 +202,7 @@ def command(
     began_s = time.time()
     try:
         restore_interrupted("run")
-        call = _run(hook, gates, PathSelection(**paths), listener)
+        call = _run(hook, gates, paths, listener)
         if call.plan and call.decision:
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
@@ -227,26 +223,26 @@ def command(
 
 
 def _run(
-    name: str, gates: tuple[str, ...], selection: PathSelection, listener: Console | JsonDocument
+    name: str, gates: tuple[str, ...], options: Mapping[str, Any], listener: Console | JsonDocument
 ) -> HookCall:
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
     config = configuration(repo)
-    if selection.staged:
+    if options["staged"]:
         name = name or "pre-commit"
     hook = _hook(config, name, gates)
-    if selection.staged and name not in BEFORE_A_COMMIT:
+    if options["staged"] and name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise UsageError(f"--staged is about a commit, and `{name}` is not", hint)
-    paths, gone = select_paths(selection, repo)
-    if selection.staged:  # the hook asks for its paths itself
+    paths, gone = _select_paths(options, repo)
+    if options["staged"]:  # the hook asks for its paths itself
         event = githook.decode(name, (), b"", repo.root_abs)
         if not (paths or gone) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
             note = "nothing is staged; to stage what you have changed: git add"
             event = event._replace(note=note)
     else:
         event = githook.decode_by_hand(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
-        event = event._replace(with_untracked=selection == PathSelection())
+        event = event._replace(with_untracked=not any(options.values()))
     call = handle(event, repo, listener, hook.gates if gates else ())
     if call.plan is None and not call.note and not call.errors:
         # A line of CI that checks nothing must not be green.
@@ -321,7 +317,7 @@ def explain(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> i
             named = _with_gates(config)
             click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
         return OK  # a hook without gates is a choice, not a mistake
-    paths, gone = select_paths(PathSelection(**options), repo)
+    paths, gone = _select_paths(options, repo)
     event = githook.decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
     if besides:
         event = event._replace(note=f"asked besides the gates: {', '.join(besides)}")
