@@ -1,4 +1,4 @@
-"""The entry point: hooks go to `entry`, all other verbs to `cli`. The only place that exits."""
+"""The entry point: hooks go to `entry`, all other commands to `cli`. The only place that exits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main() -> NoReturn:
 
 
 def _open_closed_streams() -> None:
-    """Open the null device in the place of each standard stream that is closed.
+    """Open the null device for each closed standard stream.
 
     The next file that is opened would have its number, and what is meant for a person would be
     written there. For reading only: what is written is refused, as on a closed one.
@@ -51,7 +51,7 @@ def _open_closed_streams() -> None:
 
 
 def _restart_in_utf8() -> None:
-    """Restart in UTF-8 mode where names of files could not hold what an agent or a setting says.
+    """Restart in UTF-8 mode if the file system encoding cannot hold all paths.
 
     So it is with LC_ALL=C and PYTHONUTF8=0. What our child processes inherit stays as it was.
     """
@@ -60,7 +60,7 @@ def _restart_in_utf8() -> None:
 
 
 def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
-    """Run an entry; turn each error into a message on stderr and a status that is no verdict."""
+    """Run an entry; turn each error into a message on stderr and an exit status."""
     try:
         return run(args)
     except errors.GitgatesError as error:

@@ -32,7 +32,7 @@ _HINT = "Mend it first; nothing was changed."
 
 
 class Node(Record):
-    """One value, and where it stands: text[start:end]."""
+    """One value, and its span: text[start:end]."""
 
     value: Any  # without places
     start: int
@@ -85,7 +85,7 @@ def require(node: Node, kind: type, what: str, file: str) -> None:
 
 
 def insert(text: str, keys: tuple[str, ...], value: Any, file: str) -> str:  # noqa: ANN401 - any JSON
-    """Return the text with a value where the keys lead; a list that is there gets its items."""
+    """Insert a value at a path of keys; an existing list gets its items."""
     if not text.strip(SPACE):
         for key in reversed(keys):
             value = {key: value}
@@ -119,7 +119,7 @@ def remove(text: str, holder: Node, index: int) -> str:
 
 
 def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
-    """Return the text without what stands at the end of a path, and what held nothing else.
+    """Remove the value at a path, and containers that are empty then.
 
     What was there before us stays, empty. The path leads from the root: holder and index.
     None: the text was made for it.

@@ -1,4 +1,4 @@
-"""Load YAML that others wrote. Cold: imports PyYAML.
+"""Load YAML safely. Cold: imports PyYAML.
 
 A few lines of it can stand for billions of values, by aliases and merge keys, or be nested deeper
 than the stack of the parser, which is written in C.

@@ -48,7 +48,7 @@ def load_verb(verb: str) -> click.Command:
 
 
 class VerbGroup(click.Group):
-    """A group whose verbs are in the order of their use; it names the nearest of an unknown one."""
+    """A group that lists its verbs in the order of their use, and suggests the nearest name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Return the verbs in their order."""
@@ -57,7 +57,7 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; for one that is not there, name the nearest."""
+        """Find the verb; suggest the nearest name for an unknown one."""
         from gitgates.config.values import did_you_mean
 
         known = tuple(self.list_commands(ctx))
@@ -73,7 +73,7 @@ class LazyGroup(VerbGroup):
     """A group that loads a verb's file only when the verb is asked for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help where nothing is asked for: on stderr, as it is no answer."""
+        """Show the help on stderr if there are no arguments."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(errors.UsageError.exit_status)

@@ -43,7 +43,7 @@ def install(
     with_rules: bool,
     without_asking: bool,
 ) -> None:
-    """Write our hooks into the settings of a scope, and a review's files; say what was done."""
+    """Write our hooks into the settings of a scope, and the files for reviews; print changes."""
     config = load(repo.root_abs) or Config()
     start, missing = agents.start(agent, scope, environ.read())
     if not agents.entries(config, agent):
@@ -92,7 +92,7 @@ def install(
 
 
 def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
-    """Configure what `gitgates init --agent` proposes, if the person wants that.
+    """Configure what `gitgates init --agent` proposes, if the person agrees.
 
     Raises: ConfigError if nobody can be asked, or does not want it.
     """
@@ -118,7 +118,7 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
 
 
 def uninstall(repo: Repo, agent: str, scope: str) -> None:
-    """Take our hooks out of the settings of a scope, our files, and our block with the rules."""
+    """Remove our hooks from the settings of a scope, our files, and our block of rules."""
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
     files = agent_files.plan(folder_abs, {}, agent)
@@ -174,7 +174,7 @@ def _require_inside(
 def _select_files(
     config: Config, agent: str, folder_abs: str, repo: Repo
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the files that a configuration wants in a folder, and what to say of sub-agents."""
+    """Return the configured files in a folder, and messages about sub-agents."""
     texts, host = agent_files.wanted(config, agent), agent_settings(agent)
     there = agent_files.agents_in(folder_abs, agent) if texts else {}
     remarks = []
@@ -194,7 +194,7 @@ def _select_files(
 
 
 def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> None:
-    """Write what is missing or no longer right, take out what is not wanted; say what was done.
+    """Write missing and outdated files, remove unwanted ones; print changes.
 
     Raises: StateError if a file cannot be written.
     """
@@ -223,7 +223,7 @@ def _take_rules(repo: Repo, agent: str) -> None:
 def replace(
     repo: Repo, path_abs: str, before: str | None, after: str | None, *, what: str, how: str
 ) -> None:
-    """Replace a file where that changes it; say what was done, or that it was so before."""
+    """Replace a file if that changes it; print whether it did."""
     said = f"{what} are there already"
     if after != before:
         own_file.replace(path_abs, before, after)

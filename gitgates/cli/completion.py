@@ -21,7 +21,7 @@ VARIABLE = "_GITGATES_COMPLETE"
 
 
 def unknown_hook(name: str) -> UsageError:
-    """Return the refusal of a hook that no host has: the nearest one, or those configured."""
+    """Return the error for an unknown hook, with a suggestion."""
     configured = _configured("hooks")
     near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
     listed = f"Configured are: {', '.join(configured) or 'none'}."
@@ -31,14 +31,14 @@ def unknown_hook(name: str) -> UsageError:
 def complete_hooks(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the configured hooks that begin so; where none does, the known ones."""
+    """Complete the configured hooks; if none matches, the known ones."""
     return _items(_configured("hooks"), incomplete) or _items(tuple(HOOK_POINTS), incomplete)
 
 
 def complete_gates(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the gates of the configuration that begin so."""
+    """Complete the configured gates."""
     return _items(_configured("gates"), incomplete)
 
 

@@ -61,7 +61,7 @@ def command(file: str, *, dry_run: bool) -> int:
 
 
 def _read(path: str) -> tuple[Tables, list[str]]:
-    """Return what a file says, as tables that our parser accepts, and what a person should know.
+    """Return a file as tables for our parser, and notes for a person.
 
     Raises: UsageError where it cannot be read, is of no known kind, or says what makes no sense.
     """
@@ -91,7 +91,7 @@ def _read(path: str) -> tuple[Tables, list[str]]:
 
 
 def _load(path: str, text: str) -> object:
-    """Return what a text holds; of YAML, all scalars are texts: `8080`, `yes`, `0x10`."""
+    """Parse a text; all scalars of YAML become texts: `8080`, `yes`, `0x10`."""
     name = os.path.basename(path)
     is_json = path.endswith(".json") or text.lstrip().startswith("{")
     try:
@@ -124,7 +124,7 @@ def _known(table: Tables, fields: str, where: str, notes: list[str]) -> Tables:
 
 
 def _from_quality_gates(document: Tables, notes: list[str], problems: list[str]) -> Tables:
-    """Return a list of commands that a headless agent's work must pass as the hook `headless`."""
+    """Convert the commands for a headless agent to the hook `headless`."""
     document = _known(document, "headless quality_gates", "", notes)
     listed = document.get("quality_gates", [])
     headless = document.get("headless", {})

@@ -115,7 +115,7 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
 
 
 def _has_repository(cwd_abs: str) -> bool:
-    """Return whether there is a repository that hooks can be installed in; say it where not."""
+    """Return whether there is a repository for hooks; print a note if not."""
     try:
         find_repo(cwd_abs, environ.read())
     except errors.GitError as error:
@@ -139,7 +139,7 @@ def _shown(found: Inspection) -> str:
 
 
 def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
-    """Run the new gates of an edit, one after the other; return which cannot pass, and why.
+    """Run the new gates of an edit in sequence; return which fail, and why.
 
     None: the person did not want that. Raises: GitError outside of a repository.
     """
@@ -191,7 +191,7 @@ def _confirm(gates: list[Gate], root_abs: str) -> bool:
 
 
 def finish(root_abs: str, edit: Edit, *, dry_run: bool) -> None:
-    """Write an edit and say what changed; in a dry run print the difference and nothing else."""
+    """Write an edit and print what changed; in a dry run, print the diff."""
     if dry_run:
         dump(difference(edit))
     elif edit.before != edit.after:

@@ -122,7 +122,7 @@ def command(  # noqa: PLR0913 - one for each option
 def require_fit(
     for_git: dict[str, object], for_agents: dict[str, object], agent: str | None
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that exclude each other."""
     for name, value in (for_git if agent else for_agents).items():
         if value:
             other = f"does not go with --agent {agent}" if agent else "goes with --agent only"
@@ -148,7 +148,7 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
 
 
 def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
-    """Let another hook manager run the gates: add our entry to its file; print what was done.
+    """Add our entry to the file of another hook manager; print what was done.
 
     Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
     """

@@ -31,7 +31,7 @@ _limit = click.option(
 
 
 def _complete_topics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the topics that begin so; a shell that completes has no place for a message."""
+    """Complete topics, without error messages."""
     try:
         known = dict.fromkeys(one.topic for one in messages.read_log(_state()).messages)
     except errors.GitgatesError:
@@ -202,7 +202,7 @@ def _state() -> str:
 
 
 def _log() -> MessageLog:
-    """Return the log; say what of it cannot be understood."""
+    """Return the log; report lines that cannot be parsed."""
     log = messages.read_log(_state())
     if log.left_out:
         what = "1 line is" if log.left_out == 1 else f"{log.left_out} lines are"
@@ -239,7 +239,7 @@ def _tell_more(number: int, which: str, limit: int) -> None:
 
 
 def _standard_input() -> str:
-    """Return what is said on standard input, without the newline at its end.
+    """Return standard input without its last newline.
 
     Raises: UsageError where nobody says anything there, or too much is said.
     """
@@ -256,7 +256,7 @@ def _standard_input() -> str:
 
 
 def _message_text(message: Message) -> str:
-    """Return a whole message; what anybody has posted can write on a terminal, and no more."""
+    """Return a whole message, without escape sequences."""
     plain = sanitise(message.text.encode("utf-8", "replace"), colour=False).decode()
     body = "".join(f"    {line}".rstrip() + "\n" for line in plain.split("\n"))
     return f"{_head(message)}  {_circumstances(message)}\n\n{body}\n"
@@ -282,7 +282,7 @@ def _circumstances(message: Message) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return any text as one line that commands nothing."""
+    """Return text as one line, with control characters escaped."""
     return visible_line(" ".join(text.split()))
 
 

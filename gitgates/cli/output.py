@@ -1,4 +1,4 @@
-"""Standard output and error of the verbs: a write never fails; why one did is said at the end.
+"""Standard output and error of the verbs: an error of writing is reported at the end.
 
 A verb that has begun to change something must not be ended by a full disk behind `>`. A reader that
 goes away (`gitgates check | head -1`) has what it wanted: that is no failure at all.
@@ -29,7 +29,7 @@ _lost: list[str] = []  # why standard output could not be written
 
 
 class _Sink(io.RawIOBase):
-    """A terminal as Python's streams want it."""
+    """A terminal as a raw stream of Python."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _Sink(io.RawIOBase):
 
 
 class _Stream(io.TextIOWrapper):
-    """Text of ours, with names and messages of others in it: it commands no terminal."""
+    """A text stream that escapes control characters on a terminal."""
 
     only_ascii = False
 
@@ -64,28 +64,28 @@ class _Stream(io.TextIOWrapper):
 
 
 def replace_streams() -> None:
-    """Let all that is written to `sys.stdout` and `sys.stderr` come here."""
+    """Replace `sys.stdout` and `sys.stderr` by these streams."""
     sys.stdout = _stream(stdout(), sys.stdout)
     sys.stderr = _stream(open_terminal(2, environ.read()), sys.stderr)
 
 
 def stdout() -> Terminal:
-    """Return standard output, for what writes bytes; a failure is remembered."""
+    """Return standard output for bytes; errors are recorded."""
     return open_terminal(1, environ.read())._replace(tell=_lost.append)
 
 
 def dump(data: bytes) -> None:
-    """Write bytes as they are; on a terminal, as what it only shows."""
+    """Write bytes unchanged; on a terminal, with control characters escaped."""
     click.echo(sanitise(data, colour=False) if sys.stdout.isatty() else data, nl=False)
 
 
 def print_json(document: object) -> None:
-    """Print a document as it is read by people, too."""
+    """Print a document as indented JSON."""
     click.echo(json.dumps(document, indent=2))
 
 
 def table(rows: list[tuple[str, ...]], *, right: tuple[int, ...] = ()) -> str:
-    """Return rows as lines of columns, of which some are set to the right."""
+    """Format rows as aligned columns, some of them to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(
@@ -98,7 +98,7 @@ def table(rows: list[tuple[str, ...]], *, right: tuple[int, ...] = ()) -> str:
 
 
 def flush_streams(status: int) -> int:
-    """Say why standard output could not be written; return the status that the process ends with.
+    """Report an error of standard output; return the exit status of the process.
 
     What is lost on standard error has no place to be said; the status stands for it.
     """

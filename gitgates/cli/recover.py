@@ -49,7 +49,7 @@ def _list(repo: Repo) -> int:
 
 
 def _show(repo: Repo, wanted: str) -> int:
-    """Print a text: what is hidden, else what was kept last."""
+    """Print a text: the stashed one, otherwise the last kept one."""
     texts = [*_hidden(repo), *reversed(_kept(repo))]
     path_abs = next((text_abs for path, _what, text_abs in texts if path == wanted), None)
     if path_abs is None:
@@ -64,7 +64,7 @@ def _show(repo: Repo, wanted: str) -> int:
 
 
 def _hidden(repo: Repo) -> list[tuple[str, str, str]]:
-    """Return each text in the rescue folder: its path, what it is, and where it lies."""
+    """Return each text in the rescue folder: its path, its kind, its file."""
     rescue = Rescue(f"{repo.state_abs}/rescue")
     if not rescue.is_in_use():
         return []

@@ -1,4 +1,4 @@
-"""Where a verb works: the repository of the current folder, and its configuration."""
+"""The repository of the current folder, and its configuration, for verbs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def current_repo() -> Repo:
 
 
 def restore_interrupted(verb: str) -> None:
-    """Put back what a killed run had hidden here, as every verb does before anything else.
+    """Restore what a killed run had stashed here, as every verb does first.
 
     Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
     """
@@ -42,7 +42,7 @@ def restore_interrupted(verb: str) -> None:
 
 
 def config_root(cwd_abs: str) -> str:
-    """Return the folder whose configuration counts here: the root of the repository.
+    """Return the folder of the configuration: the root of the repository.
 
     Outside of one: the nearest folder upwards with one of our files, so that a configuration can be
     checked where git is not.
@@ -74,13 +74,13 @@ def configuration(repo: Repo) -> Config:
 
 
 def no_configuration(root_abs: str) -> ConfigError:
-    """Return the refusal of a folder that has no configuration."""
+    """Return the error for a folder without a configuration."""
     message = f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
     return ConfigError(message, "Start with: gitgates init")
 
 
 def post_message(repo: Repo, draft: Message) -> str:
-    """Append to the message log, with what is checked out here; return the message's id.
+    """Append to the message log, with the commit and branch; return the message's id.
 
     Raises: UsageError where the draft makes no sense; GitError where git is not there; StateError
     where the log cannot be written.

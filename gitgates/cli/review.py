@@ -52,7 +52,7 @@ def request(session: ReviewSession) -> int:
 
 
 def requests_text(requests: tuple[str, ...]) -> str:
-    """Return prompts, numbered, word for word; each line is set in, so that none can pose."""
+    """Return numbered prompts, verbatim, each line indented, so that none looks like a heading."""
     parts = []
     for number, text in enumerate(requests, 1):
         lines = visible(text).splitlines() or [""]

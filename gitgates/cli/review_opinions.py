@@ -101,7 +101,7 @@ def _nothing(fmt: str, why: str) -> int:
 
 
 def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
-    """Ask all commands at once; `opinions` hears of each that ends."""
+    """Run all commands in parallel; `opinions` listens."""
     repo, config = session.repo, session.config
     run_abs = new_run(repo.state_abs)
     gates = [
@@ -131,7 +131,7 @@ def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
 
 
 class _Opinions(Listener):
-    """What has been said so far: kept and shown, each as it comes."""
+    """The listener that posts and prints each opinion as it comes."""
 
     def __init__(self, session: ReviewSession, fmt: str) -> None:
         self._session, self._fmt = session, fmt
@@ -141,7 +141,7 @@ class _Opinions(Listener):
         self.trouble: GitgatesError | None = None  # why something could not be kept
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - the listener's
-        """Keep what a command said, and show it, unless we have ended it."""
+        """Post and print the opinion of a command, unless we have ended it."""
         if result.reason == ENDED:
             return
         one, message = _opinion(self.commands[result.gate], result), ""
@@ -161,7 +161,7 @@ class _Opinions(Listener):
 
 
 def _opinion(command: str, result: GateResult) -> dict[str, Any]:
-    """Return what became of one command, as it is kept and shown."""
+    """Return the opinion of one command, to post and print."""
     said = plain(result.output).strip()
     status: str = result.status
     if status == "passed":
@@ -219,7 +219,7 @@ def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
-    """Return what each command is asked. A diff that is too large is cut, and that is said."""
+    """Return the prompt for each command. A diff that is too large is cut, with a note."""
     asked = "\n\n".join(f"{number}. {text}" for number, text in enumerate(requests, start=1))
     if len(asked) > _LONGEST_REQUEST:
         # The first says what it is about, the last what it has come to.
@@ -233,7 +233,7 @@ def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
 
 
 def _cut(diff: bytes) -> tuple[bytes, str]:
-    """Return as much of a diff as can be asked about, and a note on what is left out."""
+    """Return a diff cut to the limit, and a note on what is left out."""
     if len(diff) <= _LONGEST_DIFF:
         return diff, ""
     end = diff.rfind(_DIFF, 0, _LONGEST_DIFF) + 1

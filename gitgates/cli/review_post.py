@@ -82,7 +82,7 @@ def skip(session: ReviewSession, reason: str) -> int:
 
 
 def _mark(session: ReviewSession, text: str, *, how: str, **data: str) -> str:
-    """Keep that this change was reviewed, or needs no review; return the message's id."""
+    """Record that this change was reviewed, or needs no review; return the message's id."""
     now = session.change.now
     message = session.post(text, {"how": how, **data})
     by_person = not session.caller.by_agent
@@ -102,7 +102,7 @@ def _not_yours(session: ReviewSession) -> UsageError:
 
 
 def _warn_of_nothing(change: SessionChange) -> None:
-    """Say if nothing has changed that could be reviewed: the change may be elsewhere."""
+    """Warn if there is no change to review: it may be in another worktree."""
     if not change.weight.counts:
         root_abs = plain_line(change.repo.root_abs)
         click.echo(
@@ -113,7 +113,7 @@ def _warn_of_nothing(change: SessionChange) -> None:
 
 
 def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
-    """Return a text of the command line as it can be kept.
+    """Return a text of the command line, validated for the message log.
 
     Raises: UsageError where it is empty, or too long.
     """
@@ -170,7 +170,7 @@ def _opinion(given: str) -> tuple[str, str]:
 
 @contextmanager
 def _lock(session: ReviewSession, token: str) -> Iterator[None]:
-    """Let nobody else post with a token meanwhile, in none of the worktrees.
+    """Lock the posting of decisions in all worktrees.
 
     Raises: LockError if somebody else takes too long; StateError if there can be no lock.
     """

@@ -1,4 +1,4 @@
-"""What the verbs of `gitgates review` have in common: their group, and whom each speaks for."""
+"""What the verbs of `gitgates review` share: their group, and the caller's session."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class ReviewGroup(VerbGroup):
     """The verbs of a review; `status` if none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take it for `status` if no verb is named."""
+        """Run `status` if no verb is named."""
         if not ctx.resilient_parsing and not (args and (args[0] in _HELP or args[0][:1] != "-")):
             args = ["status", *args]
         return super().parse_args(ctx, args)
 
 
 class ReviewSession:
-    """The session that a verb speaks for, in its repository."""
+    """The session of a verb's caller, in its repository."""
 
     def __init__(self, repo: Repo, config: Config, caller: Caller) -> None:
         self.repo, self.config, self.caller = repo, config, caller
 
     @lazy
     def call(self) -> Call:
-        """Return what a hook works with where the session's agent stops, now; nothing is written.
+        """Return the context of a stop of the session's agent, now; nothing is written.
 
         Raises: GitError, StateError if what is there now cannot be told.
         """
@@ -77,7 +77,7 @@ class ReviewSession:
 
     @property
     def evidence(self) -> Evidence:
-        """What all journals of the session say of reviews."""
+        """The evidence in all journals of the session."""
         return session_evidence(self.call)
 
     @lazy
@@ -90,7 +90,7 @@ class ReviewSession:
         return change_of(self.call)
 
     def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
-        """Write into the message log what is said of a review; return the message's id."""
+        """Append a text about a review to the message log; return the message's id."""
         caller = self.caller
         draft = Message(
             topic=f"review/{caller.session}{topic}",
@@ -102,7 +102,7 @@ class ReviewSession:
         return post_message(self.repo, draft)
 
     def note(self, point: Point, **fact: object) -> None:
-        """Write into the session's journal of this worktree what is said of a state.
+        """Append an entry to the session's journal of this worktree.
 
         Raises: StateError if that is not possible.
         """
@@ -121,7 +121,7 @@ class ReviewSession:
 def verb(
     name: str, short_help: str, *, reads: bool = False
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return what makes a verb of a function: it gets the session, then the verb's own options.
+    """Return a decorator for verbs: the function gets the session, then its own options.
 
     `reads`: a second opinion may run it, too.
     """
@@ -147,7 +147,7 @@ def verb(
 
 
 def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession:
-    """Return the session that a verb speaks for.
+    """Return the session of a verb's caller.
 
     Raises: ConfigError, GitError; UsageError if nobody, or more than one, could be meant, and
     if a second opinion is about to do more than read what all agents may.

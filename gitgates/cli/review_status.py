@@ -57,7 +57,7 @@ def status(session: ReviewSession, fmt: str) -> int:
 
 
 def _ruling_now(session: ReviewSession) -> ReviewRuling:
-    """Return what the policy itself decides if the agent stops now, and why."""
+    """Return the ruling of the policy if the agent stopped now."""
     call = session.call
     verdict = review.decide(call, Verdict())
     if GATE not in call.hook.gates:

@@ -65,7 +65,7 @@ COLUMNS = {
 
 
 class _Tally:
-    """What is counted of one gate on the way."""
+    """The counters of one gate."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -77,7 +77,7 @@ class _Tally:
 
 
 def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
-    """Return what sound documents say of each gate, the one that took longest first.
+    """Return the statistics of each gate, the longest total time first.
 
     Fields are those of COLUMNS and the name; None if there was nothing to count.
 
@@ -258,7 +258,7 @@ def stats(fmt: str) -> int:
 
 
 def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
-    """Return id and result of each run, oldest first; None if there is none to be understood."""
+    """Return id and result of each run, oldest first; None for an unreadable result."""
     return [
         (run_id, artifacts.read_result(f"{repo.state_abs}/runs/{run_id}"))
         for run_id in runs.run_ids(repo.state_abs)
@@ -266,7 +266,7 @@ def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
 
 
 def _find(repo: Repo, said: str) -> str:
-    """Return the run that a person means.
+    """Return the run with an id, a prefix of it, or `latest`.
 
     Raises: UsageError if there is none, or more than one.
     """
@@ -313,7 +313,7 @@ def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
 
 
 def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what the list says of a run."""
+    """Return the row of a run."""
     if document is None:
         return {"execution_id": run_id, "outcome": None}
     cycle = document["quality_gates"]
@@ -335,7 +335,7 @@ def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _stats_text(found: list[dict[str, Any]], number: int) -> str:
-    """Return what the runs say of each gate as lines."""
+    """Format the statistics of gates."""
     if not found:
         return "no run with results is kept here\n"
     all_bytes = sum(gate["fed_back_bytes"] for gate in found)

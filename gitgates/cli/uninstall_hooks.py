@@ -115,7 +115,7 @@ def uninstall(repo: Repo, *, force: bool) -> None:
 
 
 def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
-    """Take our entries out of managers' files; print what was done, and return whether it was."""
+    """Remove our entries from managers' files; print and return whether there were any."""
     folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
     own_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
@@ -127,7 +127,7 @@ def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
 
 
 def _say_after(change: FileChange, repo: Repo, folder_abs: str) -> None:
-    """Say, or do, what a manager needs after a change of its file."""
+    """Run, or print, the command of a manager after a change of its file."""
     name = os.path.basename(change.file)
     if name in (".pre-commit-config.yaml", "prek.toml"):
         found = _installed(folder_abs)
@@ -166,7 +166,7 @@ def _types(hooks: Sequence[str]) -> str:
 
 
 def _say_shared(folder: HooksFolder) -> bool:
-    """Tell of shims that other repositories run, too; return whether there are any."""
+    """Report shims that other repositories run, too; return whether there are any."""
     ours = _ours_in(folder.path_abs)
     if ours:
         click.echo(
@@ -177,7 +177,7 @@ def _say_shared(folder: HooksFolder) -> bool:
 
 
 def _say_what_runs_gates(repo: Repo) -> None:
-    """Tell of whatever still runs gates, and how to take it out."""
+    """Report what still runs gates, and how to remove it."""
     here_, *others = list_worktrees(repo)[0]
     folder = here_.folder
     files: dict[str, list[str]] = {}
@@ -222,7 +222,7 @@ def _states(repo: Repo) -> list[str]:
 
 
 def _require_nothing_unrecovered(repo: Repo) -> None:
-    """Refuse to remove state while it holds work of the person's.
+    """Refuse to remove state with unrecovered work.
 
     Raises: StateError that names it.
     """

@@ -48,7 +48,7 @@ class Addition(Record):
 
 
 class Edit(Record):
-    """What is to be written, and what it changes."""
+    """A new text of a settings file, and what it changes."""
 
     file: str
     before: bytes | None  # None: there is no such file yet
@@ -99,7 +99,7 @@ def _refuse_problems(problems: tuple[Problem, ...], hint: str) -> None:
 
 
 def _compare(current: Config, addition: Addition, document: Document) -> Edit:
-    """Find what is missing and what stands in the way, by meaning and not by spelling."""
+    """Find missing parts and conflicts, by parsed values."""
     tables = {"gates": addition.gates, "hooks": addition.hooks}
     wanted, problems = parse((document._replace(table=tables),))
     _refuse_problems(problems, "Nothing was written.")
@@ -210,7 +210,7 @@ def _path_of(section: str) -> tuple[str, ...]:
 
 
 def _content_length(section: str, *, is_last: bool) -> int:
-    """Return how much of a section says something, with the comments right below it.
+    """Return the length of a section without trailing blank lines, comments included.
 
     Comments that lead over to the next header do not belong to it.
     """
@@ -223,7 +223,7 @@ def _content_length(section: str, *, is_last: bool) -> int:
 
 
 def _insert(text: str, position: int, block: str) -> str:
-    """Insert a block, set apart from what is before and behind it by one empty line."""
+    """Insert a block, with an empty line before and behind it."""
     before, behind = text[:position], text[position:]
     gap = "" if not before or before.endswith(("\n\n", "\n\r\n")) else "\n"
     gap += "" if not before or before.endswith("\n") else "\n"
@@ -297,7 +297,7 @@ def save(root_abs: str, edit: Edit) -> None:
 
 
 def _read_to_replace(path_abs: str) -> bytes | None:
-    """Return the content of a file that may be written; None if there is none.
+    """Return the content of a writable file; None if there is none.
 
     A read-only file is meant so, and replacing it would need only the folder's permission.
     """

@@ -1,4 +1,4 @@
-"""Find the settings files of a root and give back one `Config`. The only reader of pyproject.toml.
+"""Load the settings files of a root into one `Config`. The only reader of pyproject.toml.
 
 A hook reads the files' bytes and compares them with those that the cached configuration was made
 from; only where they differ does it parse TOML. All bytes are compared, so that no coarse time
@@ -174,7 +174,7 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
 
 
 def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
-    """Return the configuration made from exactly these bytes, if it is there and whole."""
+    """Return the cached configuration of exactly these bytes, if there is one."""
     try:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
             key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
@@ -189,7 +189,7 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
 
 
 def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
-    """Replace the cached configuration; where that is not possible, the next hook parses again."""
+    """Replace the cached configuration; ignore errors."""
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)

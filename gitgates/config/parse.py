@@ -161,7 +161,7 @@ def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]
 
 
 def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
-    """Append what is wrong between the parts of `config`."""
+    """Append problems between the parts of `config`."""
     gates = {gate.name: gate for gate in config.gates}
     for gate in config.gates:
         problems += _wrong_in_gate(gate, gates, merged)
@@ -243,7 +243,7 @@ def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
 
 
 def _circle(gates: dict[str, Gate]) -> list[str]:
-    """Return a chain that comes back to its start, from its first gate in the file; or nothing."""
+    """Return a cycle of actions, from its first gate in the file; empty if there is none."""
     leads_to = {gate.name: (gate.on_pass, gate.on_fail) for gate in gates.values()}
     try:
         TopologicalSorter(leads_to).prepare()
@@ -359,7 +359,7 @@ def _read_table(
 
 
 def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[str, ...]) -> str:
-    """Say where a key belongs, what it is called here, or which one was meant."""
+    """Return the hint for an unknown key: its place, its name here, or a similar key."""
     tool = document.table.get("tool") if not (path or document.prefix) else None
     if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
         return f"In {document.source}, leave `tool.gitgates.` out: [gates.x]."

@@ -1,1 +1,1 @@
-"""Find out how a project already checks itself. Cold; pure but for `project.py`, which reads."""
+"""Discover the checks of a project. Cold; pure but for `project.py`, which reads."""

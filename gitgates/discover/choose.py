@@ -87,7 +87,7 @@ class Tasks:
         return [other for other in needed + found if other is not task]
 
     def lines(self, task: Task) -> list[str]:
-        """Return the commands that a task runs in the end."""
+        """Return the commands that a task runs, through other tasks, too."""
         found: list[str] = []
         seen: list[Task] = []
         todo = [task]
@@ -106,7 +106,7 @@ class Tasks:
 
 
 def _call(command: str) -> str:
-    """Return a command in the form in which calls of the same task are equal."""
+    """Return a command in a normal form, equal for calls of the same task."""
     command = command.replace("$(MAKE)", "make").replace("${MAKE}", "make")
     while found := _LEAD.match(command):
         command = command[found.end() :]
@@ -151,7 +151,7 @@ def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
 
 
 def _checking(task: Task, usable: list[Task], tasks: Tasks) -> Task:
-    """Return, instead of a task that rewrites, the command by which CI looks at the same."""
+    """Return the checking command of CI for a task that rewrites files."""
     lines = tasks.lines(task)
     if not any(map(is_fixing, lines)):
         return task
@@ -200,7 +200,7 @@ def _programs(lines: list[str]) -> frozenset[str]:
 
 
 def _by_manager(task: Task, tasks: Tasks) -> Proposal:
-    """Return a gate for what a hook manager runs; a task of the project keeps its own name."""
+    """Return a gate for a command of a hook manager; tasks of the project keep their names."""
     known = tasks.known(task.command) if task.command else None
     name = task.name
     if known and not known.keys:
@@ -219,7 +219,7 @@ def _by_manager(task: Task, tasks: Tasks) -> Proposal:
 
 
 def _merge_same(proposals: list[Proposal]) -> list[Proposal]:
-    """Join a word with the same command of a hook manager, and number what shares a name."""
+    """Merge gates with the same command, and number equal names."""
     found: dict[str, Proposal] = {}
     for proposal in proposals:
         task = proposal.task

@@ -1,4 +1,4 @@
-"""What other hook managers run already: pre-commit, lefthook, husky, lint-staged and their like.
+"""Find the commands of other hook managers: pre-commit, lefthook, husky, lint-staged.
 
 Plain commands are taken over as gates, in the hooks where they run; what is not plain is named.
 """
@@ -38,7 +38,7 @@ _PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
 
 
 def find(project: Project) -> tuple[list[Task], list[str]]:
-    """Return what hook managers run, and what of it is left to a person."""
+    """Return the gates for commands of hook managers, and notes on what cannot be converted."""
     tasks: list[Task] = []
     named = sorted(name for name in project.names - {*READS} if name.startswith(_NAMED))
     notes = [f"{name}: {_BY_HAND}" for name in named]
@@ -108,7 +108,7 @@ def _lefthook(project: Project, notes: list[str]) -> list[Task]:
 
 
 def _items(value: object) -> Iterator[dict[str, object]]:
-    """Yield the commands or jobs of lefthook; a group's jobs inherit what it says of paths."""
+    """Yield the commands or jobs of lefthook; a group's jobs inherit its patterns."""
     named = [{**table(job), "name": name} for name, job in table(value).items()]
     for job in tables(value) or named:
         inner = table(job.get("group")).get("jobs")
@@ -120,7 +120,7 @@ def _items(value: object) -> Iterator[dict[str, object]]:
 
 
 def _job(job: dict[str, object], where: str, hook: str) -> Task | None:
-    """Return a job as a task; None if it says what a gate cannot."""
+    """Return a job as a task; None if a gate cannot express it."""
     run = job.get("run")
     known = {"name", "run", "glob", "exclude", "root", "env", "stage_fixed", "tags", "fail_text"}
     known |= {"priority", "glob_matcher", "parallel"}

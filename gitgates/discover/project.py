@@ -24,14 +24,14 @@ _LONGEST_LOCK_BYTES = 32 * _LONGEST_BYTES  # searched, not parsed
 
 
 class BadFile(Exception):
-    """A file that is not what its name promises; the text names it, and says why."""
+    """A file that cannot be parsed; the text names it, and says why."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}; nothing of it is used")
 
 
 class Task(Record):
-    """One thing that a project can do to itself."""
+    """One task of a project: a name and its commands."""
 
     name: str  # in the project's own word
     command: str
@@ -49,7 +49,7 @@ class Task(Record):
 
 
 class Project(Record):
-    """What was read of a project's root."""
+    """The files of a project's root."""
 
     texts: Mapping[str, str]  # file name → content
     names: frozenset[str]  # all that lies in the root, and in the folders that were listed
@@ -168,5 +168,5 @@ def list_folder(folder_abs: str) -> list[str]:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a path that a file names lies in the project."""
+    """Return whether a path is inside the project."""
     return not os.path.isabs(name) and ".." not in name.split("/")

@@ -32,7 +32,7 @@ _PROGRAMS = (
 
 
 class Inspection(Record):
-    """What a project says about itself."""
+    """The tasks of a project, and notes."""
 
     languages: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()  # only those that some hook runs
@@ -83,7 +83,7 @@ def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
 
 
 def inspect_project(root_abs: str) -> Inspection:
-    """Find out how a project checks itself."""
+    """Find the tasks of a project, and notes."""
     project, unreadable = read_project(root_abs)
     tasks, by_hand, broken = find_tasks(project)
     proposals, unusable = choose(tasks)

@@ -1,4 +1,4 @@
-"""The words that projects use for their tasks, and the programs that they run: `commands.toml`."""
+"""Classify the names of tasks and the programs of commands, by `commands.toml`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NAMES_TESTS = re.compile(rf"(?<![\w-])(?:{_TESTS})(?![\w-])")
 
 
 def spell(name: str) -> str:
-    """Return a task's name in one spelling: lower case, joined by `-`."""
+    """Normalise a task's name: lower case, joined by `-`."""
     return _SEPARATOR.sub("-", name.strip().lower())
 
 
@@ -73,7 +73,7 @@ def language_of(program: str) -> str:
 
 
 def lines_of(body: str) -> list[str]:
-    """Return the commands of a shell text, without what only holds them together."""
+    """Return the commands of a shell text."""
     lines = (line.strip() for line in _LINES.split(body.replace("\\\n", " ")))
     return [line for line in lines if line and not _GLUE.match(line)]
 
@@ -108,7 +108,7 @@ def name_of(command: str) -> str:
 
 
 def is_endless(line: str) -> bool:
-    """Return whether a command watches, serves, or asks a person."""
+    """Return whether a command watches, serves or prompts."""
     line = _without_prefix(line)
     return bool(_PROGRAMS["endless"] & set(line.split()[:2]) or _ENDLESS_OPTION.search(line))
 
@@ -127,5 +127,5 @@ def names_tests(text: str) -> bool:
 
 
 def is_check_mode(text: str) -> bool:
-    """Return whether words say that something only looks."""
+    """Return whether arguments select a checking mode."""
     return "check" in spell(text) or bool(_CHECK_MODE.search(text))

@@ -1,1 +1,1 @@
-"""Look at everything that must be right for the gates to run, and say what mends the rest."""
+"""Diagnose whether the gates run, and how to fix what keeps them from it."""

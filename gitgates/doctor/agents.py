@@ -31,7 +31,7 @@ _HARMFUL = (
 
 
 def check_agents(subject: Subject) -> list[Finding]:
-    """Return what there is to say of coding agents; nothing if neither side knows of the other.
+    """Return the findings about coding agents; none if no agent is configured or installed.
 
     That one does not call us is said of those that do elsewhere, and of the usual one if none does.
     """
@@ -58,7 +58,7 @@ class Source(Record):
 
     @property
     def heard(self) -> tuple[InstalledHook, ...]:
-        """The hooks that start us."""
+        """The hooks that start gitgates."""
         return self.settings.ours
 
     @property
@@ -72,7 +72,7 @@ class Source(Record):
         return Finding("problem", "agent", self.where, what, mend)
 
     def note(self, what: str, mend: str = "") -> Finding:
-        """Return something to know of it."""
+        """Return a note on it."""
         return Finding("note", "agent", self.where, what, mend)
 
     @property
@@ -169,7 +169,7 @@ def _switches(found: list[Source]) -> Iterator[Finding]:
 def _environment(
     found: list[Source], env: Mapping[str, str], *, is_ours: bool
 ) -> Iterator[Finding]:
-    """Find what the `env` of the settings takes away, or puts in our program's way.
+    """Find variables in the `env` of the settings that switch gitgates off or hide it.
 
     Louder settings may give it back. Nothing is started with it.
     """
@@ -203,7 +203,7 @@ def _path_trouble(path: str, env: Mapping[str, str]) -> str:
 
 
 def _missing(agent: str, wanted: tuple[Entry, ...], found: list[Source]) -> Iterator[Finding]:
-    """Find events that nothing of ours hears of."""
+    """Find needed events without a hook of ours."""
     heard = {one.event for source in found for one in source.heard}
     custom = {event: (one, command) for one in found for event, command in one.custom.items()}
     missing = [one.event for one in wanted if one.event not in heard]
@@ -222,7 +222,7 @@ def _missing(agent: str, wanted: tuple[Entry, ...], found: list[Source]) -> Iter
 
 
 def _custom(event: str, source: Source, command: str) -> Finding:
-    """Compare a command that install-hooks would not write with the one that it would."""
+    """Compare a custom command with the one of install-hooks."""
     usual = bare(source.agent)
     _before, ours, after = command.partition(usual)
     if ours and not after.strip():

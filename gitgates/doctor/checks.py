@@ -76,7 +76,7 @@ def check_config(subject: Subject) -> Iterator[Finding]:
 
 
 def check_environment(subject: Subject) -> Iterator[Finding]:
-    """Find what the environment of this shell takes away."""
+    """Find variables of this shell that switch gates off."""
     env = subject.repo.env
     if environ.is_off(env):
         what = "GITGATES=0 is set here: no hook runs any gate"
@@ -155,7 +155,7 @@ def program_of(gate: Gate) -> str:
 
 
 def check_leftovers(subject: Subject) -> Iterator[Finding]:
-    """Find what runs that were killed have left in the worktrees."""
+    """Find the leftovers of killed runs in the worktrees."""
     for worktree in subject.worktrees:
         repo = worktree.repo
         is_hidden = Rescue(f"{repo.state_abs}/rescue").is_in_use()
@@ -173,7 +173,7 @@ def check_leftovers(subject: Subject) -> Iterator[Finding]:
 
 
 def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
-    """Find worktrees that git still lists and that are not there."""
+    """Find worktrees that git lists and that do not exist."""
     what = "a worktree that git lists, and that is not there any more"
     for where in subject.gone:
         yield Finding("note", "worktree", where, what, "git worktree prune")

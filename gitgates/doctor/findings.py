@@ -1,4 +1,4 @@
-"""What a check of the doctor gets, the repository with all its worktrees, and what it finds."""
+"""The input of the checks, a repository with its worktrees, and their findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_
 
 
 class Finding(Record):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     severity: Severity
     check: str  # which check it was: a stable word for scripts
@@ -56,7 +56,7 @@ class Worktree(Record):
 
 
 class Subject(Record):
-    """What is examined."""
+    """The repository to examine."""
 
     repo: Repo
     config: Config | None  # as far as it can be read

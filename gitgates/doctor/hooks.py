@@ -32,7 +32,7 @@ _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitg
 
 
 def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
-    """Return what there is to say of one shim of ours. A shim that falls back is not alive."""
+    """Return the findings about one shim of ours."""
     mend = worktree.command(_INSTALL)
     wrong = Finding("problem", "shim", where, "", mend)
     if not file.executable:
@@ -69,7 +69,7 @@ def may_start(file: HookFile, repo: Repo) -> bool:
 
 
 def _starts_us(file: HookFile) -> bool:
-    """Return whether a shim starts what is running now, so that nobody has to try."""
+    """Return whether a shim starts the running gitgates, so that it need not be tried."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
     return (file.python, file.home) == (sys.executable, ours)
 
@@ -175,7 +175,7 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
 
 
 def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
-    """Yield what is found of one hook: at least one finding."""
+    """Yield the findings about one hook, at least one."""
     match file.kind:
         case "none":
             what = f"{file.hook} is not installed: git runs none of its gates"
@@ -257,7 +257,7 @@ def _names_us(file: HookFile, worktree: Worktree, settings: tuple[str, ...]) -> 
 
 
 def _wrong(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Finding:
-    """Return a problem with a hook; what mends it, if nothing else, is to install it.
+    """Return a problem with a hook; the default fix is to install it.
 
     Where a manager runs our gates, that is done through it: a shim of ours beside it would run
     them twice.

@@ -1,4 +1,4 @@
-"""Show for each installed host that a gate which fails blocks: most wired hooks were never tried.
+"""Test that a failing gate blocks, for each installed host, in a throwaway repository.
 
 What is installed is run as it is, in a repository that is thrown away: first with a gate that
 passes, because a hook that refuses everything proves nothing, then with one that fails.
@@ -88,7 +88,7 @@ def prove(subject: Subject, findings: list[Finding]) -> list[Finding]:
 
 
 class CommandResult(Record):
-    """What came of a command."""
+    """The exit status and the output of a command."""
 
     exit_status: int | None  # None: it was ended, or could not be started
     stdout: bytes
@@ -252,7 +252,7 @@ def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
 
 
 def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
-    """Return what git says where it refuses to commit, or to push; nothing if it does not."""
+    """Return git's message if it refuses to commit or to push, else ""."""
     repo.change(passes=passes)
     done = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
     if done.exit_status == 0:
@@ -287,7 +287,7 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
 
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
-    """Try the event that most hangs on: one that has gates."""
+    """Try the most important event: one with gates."""
     client = agent_settings(source.agent)
     heard = {one.event: one.command for one in source.heard if one.event in client.PROVABLE}
     order = [event for event in client.PROVABLE if event in heard]

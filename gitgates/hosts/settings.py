@@ -55,7 +55,7 @@ class HookSettings(Record):
 
     @property
     def ours(self) -> tuple[InstalledHook, ...]:
-        """The hooks that start us."""
+        """The hooks that start gitgates."""
         return tuple(hook for hook in self.hooks if hook.is_ours)
 
 

@@ -1,1 +1,1 @@
-"""Writes hooks and settings where hosts look for them, and takes them out again."""
+"""Install hooks and settings where hosts look for them, and uninstall them."""

@@ -27,7 +27,7 @@ WRITTEN = (MISSING, OLD)
 
 
 class AgentFile(Record):
-    """One file as it is, and as it should be."""
+    """One file: its present and its wanted text."""
 
     path: str  # relative to the folder of the settings
     before: str | None  # None: there is none
@@ -36,14 +36,14 @@ class AgentFile(Record):
 
 
 def wanted(config: Config, agent: str) -> dict[str, str]:
-    """Return the files that a configuration wants to be there, with their texts."""
+    """Return the files that a configuration needs, with their texts."""
     host = agent_settings(agent)
     files = [host.review_files(one.name, one.model) for one in agents_wanted(config)]
     return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
 
 
 def plan(folder_abs: str, wanted: Mapping[str, str], agent: str) -> tuple[AgentFile, ...]:
-    """Return the wanted files as they are, and others of ours that are in the same places.
+    """Return the state of the wanted files, and of others of ours in the same folders.
 
     Raises: ConfigError if one of them cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Our hooks in the settings of a coding agent: which it needs, and what starts us from there."""
+"""Our hooks in the settings of a coding agent: the needed events, and the command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def entries(config: Config, agent: str) -> tuple[Entry, ...]:
-    """Return what a configuration, and its policies, need to hear of."""
+    """Return the hook entries that a configuration and its policies need."""
     hooks = {hook.name: hook for hook in config.hooks}
     known = [kind for kind, _channels in agent_host(agent).EVENTS.values()]
     found = []
@@ -42,7 +42,7 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
-    """Return patterns of the tools that are to be heard of; None: all."""
+    """Return patterns of the needed tools; None: all."""
     if need.tools is None:
         return None
     names = agent_host(agent).TOOL_NAMES

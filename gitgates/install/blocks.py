@@ -1,4 +1,4 @@
-"""A marked block of our lines in somebody's text, YAML, TOML or Markdown: inserted, cut out. Pure.
+"""Insert and remove a marked block of lines in YAML, TOML, Markdown or a script. Pure.
 
 What comes out is parsed again and compared, so that a text whose shape was not understood is
 refused instead of being spoilt. What was there before us is told by the bytes around a block alone:
@@ -88,7 +88,7 @@ def put_rules(text: str | None, rules: str, file: str) -> str:
 
 
 def append_toml(text: str | None, lines: str, file: str, command: str) -> str | None:
-    """Return a text with tables at its end. None: it would not say the same and them.
+    """Append tables to a text. None: its other values would change.
 
     Raises: ConfigError if it is no TOML.
     """
@@ -100,7 +100,7 @@ def append_toml(text: str | None, lines: str, file: str, command: str) -> str | 
 def append_yaml(
     text: str | None, path: tuple[str, ...], adds: dict[str, Any], *, file: str, command: str
 ) -> str | None:
-    """Return a text with what `adds` holds at `path` behind what the text has there.
+    """Append the values of `adds` to those at `path`.
 
     None: there is no collection in lines, or the text would not say the same and `adds`.
     Raises: ConfigError if it is no YAML.
@@ -119,7 +119,7 @@ def append_yaml(
 
 
 def verified(before: str, after: str, adds: object, load: Load) -> str | None:
-    """Return the text `after` where it says what `before` does, and `adds`; else None."""
+    """Return the text `after` if it holds the values of `before` and `adds`, else None."""
     wanted = load(before)
     try:
         return after if load(after) == _merged(wanted, adds) else None
@@ -128,7 +128,7 @@ def verified(before: str, after: str, adds: object, load: Load) -> str | None:
 
 
 def load_toml(text: str, file: str) -> dict[str, Any]:
-    """Return what a text says. Raises: ConfigError where it is no TOML."""
+    """Parse TOML. Raises: ConfigError."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -136,7 +136,7 @@ def load_toml(text: str, file: str) -> dict[str, Any]:
 
 
 def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
-    """Return what a text says.
+    """Parse YAML.
 
     Raises: ConfigError where it is no YAML, or well formed and yet nothing that can be built.
     """
@@ -204,7 +204,7 @@ def _end_of(text: str, node: yaml.Node) -> int:
 
 
 def _merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - any document
-    """Return what two documents say together. Raises: TypeError where they contradict."""
+    """Merge two documents. Raises: TypeError if they conflict."""
     if one is None:
         return other
     if isinstance(one, list) and isinstance(other, list):

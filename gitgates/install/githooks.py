@@ -1,4 +1,4 @@
-"""Put our shims into a hooks folder, and take them out again. Nothing of others is ever lost.
+"""Install our shims in a hooks folder, and uninstall them. Other hooks are never lost.
 
 A shim is the small sh script that git finds there, and that starts us. A hook that is there already
 is renamed, and our entry runs it first. Where one cannot be, that is found out before the first
@@ -36,7 +36,7 @@ _OTHER_NAME = re.compile(
 
 
 class HookFile(Record):
-    """What stands in a hook's place."""
+    """The file of a hook: none, our shim, or somebody else's."""
 
     path_abs: str
     kind: Kind
@@ -53,7 +53,7 @@ class HookFile(Record):
 
     @property
     def kept_abs(self) -> str:
-        """Where the hook that was there before ours is kept."""
+        """The path of the renamed previous hook."""
         return self.path_abs + SUFFIX
 
     @property
@@ -63,12 +63,12 @@ class HookFile(Record):
 
     @property
     def is_copied(self) -> bool:
-        """Return whether what is kept is what is there: its manager has written it over ours."""
+        """Return whether the manager of the previous hook has replaced our shim by it."""
         return self.has_kept and content(self.path_abs) == content(self.kept_abs)
 
     @property
     def is_another(self) -> bool:
-        """Return whether somebody else's hook is there."""
+        """Return whether there is somebody else's hook."""
         return self.kind not in ("none", "shim")
 
 
@@ -98,7 +98,7 @@ def is_ours(path_abs: str) -> bool:
 
 
 def read_hook(path_abs: str) -> HookFile:
-    """Return what stands in a hook's place: nothing, our shim, or somebody else's."""
+    """Read the file of a hook."""
     if not os.path.lexists(path_abs):
         return HookFile(path_abs, "none")
     text = content(path_abs)
@@ -127,7 +127,7 @@ def _word(quoted: str) -> str:
 
 
 def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tuple[str, str]]:
-    """Put the shims of `hooks` into a folder, which is made where it is missing.
+    """Install the shims of `hooks` in a folder, which is created if it is missing.
 
     `force` keeps a hook that does what its name says under another one all the same.
 
@@ -145,7 +145,7 @@ def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tup
 
 
 def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Take our shims out of a folder and give the hooks that were there before back.
+    """Remove our shims from a folder, and restore the previous hooks.
 
     Raises: StateError if the folder cannot be written.
     """
@@ -179,7 +179,7 @@ def _refuse_conflicts(files: list[HookFile]) -> None:
 
 
 def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
-    """Refuse hooks that would silently do nothing under the name that they are kept with."""
+    """Refuse previous hooks that depend on their name and would do nothing under another."""
     found = [file for file in files if file.is_another and file.executable and _needs_name(file)]
     if not found:
         return
@@ -208,7 +208,7 @@ def _needs_name(file: HookFile) -> bool:
 
 
 def _install_one(file: HookFile) -> str:
-    """Put our shim into its place, and what is there aside; return what to say."""
+    """Install one shim, and rename the existing hook; return messages."""
     shim = render(file.hook)
     kept_name = os.path.basename(file.kept_abs)
     what = "installed"
@@ -228,7 +228,7 @@ def _install_one(file: HookFile) -> str:
 
 
 def _uninstall_one(file: HookFile) -> str:
-    """Take our shim out, and give the hook from before back; return what to say."""
+    """Remove one shim, and restore the previous hook; return messages."""
     if file.is_another:
         return _uninstall_aside(file)
     kept_name = os.path.basename(file.kept_abs)
@@ -249,7 +249,7 @@ def _uninstall_one(file: HookFile) -> str:
 
 
 def _uninstall_aside(file: HookFile) -> str:
-    """Take our shim out from where a manager has put it; return what to say.
+    """Remove our shim from where a manager has moved it; return messages.
 
     The hook from before ours goes there, unless it is an older one of the same manager.
     """

@@ -1,4 +1,4 @@
-"""Where git looks for hooks in this repository, who says so, and whether we may write there.
+"""Find git's hooks folder, the setting that names it, and whether it is writable.
 
 Source: git-config(1), core.hooksPath; git 2.39.
 """
@@ -21,7 +21,7 @@ _FIELDS = 3
 
 
 class HooksFolder(Record):
-    """The folder that git takes hooks from, and the setting that says so."""
+    """The folder of git's hooks, and the setting that names it."""
 
     path_abs: str
     value: str = ""  # core.hooksPath as it is written
@@ -35,12 +35,12 @@ class HooksFolder(Record):
 
 
 def default_folder(repo: Repo) -> HooksFolder:
-    """Return the folder that git looks in where core.hooksPath is not set."""
+    """Return the hooks folder without core.hooksPath."""
     return HooksFolder(path_abs=os.path.join(repo.common_dir_abs, "hooks"))
 
 
 def hooks_folder(repo: Repo) -> HooksFolder:
-    """Return the folder that git looks in.
+    """Return the hooks folder.
 
     Raises: GitError where git cannot read its configuration.
     """
@@ -95,7 +95,7 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
 
 
 def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
-    """Return what the person should know of a folder that is not git's usual one."""
+    """Return notes on a folder that is not git's usual one."""
     if not folder.scope:
         return []
     said = [f"{setting(folder)}: the hooks go there"]
@@ -117,7 +117,7 @@ def setting(folder: HooksFolder) -> str:
 
 
 def unset_command(folder: HooksFolder) -> str:
-    """Return the command that takes the setting away."""
+    """Return the command that unsets the setting."""
     if not folder.origin.startswith("file:"):
         return "leave out `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it"
     match folder.scope, os.path.basename(folder.origin.removeprefix("file:")):

@@ -103,7 +103,7 @@ FRAMEWORK = ("pre-commit", "prek")  # these read .pre-commit-config.yaml and can
 
 
 class FileChange(Record):
-    """What becomes of one file."""
+    """The change of one file."""
 
     file: str  # relative to the root
     before: str | None  # None: no file
@@ -112,7 +112,7 @@ class FileChange(Record):
 
 
 def recognise(content: bytes) -> Manager | None:
-    """Return the manager that wrote a hook; None if it is nobody's that we know."""
+    """Return the manager that wrote a hook; None if unknown."""
     return next((m for m in MANAGERS if any(mark in content for mark in m.marks)), None)
 
 
@@ -148,7 +148,7 @@ def remove(text: str, file: str) -> str | None:
 def additions(
     manager: str, hooks: tuple[str, ...], root_abs: str, folder: HooksFolder
 ) -> list[FileChange]:
-    """Return what adds our entry for these hooks to a manager's files; nothing is written.
+    """Return the changes that add our entry for these hooks to a manager's files.
 
     Raises: ConfigError if a file is not understood, with the lines to add by hand.
     """
@@ -173,7 +173,7 @@ def additions(
 def removals(
     root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = VIA
 ) -> list[FileChange]:
-    """Return what takes our entries out of the files of managers; nothing is written.
+    """Return the changes that remove our entries from the files of managers.
 
     Raises: ConfigError where a file is not understood.
     """
@@ -188,7 +188,7 @@ def removals(
 
 
 def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[str, str]:
-    """Return the managers that have hooks or settings here, each with the file that tells it."""
+    """Return the managers with hooks or settings here, each with the file found."""
     found: dict[str, str] = {}
     for hook in hooks:
         path_abs = os.path.join(folder.path_abs, hook)
@@ -217,7 +217,7 @@ def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
 
 
 def next_command(manager: str, hooks: tuple[str, ...], file: str = "") -> str:
-    """Return the command with which a manager takes up what its file says."""
+    """Return the command with which a manager applies its file."""
     folder = os.path.dirname(file)
     if manager == "husky" and folder not in ("", ".husky"):  # else it would move core.hooksPath
         return f"npx husky {shlex.quote(folder)}"

@@ -1,4 +1,4 @@
-"""Read and replace a file of somebody's that we write a part of: whole, or not at all."""
+"""Read and atomically replace a file that belongs to somebody else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gitgates.store.files import link_out, read_regular, replace_file, sync_fold
 
 
 def read(path_abs: str) -> str | None:
-    """Return the text of a file, each byte of it; None if there is none.
+    """Return the text of a file without any conversion; None if there is none.
 
     Raises: ConfigError where it cannot be read, or is no UTF-8.
     """

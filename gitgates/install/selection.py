@@ -22,7 +22,7 @@ _WHY_NOT = {
 def select(
     config: Config | None, named: tuple[str, ...] = (), via: str = ""
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the hooks that are named, or configured, and what to say of those that are left out.
+    """Return the named or configured hooks, and messages about those that are left out.
 
     In git's order, with what git runs in a hook's place. `via`: the manager that is to run them.
 

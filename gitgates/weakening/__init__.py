@@ -1,1 +1,1 @@
-"""Find what a change does to its checks: tests, assertions, rules, gates, hooks."""
+"""Detect changes that weaken checks: tests, assertions, rules, gates, hooks."""

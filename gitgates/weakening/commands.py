@@ -49,7 +49,7 @@ class CheckCommand(Record):
 
 
 def find_in_commands(pairs: tuple[Pair, ...]) -> Iterable[Weakening]:
-    """Yield the checks that are gone or without effect, and what keeps others from being seen."""
+    """Yield removed checks, checks without effect, and ignored failures."""
     stock: Counter[str] = Counter()  # how many runs of each program are gone
     for pair in pairs:
         for text, path, sign in zip(pair.texts, (pair.old_path, pair.path), (1, -1), strict=True):
@@ -157,7 +157,7 @@ def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Weakening]:
 def _fewer_options(
     before: list[CheckCommand], after: list[CheckCommand]
 ) -> Iterable[tuple[CheckCommand, CheckCommand]]:
-    """Yield where one line of a program has taken another's place, and checks less."""
+    """Yield commands whose options were changed so that they check less."""
     strict, loose = (pattern("commands", f"{way}_options").findall for way in ("strict", "loose"))
     kept = {step.command for step in before} & {step.command for step in after}
     for program in sorted({step.program for step in before if step.is_known}):
@@ -170,7 +170,7 @@ def _fewer_options(
 
 
 def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Weakening]:
-    """Yield lines with a match that were not there, nor another one in their place."""
+    """Yield new lines with a match, unless they replace another one."""
     before, after = pair.texts
     old = Counter(line for line in _lines(before) if _matches(key, line))
     new = [(n, line) for n, line in enumerate(_lines(after), start=1) if _matches(key, line)]
@@ -185,7 +185,7 @@ def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Weakening]:
 
 
 def _triggers(pair: Pair) -> Iterable[str]:
-    """Yield events that a workflow hears of no more."""
+    """Yield triggers that were removed from a workflow."""
     before, after = pair.texts
     if before in (None, after) or after is None or not _YAML.search(pair.path):
         return

@@ -39,7 +39,7 @@ class Weakening(Record):
 
 
 class Pair(Record):
-    """One file that has changed: what it held, and what it holds."""
+    """One changed file: its content before and after."""
 
     path: str
     before: bytes | None  # None: it was not there
@@ -72,7 +72,7 @@ def patterns() -> dict[str, Any]:
 
 @functools.cache
 def pattern(*keys: str) -> re.Pattern[str]:
-    """Return the pattern that stands under some keys; one that matches nothing for none."""
+    """Return the pattern at some keys; one that never matches if there is none."""
     value: Any = patterns()
     for key in keys:
         value = value.get(key, {})
@@ -91,7 +91,7 @@ def alternatives(value: str | list[str]) -> str:
 def pair_by(
     key: Callable[[T], Hashable], old: Iterable[T], new: Iterable[T]
 ) -> tuple[list[tuple[T, T]], list[T], list[T]]:
-    """Pair the items of two sides that have the same key; return the pairs, and what is left."""
+    """Pair the items of two sides by key; return the pairs, and the rest."""
     waiting: dict[Hashable, list[T]] = {}
     for one in new:
         waiting.setdefault(key(one), []).append(one)

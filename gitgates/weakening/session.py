@@ -1,4 +1,4 @@
-"""Find out what weakens the checks in what a session has changed.
+"""Detect what weakens the checks in the change of a session.
 
 Each file is looked at as a whole, as its language reads it, before and now: a test that has moved
 is not gone, and a comment is no code. Cold: only who reviews asks for this.
@@ -103,7 +103,7 @@ def _settings_in(git: Git, tree: str) -> Raw:
 
 
 def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
-    """Yield what the local settings take away, if they are not the same as before."""
+    """Yield what changed local settings weaken."""
     try:
         local = load.read_files(root_abs)[2]
     except ConfigError:
@@ -238,7 +238,7 @@ def _shown(value: object) -> str:
 
 
 def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weakening, ...]:
-    """Return which hooks are gone or off, and whether the reviewer's own orders are others."""
+    """Return removed and disabled hooks, and changes of the reviewer's instructions."""
     found: list[Weakening] = []
     for agent, pair in product(AGENTS, pairs):
         host = agent_settings(agent)

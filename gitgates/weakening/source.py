@@ -67,7 +67,7 @@ def read_pair(pair: Pair) -> SourceFile | None:
 
 
 def is_test_name(path: str) -> bool:
-    """Return whether a runner finds tests in a file by its name."""
+    """Return whether a file's name is that of a test."""
     by_name, by_folder = pattern("test_files", "name"), pattern("test_files", "folder")
     return bool(by_name.match(posixpath.basename(path)) or by_folder.search(path))
 

@@ -42,7 +42,7 @@ _WORD = re.compile(r"[\"'`][^\"'`\n]*[\"'`]|\w+(?:(?<=\d)\.\d+)?")
 
 
 class Test(Record):
-    """One test; without a name, all that a file of tests has beside them."""
+    """One test; without a name, the rest of a test file."""
 
     file: int  # which of the sources
     name: str
@@ -132,7 +132,7 @@ def _indent_of(line: str) -> int:
 
 
 def _match(before: list[Test], after: list[Test]) -> tuple[list[tuple[Test, Test]], list[Test]]:
-    """Return each test with what has become of it, and those that are gone."""
+    """Match the tests of both sides; return the pairs, and removed tests."""
     pairs, old, new = pair_by(lambda test: (test.file, test.name), before, after)
     old, new = [one for one in old if one.name], [one for one in new if one.name]
     moved, old, new = pair_by(lambda test: test.name, old, new)
@@ -168,7 +168,7 @@ def _new_rows(sources: tuple[SourceFile, ...]) -> dict[str, list[Counter[str]]]:
 
 
 def _is_said(text: str, rows: dict[str, list[Counter[str]]]) -> bool:
-    """Return whether the values of an assertion stand together again; if it has one, its words."""
+    """Return whether the values of an assertion appear together elsewhere."""
     words = _WORD.findall(text)
     values = [word for word in words if word[0] in "0123456789\"'`"]
     wanted = Counter(values if len(values) > 1 else words)

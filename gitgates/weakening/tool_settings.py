@@ -75,7 +75,7 @@ def _words(which: str) -> frozenset[str]:
 
 
 def _compare_tables(kind: str, keys: str, before: str | None, after: str | None) -> list[str]:
-    """Return in words what has become weaker; of what cannot be read, that alone."""
+    """Describe what has become weaker, or that a side cannot be parsed."""
     try:
         new = _table(after, kind)
     except (ValueError, RecursionError) as error:
@@ -172,7 +172,7 @@ def _compare_lines(kind: str, before: str | None, after: str | None) -> list[str
 
 
 def _compare(old: Settings, new: Settings) -> list[str]:
-    """Return in words what has become weaker."""
+    """Describe what has become weaker."""
     sections = {_section(key) for key in old}
     gone = sections - {_section(key) for key in new}
     found = [f"{section}: removed" for section in sorted(gone)]
