@@ -75,18 +75,11 @@ class Payload(Record):
 
 
 class ToolCall(Record):
-    """A call of a tool in an agent's transcript, or its result."""
+    """A call of a tool in an agent's transcript."""
 
-    id: str
-    stamp: float  # since the epoch; 0: not told
-    session: str = ""  # of a conversation that was forked, that of another one
     kind: ToolKind = "other"
     path: str = ""  # the file that it works on
     command: str = ""  # of a shell
-    asked: str = ""  # the skill, or the type of the agent
-    is_result: bool = False
-    completed: bool = False  # what a sub-agent's result says
-    failed: bool = False
 
 
 class Point(Record):

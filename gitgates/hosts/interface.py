@@ -62,7 +62,7 @@ class AgentHost(Protocol):
         """Return the files that define a skill."""
 
     def calls_in(self, line: bytes) -> Sequence[ToolCall]:
-        """Return the calls of tools, and their results, in one line of a transcript."""
+        """Return the calls of tools in one line of a transcript."""
 
     def conversation_start_in(self, head: bytes) -> float:
         """Return when the conversation of a transcript began; 0 if that is not told."""

@@ -206,5 +206,5 @@ def calls_since(path_abs: str, start: int) -> list[ToolCall] | None:
     for line in raw.split(b"\n"):
         if time.monotonic() > until:
             return None
-        found += [one for one in host.calls_in(line) if not one.is_result]
+        found += host.calls_in(line)
     return found

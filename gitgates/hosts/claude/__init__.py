@@ -86,6 +86,7 @@ TOOLS: dict[str, ToolKind] = {
     "LS": "reads",
     "NotebookRead": "reads",
     "Task": "agent",
+    "SlashCommand": "skill",
 }
 
 _LONGEST = 10_000  # of one text; the client puts what is longer into a file
@@ -102,10 +103,8 @@ SECRETS = (
     "CLAUDE_CODE_MESSAGING_SOCKET",
     "CLAUDE_ENV_FILE",
 )
-# What stands in each line of a transcript that a call of a tool, or its result, is in.
-_MARKS = (b'"tool_use"', b'"toolUseResult"', b'"tool_use_id"')
+_TOOL_USE = "tool_use"  # stands in each line of a transcript that a call of a tool is in
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-_FORMER_SKILL = "SlashCommand"
 # In which fields of `tool_input` a tool names the file that it works on.
 _PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
@@ -244,19 +243,20 @@ def encode(payload: Payload, verdict: Verdict) -> bytes:
 
 
 def calls_in(line: bytes) -> list[ToolCall]:
-    """Return the calls of tools, and their results, in one line of a transcript.
+    """Return the calls of tools in one line of a transcript.
 
     By their structure: a text that mentions one is none. What is no JSON is a call of nobody knows
     what; whatever else is not understood is passed over, because the format is not promised.
     """
-    if not any(mark in line for mark in _MARKS):
+    if _TOOL_USE.encode() not in line:
         return []
     try:
         record = loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return [ToolCall(id="", stamp=0.0)]
+        return [ToolCall()]
     try:
-        return _calls(record) if record.get("type") == "assistant" else _results(record)
+        said = record["message"]["content"] if record.get("type") == "assistant" else []
+        return [_call(one) for one in said if one["type"] == _TOOL_USE]
     except _NOT_OURS:
         return []
 
@@ -322,43 +322,13 @@ def _cut(text: str) -> str:
     return units[: (_LONGEST - len(_CUT)) * 2].decode("utf-16-le", "ignore") + _CUT
 
 
-def _calls(record: dict[str, Any]) -> list[ToolCall]:
-    return [
-        _call(record, one, one["input"] if isinstance(one.get("input"), dict) else {})
-        for one in record["message"]["content"]
-        if one["type"] == "tool_use"
-    ]
-
-
-def _call(record: dict[str, Any], one: dict[str, Any], said: dict[str, Any]) -> ToolCall:
-    name = str(one["name"])
-    kind: ToolKind = "skill" if name == _FORMER_SKILL else TOOLS.get(name, "other")
-    skill = str(said.get("skill") or said.get("command") or "").lstrip("/")
+def _call(one: dict[str, Any]) -> ToolCall:
+    said = one["input"] if isinstance(one.get("input"), dict) else {}
     return ToolCall(
-        id=str(one.get("id", "")),
-        stamp=_stamp(record.get("timestamp", "")),
-        session=str(record.get("sessionId", "")),
-        kind=kind,
+        kind=TOOLS.get(str(one["name"]), "other"),
         path=str(said.get("file_path") or said.get("notebook_path") or ""),
         command=str(said.get("command", "")),
-        asked=str(said.get("subagent_type", "")) if kind == "agent" else skill,
     )
-
-
-def _results(record: dict[str, Any]) -> list[ToolCall]:
-    result = record.get("toolUseResult")
-    return [
-        ToolCall(
-            id=str(one["tool_use_id"]),
-            stamp=_stamp(record.get("timestamp", "")),
-            session=str(record.get("sessionId", "")),
-            is_result=True,
-            completed=isinstance(result, dict) and result.get("status") == "completed",
-            failed=bool(one.get("is_error")),
-        )
-        for one in record["message"]["content"]
-        if one["type"] == "tool_result"
-    ]
 
 
 def _stamp(text: object) -> float:
