@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -17,7 +17,7 @@ from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings import SCOPES
 from gitgates.install import framework, githooks, managers, own_file
-from gitgates.install.hookspath import HooksFolder, default_folder, hooks_folder, setting
+from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.install.managers import FileChange
 from gitgates.install.own_file import shown
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
@@ -104,7 +104,10 @@ def uninstall(repo: Repo, *, force: bool) -> None:
     usual = default_folder(repo)
     for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
         if folder.is_shared and not force:
-            found |= _say_shared(folder)
+            if ours := _ours_in(folder.path_abs):
+                what = f"{setting(folder)}: other repositories run {', '.join(ours)} there, too"
+                _say_left(what, "Take them out all the same: gitgates uninstall-hooks --force")
+            found |= bool(ours)
             continue
         done = githooks.uninstall(folder.path_abs, _ALL)
         found |= bool(done)
@@ -129,60 +132,36 @@ def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
 def _say_after(change: FileChange, repo: Repo, folder_abs: str) -> None:
     """Run, or print, the command of a manager after a change of its file."""
     name = os.path.basename(change.file)
-    if name in (".pre-commit-config.yaml", "prek.toml"):
-        found = _installed(folder_abs)
-        manager = "prek" if name == "prek.toml" or "prek" in found.values() else "pre-commit"
-        if change.after is not None:
-            hooks = [hook for hook in change.hooks if HOOK_POINTS[hook].host == "git"]
-            click.echo(
-                f"gitgates: {manager} stays installed, for what else is in that file\n"
-                f"  Where that needs it no more: {manager} uninstall {_types(hooks)}"
-            )
-            return
-        # Without the file, each hook of theirs refuses everything, also where it is none of ours.
-        if theirs := tuple(hook for hook, by in found.items() if by == "pre-commit"):
-            click.echo(framework.run_pre_commit("uninstall", theirs, repo.env))
-        if theirs := tuple(hook for hook, by in found.items() if by == "prek"):
-            click.echo(
-                "gitgates: prek's hooks refuse everything without that file\n"
-                f"  Take them out: prek uninstall {_types(theirs)}"
-            )
-    elif name.endswith(".json"):
-        click.echo(
-            "gitgates: the hooks that simple-git-hooks has written run the gates until it writes "
-            f"them anew\n  {managers.next_command('simple-git-hooks', ())}"
-        )
-
-
-def _installed(folder_abs: str) -> dict[str, str]:
-    """Return the hooks that pre-commit or prek have installed, each with which of the two."""
+    if name.endswith(".json"):
+        what = "the hooks that simple-git-hooks has written run the gates until it writes them anew"
+        _say_left(what, managers.next_command("simple-git-hooks", ()))
+    if name not in (framework.FILE, "prek.toml"):
+        return
     files = [githooks.read_hook(os.path.join(folder_abs, hook)) for hook in _ALL]
     by = {file.hook: file.manager.name for file in files if file.manager}
-    return {hook: name for hook, name in by.items() if name in managers.FRAMEWORK}
+    if change.after is not None:
+        manager = "prek" if name == "prek.toml" or "prek" in by.values() else "pre-commit"
+        types = _types(hook for hook in change.hooks if HOOK_POINTS[hook].host == "git")
+        what = f"{manager} stays installed, for what else is in that file"
+        _say_left(what, f"Where that needs it no more: {manager} uninstall {types}")
+        return
+    # Without the file, each hook of theirs refuses everything, also where it is none of ours.
+    if theirs := tuple(hook for hook in by if by[hook] == "pre-commit"):
+        click.echo(framework.run_pre_commit("uninstall", theirs, repo.env))
+    if types := _types(hook for hook in by if by[hook] == "prek"):
+        what = "prek's hooks refuse everything without that file"
+        _say_left(what, f"Take them out: prek uninstall {types}")
 
 
-def _types(hooks: Sequence[str]) -> str:
+def _types(hooks: Iterable[str]) -> str:
     return " ".join(f"-t {hook}" for hook in hooks)
-
-
-def _say_shared(folder: HooksFolder) -> bool:
-    """Report shims that other repositories run, too; return whether there are any."""
-    ours = _ours_in(folder.path_abs)
-    if ours:
-        click.echo(
-            f"gitgates: {setting(folder)}: other repositories run {', '.join(ours)} there, too\n"
-            "  Take them out all the same: gitgates uninstall-hooks --force"
-        )
-    return bool(ours)
 
 
 def _say_what_runs_gates(repo: Repo) -> None:
     """Report what still runs gates, and how to remove it."""
     here_, *others = list_worktrees(repo)[0]
     folder = here_.folder
-    files: dict[str, list[str]] = {}
-    for hook in here_.framework.our_stages:
-        files.setdefault(framework.FILE, []).append(hook)
+    files = {framework.FILE: [*here_.framework.our_stages]} if here_.framework.our_stages else {}
     for _manager, file, hook in managers.entries(repo.root_abs, folder):
         files.setdefault(file, []).append(hook)
     for file, hooks in files.items():
