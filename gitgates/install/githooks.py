@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import sys
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
 import gitgates
@@ -19,13 +20,12 @@ from gitgates.git.previous_hook import BECOME, OPENS_ITSELF, SUFFIX
 from gitgates.install.managers import VIA, Manager, recognise
 from gitgates.install.own_file import content
 from gitgates.record import Record
-from gitgates.store.files import open_regular, replace_file
+from gitgates.store.files import replace_file
 
 # custom: somebody's own hook that calls gitgates.
 Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
 # The second line of every shim of ours begins so, whatever its version.
 MARK = b"# Installed by gitgates (shim "
-_LONGEST_HEAD = 4096
 _MODE = 0o755
 _SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
 _OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)
@@ -87,13 +87,7 @@ def render(hook: str) -> bytes:
 
 def is_ours(path_abs: str) -> bool:
     """Return whether a file is a shim of ours. A link never is: it is somebody's own."""
-    if os.path.islink(path_abs) or not os.path.isfile(path_abs):
-        return False
-    try:
-        with open(path_abs, "rb", opener=open_regular) as file:
-            head = file.read(_LONGEST_HEAD)
-    except OSError:
-        return False
+    head = b"" if os.path.islink(path_abs) else content(path_abs)
     return head.partition(b"\n")[2].startswith(MARK)
 
 
@@ -120,10 +114,9 @@ def _body(text: bytes) -> list[bytes]:
 
 
 def _word(quoted: str) -> str:
-    try:
+    with suppress(ValueError):
         return "".join(shlex.split(quoted))
-    except ValueError:
-        return ""
+    return ""
 
 
 def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tuple[str, str]]:
