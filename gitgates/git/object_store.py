@@ -81,21 +81,15 @@ def prune(repo: Repo, now_s: float | None = None, *, at_once: bool = False) -> i
     try:
         with open(stamp_abs, "wb", opener=open_state):
             os.utime(stamp_abs, (now, now))
-        for folder in os.scandir(_folder(repo)):
-            if folder.is_dir(follow_symlinks=False):
-                gone += _prune_folder(folder.path, now - KEPT_S)
+        folders = [one for one in os.scandir(_folder(repo)) if one.is_dir(follow_symlinks=False)]
+        # A killed git leaves tmp_obj_… files, which age the same way.
+        for entry in [entry for folder in folders for entry in os.scandir(folder.path)]:
+            is_file = entry.is_file(follow_symlinks=False)
+            if is_file and entry.stat().st_mtime < now - KEPT_S:
+                os.unlink(entry.path)
+                gone += 1
     except OSError:
         return gone  # another run prunes, or nothing can be written: it is tried again
-    return gone
-
-
-def _prune_folder(folder_abs: str, before_s: float) -> int:
-    gone = 0
-    for entry in list(os.scandir(folder_abs)):
-        # A killed git leaves tmp_obj_… files, which age the same way.
-        if entry.is_file(follow_symlinks=False) and entry.stat().st_mtime < before_s:
-            os.unlink(entry.path)
-            gone += 1
     return gone
 
 

@@ -45,23 +45,20 @@ def _paths_of(event: Event, repo: Repo) -> Paths | None:
         case "pushed":
             return pushed_paths(git, event.refs, event.argv[0] if event.argv else "")
         case "head":
-            return head_paths(git)
+            # Against the first parent.
+            args = ("--root", "-r", "--no-commit-id", "--diff-merges=first-parent", *_DIFF)
+            return _sorted(*_raw_paths(git.out("diff-tree", *args, "HEAD")))
         case "merged":
-            return merged_paths(git)
-        case "two-commits":
-            return _checkout_paths(event, git)
+            has_old = git.resolve("ORIG_HEAD")
+            return range_paths(git, "ORIG_HEAD", "HEAD") if has_old else ((), ())
+        case "two-commits":  # source: githooks(5), post-checkout
+            old, new, flag = (*event.argv, "", "", "")[:3]
+            is_branch = flag == _BRANCH_CHECKOUT and old.strip("0")
+            return range_paths(git, old, new) if is_branch else None
         case "caller":
             return changed_paths(git)
         case _:
             return None
-
-
-def _checkout_paths(event: Event, git: Git) -> Paths | None:
-    """Return what a checkout of another commit changed. Source: githooks(5), post-checkout."""
-    old, new, flag = (*event.argv, "", "", "")[:3]
-    if flag != _BRANCH_CHECKOUT or not old.strip("0"):
-        return None
-    return range_paths(git, old, new)
 
 
 def pushed_id(git: Git) -> str:
@@ -143,17 +140,6 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
     Raises: GitError where one of them is not there.
     """
     return _sorted(*_raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
-
-
-def merged_paths(git: Git) -> Paths:
-    """Return what the merge or pull that just ended changed."""
-    return range_paths(git, "ORIG_HEAD", "HEAD") if git.resolve("ORIG_HEAD") else ((), ())
-
-
-def head_paths(git: Git) -> Paths:
-    """Return what HEAD changes against its first parent."""
-    args = ("diff-tree", "--root", "-r", "--no-commit-id", "--diff-merges=first-parent", *_DIFF)
-    return _sorted(*_raw_paths(git.out(*args, "HEAD")))
 
 
 def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:

@@ -280,30 +280,16 @@ def _copy(source_abs: str, target_abs: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EXDEV, "is no file and lies on another file system", source_abs)
     part_abs = partial_name(target_abs)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     try:
-        _copy_content(source_abs, part_abs, found)
-        try:
-            os.link(part_abs, target_abs)
-        except OSError as error:
-            if error.errno not in _NO_LINK:
-                raise
-            _rename_to_free(part_abs, target_abs)
+        with open(source_abs, "rb") as source, open(os.open(part_abs, flags, 0o600), "wb") as part:
+            while data := source.read(1 << 20):
+                part.write(data)
+            part.flush()
+            os.fchmod(part.fileno(), stat.S_IMODE(found.st_mode))
+            os.utime(part.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+            os.fsync(part.fileno())
+        move_into_place(part_abs, target_abs)
         sync_folder(os.path.dirname(target_abs))
     finally:
-        if os.path.lexists(part_abs):
-            os.unlink(part_abs)
-
-
-def _copy_content(source_abs: str, part_abs: str, found: os.stat_result) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    fd = os.open(part_abs, flags, 0o600)
-    try:
-        with open(source_abs, "rb", buffering=0) as source:
-            while data := source.read(1 << 20):
-                while data:
-                    data = data[os.write(fd, data) :]
-        os.fchmod(fd, stat.S_IMODE(found.st_mode))
-        os.utime(part_abs, ns=(found.st_atime_ns, found.st_mtime_ns))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        remove_file(part_abs)
