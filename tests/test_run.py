@@ -398,10 +398,8 @@ def test_a_log_is_bounded_and_keeps_head_and_tail(repo: Repo, pieces: str) -> No
     lines = repo.gitgates("run").stdout.decode().splitlines()
     log = Path(next(line for line in lines if "all of it:" in line).partition(": ")[2])
     whole = "".join(f"{n}\n" for n in range(1, 2001))
-    left_out = len(whole) - 2000
-    assert log.read_text() == (
-        f"{whole[:1000]}\n[... {left_out} bytes left out ...]\n{whole[-1000:]}"
-    )
+    left_out = len(whole) - 2001
+    assert log.read_text() == f"{whole[:1951]}\n[... {left_out} bytes left out ...]\n{whole[-50:]}"
 
 
 def test_old_runs_are_pruned(repo: Repo) -> None:

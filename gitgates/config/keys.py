@@ -54,8 +54,8 @@ TOP_KEYS: tuple[Key, ...] = (
         "The log file holds more of it."
     ),
     Key("max_log", v.SIZE, '"16 MiB"').means(
-        "How much of a gate's output its log file holds: its head and its tail, half of this "
-        "each; between them stands how much was left out."
+        "How much of a gate's output its log file holds. Of what is longer, it has the beginning, "
+        "how much was left out, and as much of the end as half of `max_output`."
     ),
     Key("link", v.NAMES, '[".venv", "node_modules"]').means(
         "What git ignores and gates need all the same: linked into every private checkout, where "

@@ -274,15 +274,16 @@ class Capture:
         self.log_abs = log_abs
         self._before_log = before_log
         self._log_fd = -1
-        self._log_half = max(log_limit // 2, 1)
+        self._log_limit = max(log_limit, 1)
         self._half = max(limit // 2, 1)
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
 
     def feed(self, data: bytes) -> None:
-        """Append bytes."""
-        self._write_log(data)
+        """Take the next bytes."""
+        if self.log_abs and self._total < self._log_limit:
+            self._write_log(data[: self._log_limit - self._total], self._total)
         self._total += len(data)
         room = self._half - len(self._head)
         self._head += data[:room] if room > 0 else b""
@@ -291,12 +292,12 @@ class Capture:
             del self._tail[: -self._half]
 
     def close(self) -> None:
-        """Close the log file."""
+        """Close the log file; of a log that is full, the end of the output is the end."""
         if self._log_fd >= 0:
-            try:
-                self._reorder_log()
-            except OSError:
-                self.log_abs = ""
+            if self._total > self._log_limit and self.log_abs:
+                end = (self._head + self._tail)[-min(self._half, self._log_limit // 2) :]
+                at = self._log_limit - len(end)
+                self._write_log(_gap(self._total - at - len(end)) + end, at)
             os.close(self._log_fd)
             self._log_fd = -1
         if not self._total:
@@ -308,38 +309,17 @@ class Capture:
         dropped = self._total - len(self._head) - len(tail)
         return bytes(self._head) + (_gap(dropped) if dropped else b"") + tail, dropped
 
-    def _write_log(self, data: bytes) -> None:
-        """Write to the first half of the log, then use the second half as a ring buffer."""
-        if not self.log_abs:
-            return
-        half, total = self._log_half, self._total
+    def _write_log(self, data: bytes, at: int) -> None:
         try:
             if self._log_fd < 0:
                 self._before_log()
                 os.makedirs(os.path.dirname(self.log_abs), mode=0o700, exist_ok=True)
-                flags = os.O_RDWR | os.O_CREAT
-                self._log_fd = open_state(self.log_abs, flags)
+                self._log_fd = open_state(self.log_abs, os.O_RDWR | os.O_CREAT)
             while data:
-                at = total if total < half else half + (total - half) % half
-                room = half - at % half
-                written = os.pwrite(self._log_fd, data[:room], at)
-                data, total = data[written:], total + written
+                written = os.pwrite(self._log_fd, data, at)
+                data, at = data[written:], at + written
         except OSError:
             self.log_abs = ""
-
-    def _reorder_log(self) -> None:
-        """Put the ring buffer in the second half of the log into order."""
-        half = self._log_half
-        dropped = self._total - 2 * half
-        if dropped <= 0 or not self.log_abs:
-            return
-        ring = os.pread(self._log_fd, half, half)
-        begin = dropped % half
-        tail = memoryview(_gap(dropped) + ring[begin:] + ring[:begin])
-        at = half
-        while tail:
-            written = os.pwrite(self._log_fd, tail, at)
-            tail, at = tail[written:], at + written
 
 
 def _gap(dropped: int) -> bytes:
