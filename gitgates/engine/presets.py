@@ -7,6 +7,7 @@ nothing, and then the whole output is one failure.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from gitgates.engine.normalise import without_volatile
 from gitgates.record import Record
@@ -29,18 +30,12 @@ _RUFF = re.compile(
     # concise, pylint, and the older full format
     r"^(?P<path>[^\s:][^:\n]*):(?P<place>(?:cell \d+:)?\d+(?::\d+)*): "
     r"\[?(?P<rule>[A-Z]+\d+|[a-z]+(?:-[a-z]+)*|Error|SyntaxError)\b[:\]]*(?P<message>[^\n]*)"
-    # github
-    r"|^::(?:error|warning) title=[^,\n]*,file=(?P<path2>[^,\n]+),line=(?P<place2>\d+)[^:\n]*::"
-    r"[^:\n]+:[\d:]+ (?P<rule2>[\w-]+):?(?P<message2>[^\n%]*)"
     # full
-    r"|^(?P<rule3>[A-Z]+\d+|[a-z]+(?:-[a-z]+)*)\b:?(?P<message3> [^\n]*)\n"
-    r" *--> (?P<path3>[^\n]+?):(?P<place3>(?:cell \d+:)?\d+:\d+)$"
+    r"|^(?P<rule2>[A-Z]+\d+|[a-z]+(?:-[a-z]+)*)\b:?(?P<message2> [^\n]*)\n"
+    r" *--> (?P<path2>[^\n]+?):(?P<place2>(?:cell \d+:)?\d+:\d+)$"
     # format --check
-    r"|^(?P<rule4>Would reformat): (?P<path4>[^\n]+)$",
+    r"|^(?P<rule3>Would reformat): (?P<path3>[^\n]+)$",
     re.MULTILINE,
-)
-_RUFF_GROUP = re.compile(
-    r"(?P<path>\S[^\n]*):|  +(?P<place>[\d:]+) (?P<rule>[\w-]+):? (?P<message>.+)"
 )
 _FIXABLE = re.compile(r"\[\*\] ?")
 _MYPY = re.compile(
@@ -54,41 +49,21 @@ _TSC = re.compile(
     r"(?P<place2>\d+:\d+) - |)error (?P<rule>TS\d+): (?P<message>[^\n]+)",
     re.MULTILINE,
 )
-_ESLINT = re.compile(  # unix, and compact
-    r"^(?P<path>\S[^:\n]*):(?P<place>\d+:\d+): (?P<message>[^\n]+) "
-    r"\[(?P<level>Error|Warning)(?:/(?P<rule>[^\]\n]+))?\]$"
-    r"|^(?P<path2>\S[^:\n]*): (?P<place2>line \d+, col \d+), (?P<level2>Error|Warning) - "
-    r"(?P<message2>[^\n]+)$",
-    re.MULTILINE,
-)
 _STYLISH = re.compile(
     r"  +(?P<place>\d+:\d+)  +(?P<level>error|warning)  +(?P<message>\S.*?)(?:  +(?P<rule>\S+))?"
 )
 
 
-def _ruff(text: str) -> Iterator[ParsedFailure]:
-    one_line = tuple(_RUFF.finditer(text))
-    for match in one_line:
+def _rules(pattern: re.Pattern[str], text: str) -> Iterator[ParsedFailure]:
+    for match in pattern.finditer(text):
         yield _broken(_groups(match))
-    if not one_line:
-        yield from _ruff_grouped(text)
-
-
-def _ruff_grouped(text: str) -> Iterator[ParsedFailure]:
-    path = ""
-    for line in text.split("\n"):
-        match = _RUFF_GROUP.fullmatch(line)
-        if match and match["path"]:
-            path = match["path"]
-        elif match and path:
-            yield _broken({**match.groupdict(""), "path": path})
 
 
 def _broken(said: dict[str, str]) -> ParsedFailure:
     """Return a broken rule as a failure."""
     message = " ".join(_FIXABLE.sub("", said.get("message", "")).split())
     path, rule = said.get("path", ""), said.get("rule", "")
-    place = said.get("place", "").removeprefix("line ").replace(", col ", ":").replace(",", ":")
+    place = said.get("place", "").replace(",", ":")
     where = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
     what = " ".join(part for part in (rule, message) if part)
     return ParsedFailure(
@@ -98,7 +73,7 @@ def _broken(said: dict[str, str]) -> ParsedFailure:
 
 def _groups(match: re.Match[str]) -> dict[str, str]:
     """Return the named groups of the alternative that matched, under their plain names."""
-    return {name.rstrip("234"): said for name, said in match.groupdict().items() if said}
+    return {name.rstrip("23"): said for name, said in match.groupdict().items() if said}
 
 
 def _mypy(text: str) -> Iterator[ParsedFailure]:
@@ -107,15 +82,10 @@ def _mypy(text: str) -> Iterator[ParsedFailure]:
         yield _broken({**said, "place": said.get("place", "").rstrip(":")})
 
 
-def _tsc(text: str) -> Iterator[ParsedFailure]:
-    for match in _TSC.finditer(text):
-        yield _broken(_groups(match))
-
-
 def _eslint(text: str) -> Iterator[ParsedFailure]:
     """Return errors; only if there are none (--max-warnings), warnings."""
-    said = [_groups(match) for match in _ESLINT.finditer(text)] or list(_stylish(text))
-    errors = [one for one in said if one["level"].lower() == "error"]
+    said = list(_stylish(text))
+    errors = [one for one in said if one["level"] == "error"]
     yield from map(_broken, errors or said)
 
 
@@ -133,25 +103,15 @@ _PYTEST_SUMMARY = re.compile(r"^=* ?short test summary info ?=*$", re.MULTILINE)
 _PYTEST_LINE = re.compile(
     r"^(?:(?:FAILED|ERROR|SUBFAIL\S*) (?=\S)|FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE
 )
-# Where the summary was switched off: the headings of the sections, or else the lines of -v.
-_PYTEST_HEADING = re.compile(r"^_+ ((?!_ )[^\n]*[^_\s]) _+$", re.MULTILINE)
-_PYTEST_VERBOSE = re.compile(r"^(\S[^\n]*?) (FAILED|ERROR)(?: [^\n]*)?\[ *\d+%\]$", re.MULTILINE)
 _PYTEST_CUT = "..."
 _PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>")  # see normalise.py
 
 
 def _pytest(text: str) -> Iterator[ParsedFailure]:
-    """Yield the tests that failed, from the short summary where there is one."""
+    """Yield the tests that failed, from the short summary."""
     *_, summary = _PYTEST_SUMMARY.split(text)
-    lines = [match[0] for match in _PYTEST_LINE.finditer(summary)]
-    if lines:
-        yield from map(_pytest_summed_up, lines)
-    elif headings := [match[1] for match in _PYTEST_HEADING.finditer(text)]:
-        yield from (ParsedFailure(title=title, identity=title) for title in headings)
-    else:
-        for match in _PYTEST_VERBOSE.finditer(text):
-            name = f"{match[2]} {match[1].strip()}"
-            yield ParsedFailure(title=name, identity=name)
+    for match in _PYTEST_LINE.finditer(summary):
+        yield _pytest_summed_up(match[0])
 
 
 def _pytest_summed_up(line: str) -> ParsedFailure:
@@ -335,10 +295,10 @@ def _go_read(line: str, package: _GoPackage) -> None:
 
 PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "pytest": _pytest,
-    "ruff": _ruff,
+    "ruff": partial(_rules, _RUFF),
     "mypy": _mypy,
     "go-test": _go_test,
-    "tsc": _tsc,
+    "tsc": partial(_rules, _TSC),
     "eslint": _eslint,
     "cargo": _cargo,
 }
