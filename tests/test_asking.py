@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitgates.agent_types import Point
-from gitgates.policies.change import SessionChange, Standing
+from gitgates.policies.change import MarkerStatus, SessionChange
 from gitgates.policies.evidence import Evidence, Marker
 from gitgates.policies.review_end import ReviewRuling, judge
 
@@ -46,8 +46,8 @@ def ask(
     return judge(Known(**known), prompt=prompt, blocks=blocks, limits=(10, 30))
 
 
-def standing(how: str = "skill", *, holds: bool = True, by_person: bool = False) -> Standing:
-    return Standing(Marker(how=how, point=HERE, by_person=by_person), holds, "why")
+def standing(how: str = "skill", *, holds: bool = True, by_person: bool = False) -> MarkerStatus:
+    return MarkerStatus(Marker(how=how, point=HERE, by_person=by_person), holds, "why")
 
 
 def decided(what: str) -> Marker:

@@ -12,7 +12,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.errors import ConfigError, StateError
-from gitgates.install import agents, own_file
+from gitgates.install import agents, user_file
 
 PROJECT = ".claude/settings.json"
 LOCAL = ".claude/settings.local.json"
@@ -272,15 +272,15 @@ def test_what_somebody_writes_meanwhile_stays(tmp_path: Path) -> None:
     path.write_text("theirs")
     for after in ("ours", None):
         with pytest.raises(StateError, match="somebody has written it in this moment"):
-            own_file.replace(str(path), "before", after)
+            user_file.replace(str(path), "before", after)
     assert path.read_text() == "theirs"
     assert os.listdir(tmp_path) == ["settings.json"]
 
 
 def test_an_unreadable_file_is_a_matter_of_configuration(tmp_path: Path) -> None:
-    assert own_file.read(str(tmp_path / "no")) is None
+    assert user_file.read(str(tmp_path / "no")) is None
     with pytest.raises(ConfigError, match="cannot be read"):
-        own_file.read(str(tmp_path))
+        user_file.read(str(tmp_path))
 
 
 def test_nothing_is_needed(repo: Repo) -> None:

@@ -15,9 +15,9 @@ from gitgates.errors import ConfigError, GitgatesError
 from gitgates.git.repo import Repo
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings import HookSettings
-from gitgates.install import agent_files, agents, blocks, own_file
+from gitgates.install import agent_files, agents, blocks, user_file
 from gitgates.install.agent_files import AgentFile
-from gitgates.install.own_file import shown
+from gitgates.install.user_file import shown
 from gitgates.policies.needs import agents_wanted, gates_on
 from gitgates.policies.rules import rules_text
 from gitgates.types import Config
@@ -64,10 +64,10 @@ def install(
     rules_file = agent_host(agent).RULES_FILE
     rules_abs = os.path.join(repo.root_abs, rules_file)
     _require_inside(repo, scope, path_abs, files, *([rules_abs] if with_rules else []))
-    rules = own_file.read(rules_abs) if with_rules else None
+    rules = user_file.read(rules_abs) if with_rules else None
     text = rules_text(configuration(repo)) if with_rules else ""
     new_rules = blocks.put_rules(rules, text, rules_file) if with_rules else None
-    before = own_file.read(path_abs)
+    before = user_file.read(path_abs)
     after = agents.put(before, wanted, start, host=host, file=name)
     how = added((one.event for one in wanted), before=bool(before and host.read(before, name).ours))
     replace(repo, path_abs, before, after, what="our hooks", how=how)
@@ -123,7 +123,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
     files = agent_files.plan(folder_abs, {}, agent)
     _require_inside(repo, scope, path_abs, files)
-    before = own_file.read(path_abs)
+    before = user_file.read(path_abs)
     after = None if before is None else agent_settings(agent).remove(before, name)
     if after == before:
         click.echo(f"{name}: no hooks of ours")
@@ -133,7 +133,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
         _write_files(folder_abs, files, repo)
     if scope != "user":
-        own_file.remove_empty(folder_abs)
+        user_file.remove_empty(folder_abs)
     for one, other_abs in others.items():
         click.echo(
             f"gitgates: our hooks stay in {shown(other_abs, repo.root_abs)}\n"
@@ -151,7 +151,7 @@ def installed(agent: str, repo: Repo) -> dict[str, str]:
 
 def _read(agent: str, path_abs: str) -> HookSettings:
     try:
-        return agent_settings(agent).read(own_file.read(path_abs) or "", path_abs)
+        return agent_settings(agent).read(user_file.read(path_abs) or "", path_abs)
     except GitgatesError:
         return HookSettings()  # not what was asked for
 
@@ -168,7 +168,7 @@ def _require_inside(
         folder_abs = os.path.dirname(settings_abs)
         written = [one.path for one in files if one.state in agent_files.WRITTEN]
         paths_abs += [settings_abs, *(os.path.join(folder_abs, path) for path in written)]
-    own_file.require_inside(repo.root_abs, *paths_abs)
+    user_file.require_inside(repo.root_abs, *paths_abs)
 
 
 def _select_files(
@@ -211,12 +211,12 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
 def _take_rules(repo: Repo, agent: str) -> None:
     file = agent_host(agent).RULES_FILE
     path_abs = os.path.join(repo.root_abs, file)
-    if blocks.RULES.encode() not in own_file.content(path_abs):
+    if blocks.RULES.encode() not in user_file.content(path_abs):
         return
-    before = own_file.read(path_abs)
+    before = user_file.read(path_abs)
     after = None if before is None else blocks.without(before, file)
     if after != before:
-        own_file.require_inside(repo.root_abs, path_abs)
+        user_file.require_inside(repo.root_abs, path_abs)
         replace(repo, path_abs, before, after, what=_RULES, how="taken out")
 
 
@@ -226,7 +226,7 @@ def replace(
     """Replace a file if that changes it; print whether it did."""
     said = f"{what} are there already"
     if after != before:
-        own_file.replace(path_abs, before, after)
+        user_file.replace(path_abs, before, after)
         said = f"removed; only {what} were in it" if after is None else f"{what} were {how}"
     click.echo(f"{shown(path_abs, repo.root_abs)}: {said}")
 

@@ -12,7 +12,7 @@ from gitgates.errors import GitError, UsageError
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings import SCOPES
-from gitgates.install import agents, framework, githooks, managers, own_file
+from gitgates.install import agents, framework, githooks, managers, user_file
 from gitgates.install.hookspath import (
     hooks_folder,
     remarks,
@@ -134,7 +134,7 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
     folder = hooks_folder(repo)
     require_usable(folder, force=force)
-    own_file.require_inside(repo.root_abs, folder.path_abs)
+    user_file.require_inside(repo.root_abs, folder.path_abs)
     found = managers.present(repo.root_abs, folder, hooks)
     done = githooks.install(folder.path_abs, hooks, force=force)
     show(done, repo)
@@ -161,7 +161,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
             f"Unset it: {unset_command(folder)}",
         )
     changes = managers.additions(manager, hooks, repo.root_abs, folder)
-    own_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
+    user_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
     for change in changes:
         how = added(change.hooks, before=bool(managers.hooks_in(change.before or "")))
         path_abs = f"{repo.root_abs}/{change.file}"
@@ -181,4 +181,4 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
 def show(done: list[tuple[str, str]], repo: Repo) -> None:
     """Print what was done, each hook's path as short as it can be."""
     for path_abs, what in done:
-        click.echo(f"{own_file.shown(path_abs, repo.root_abs)}: {what}")
+        click.echo(f"{user_file.shown(path_abs, repo.root_abs)}: {what}")

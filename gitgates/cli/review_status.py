@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.agent_types import Point
-    from gitgates.policies.change import SessionChange, Standing
+    from gitgates.policies.change import MarkerStatus, SessionChange
     from gitgates.policies.evidence import Marker
     from gitgates.policies.significance import Significance, Weighed
 
@@ -121,7 +121,7 @@ def _files(weight: Significance) -> list[str]:
     return [f"  {line}" for line in shown.splitlines()]
 
 
-def _standing(one: Standing, now: float) -> str:
+def _standing(one: MarkerStatus, now: float) -> str:
     how = how_it_came(one.marker.how, one.marker.name)
     who = ", by a person" if one.marker.by_person else ""
     word = "holds" if one.holds else "holds no more"

@@ -16,10 +16,10 @@ from gitgates.errors import StateError
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings import SCOPES
-from gitgates.install import framework, githooks, managers, own_file
+from gitgates.install import framework, githooks, managers, user_file
 from gitgates.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.install.managers import FileChange
-from gitgates.install.own_file import shown
+from gitgates.install.user_file import shown
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Rescue
@@ -87,13 +87,13 @@ def command(
             click.echo(f"gitgates: no hooks of ours in the files of {via}")
     else:
         uninstall(repo, force=force)
-        _say_what_runs_gates(repo)
+        _report_remaining(repo)
     if purge:
         _purge(repo)
     elif not via and (states := _states(repo)):
         names = ", ".join(shown(path_abs, repo.root_abs) for path_abs in states)
         what = f"what runs have left stays in {names}"
-        _say_left(what, "Remove it: gitgates uninstall-hooks --purge")
+        _report_left(what, "Remove it: gitgates uninstall-hooks --purge")
     return errors.OK
 
 
@@ -104,9 +104,9 @@ def uninstall(repo: Repo, *, force: bool) -> None:
     usual = default_folder(repo)
     for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
         if folder.is_shared and not force:
-            if ours := _ours_in(folder.path_abs):
+            if ours := _our_hooks_in(folder.path_abs):
                 what = f"{setting(folder)}: other repositories run {', '.join(ours)} there, too"
-                _say_left(what, "Take them out all the same: gitgates uninstall-hooks --force")
+                _report_left(what, "Take them out all the same: gitgates uninstall-hooks --force")
             found |= bool(ours)
             continue
         done = githooks.uninstall(folder.path_abs, _ALL)
@@ -121,20 +121,20 @@ def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
     """Remove our entries from managers' files; print and return whether there were any."""
     folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
-    own_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
+    user_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
     for one in changes:
         path_abs, what = f"{repo.root_abs}/{one.file}", "our hooks"
         agent_hooks.replace(repo, path_abs, one.before, one.after, what=what, how="taken out")
-        _say_after(one, repo, folder.path_abs)
+        _apply_to_manager(one, repo, folder.path_abs)
     return bool(changes)
 
 
-def _say_after(change: FileChange, repo: Repo, folder_abs: str) -> None:
+def _apply_to_manager(change: FileChange, repo: Repo, folder_abs: str) -> None:
     """Run, or print, the command of a manager after a change of its file."""
     name = os.path.basename(change.file)
     if name.endswith(".json"):
         what = "the hooks that simple-git-hooks has written run the gates until it writes them anew"
-        _say_left(what, managers.next_command("simple-git-hooks", ()))
+        _report_left(what, managers.next_command("simple-git-hooks", ()))
     if name not in (framework.FILE, "prek.toml"):
         return
     files = [githooks.read_hook(os.path.join(folder_abs, hook)) for hook in _ALL]
@@ -143,21 +143,21 @@ def _say_after(change: FileChange, repo: Repo, folder_abs: str) -> None:
         manager = "prek" if name == "prek.toml" or "prek" in by.values() else "pre-commit"
         types = _types(hook for hook in change.hooks if HOOK_POINTS[hook].host == "git")
         what = f"{manager} stays installed, for what else is in that file"
-        _say_left(what, f"Where that needs it no more: {manager} uninstall {types}")
+        _report_left(what, f"Where that needs it no more: {manager} uninstall {types}")
         return
     # Without the file, each hook of theirs refuses everything, also where it is none of ours.
     if theirs := tuple(hook for hook in by if by[hook] == "pre-commit"):
         click.echo(framework.run_pre_commit("uninstall", theirs, repo.env))
     if types := _types(hook for hook in by if by[hook] == "prek"):
         what = "prek's hooks refuse everything without that file"
-        _say_left(what, f"Take them out: prek uninstall {types}")
+        _report_left(what, f"Take them out: prek uninstall {types}")
 
 
 def _types(hooks: Iterable[str]) -> str:
     return " ".join(f"-t {hook}" for hook in hooks)
 
 
-def _say_what_runs_gates(repo: Repo) -> None:
+def _report_remaining(repo: Repo) -> None:
     """Report what still runs gates, and how to remove it."""
     here_, *others = list_worktrees(repo)[0]
     folder = here_.folder
@@ -166,32 +166,32 @@ def _say_what_runs_gates(repo: Repo) -> None:
         files.setdefault(file, []).append(hook)
     for file, hooks in files.items():
         names = ", ".join(dict.fromkeys(hooks))
-        _say_left(f"{file} still runs the gates of {names}", "Take that out by hand.")
+        _report_left(f"{file} still runs the gates of {names}", "Take that out by hand.")
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
         if githooks.read_hook(path_abs).kind == "custom":
             what = f"{shown(path_abs, repo.root_abs)} speaks of gitgates"
-            _say_left(what, "It is a hook of your own: look at it.")
+            _report_left(what, "It is a hook of your own: look at it.")
     seen = {folder.path_abs, default_folder(repo).path_abs}
     for worktree in others:
         path_abs = worktree.folder.path_abs
-        if path_abs not in seen and _ours_in(path_abs):
+        if path_abs not in seen and _our_hooks_in(path_abs):
             what = f"our hooks stay in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
-            _say_left(what, worktree.command("gitgates uninstall-hooks"))
+            _report_left(what, worktree.command("gitgates uninstall-hooks"))
         seen.add(path_abs)
     for agent in AGENTS:
         for scope, path_abs in agent_hooks.installed(agent, repo).items():
             name = shown(path_abs, repo.root_abs)
             command_ = f"gitgates uninstall-hooks --agent {agent} --scope {scope}"
-            _say_left(f"{agent_host(agent).TITLE} runs the gates, as {name} says", command_)
+            _report_left(f"{agent_host(agent).TITLE} runs the gates, as {name} says", command_)
 
 
-def _ours_in(folder_abs: str) -> list[str]:
+def _our_hooks_in(folder_abs: str) -> list[str]:
     """Return the hooks of ours in a folder."""
     return [hook for hook in _ALL if githooks.is_ours(os.path.join(folder_abs, hook))]
 
 
-def _say_left(what: str, mend: str) -> None:
+def _report_left(what: str, mend: str) -> None:
     click.echo(f"gitgates: {what}\n  {mend}")
 
 

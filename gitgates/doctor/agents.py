@@ -12,7 +12,7 @@ from gitgates.errors import GitgatesError
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.settings import Entry, HookSettings, InstalledHook, bare, speaks_of_us
-from gitgates.install import agent_files, agents, own_file
+from gitgates.install import agent_files, agents, user_file
 from gitgates.install.agents import entries
 from gitgates.lifecycle import TOOL_EVENTS, kind_of
 from gitgates.policies.needs import agents_wanted
@@ -36,7 +36,7 @@ def check_agents(subject: Subject) -> list[Finding]:
     That one does not call us is said of those that do elsewhere, and of the usual one if none does.
     """
     found = {agent: sources(agent, subject.repo) for agent in AGENTS}
-    used = [agent for agent in AGENTS if any(source.heard for source in found[agent])]
+    used = [agent for agent in AGENTS if any(source.own_hooks for source in found[agent])]
     return [
         one
         for agent in AGENTS
@@ -57,7 +57,7 @@ class Source(Record):
     settings: HookSettings = HookSettings()
 
     @property
-    def heard(self) -> tuple[InstalledHook, ...]:
+    def own_hooks(self) -> tuple[InstalledHook, ...]:
         """The hooks that start gitgates."""
         return self.settings.ours
 
@@ -98,10 +98,10 @@ def sources(agent: str, repo: Repo) -> list[Source]:
         if os.path.realpath(path_abs) in seen or not os.path.lexists(path_abs):
             continue
         seen.add(os.path.realpath(path_abs))
-        source = Source(agent, scope, own_file.shown(path_abs, repo.root_abs))
+        source = Source(agent, scope, user_file.shown(path_abs, repo.root_abs))
         try:
             settings = agent_settings(agent).read(
-                own_file.read(path_abs) or "", source.where, scope
+                user_file.read(path_abs) or "", source.where, scope
             )
             found.append(source._replace(settings=settings))
         except GitgatesError as error:
@@ -133,7 +133,7 @@ def enabled_plugins(found: list[Source]) -> dict[str, str]:
 def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) -> list[Finding]:
     config, env = subject.config, subject.repo.env
     wanted = entries(config, agent) if config and is_used else ()
-    ours = [source for source in found if source.heard]
+    ours = [source for source in found if source.own_hooks]
     if not wanted and not ours:
         return []
     said = [*_switches(found), *_environment(found, env, is_ours=bool(ours))]
@@ -204,14 +204,14 @@ def _path_trouble(path: str, env: Mapping[str, str]) -> str:
 
 def _missing(agent: str, wanted: tuple[Entry, ...], found: list[Source]) -> Iterator[Finding]:
     """Find needed events without a hook of ours."""
-    heard = {one.event for source in found for one in source.heard}
+    own_hooks = {one.event for source in found for one in source.own_hooks}
     custom = {event: (one, command) for one in found for event, command in one.custom.items()}
-    missing = [one.event for one in wanted if one.event not in heard]
+    missing = [one.event for one in wanted if one.event not in own_hooks]
     for event in missing:
         if event in custom:
             yield _custom(event, *custom[event])
     events = ", ".join(event for event in missing if event not in custom)
-    writable = [one for one in found if one.heard and one.scope != "managed"]
+    writable = [one for one in found if one.own_hooks and one.scope != "managed"]
     if events and writable:
         yield writable[0].problem(f"does not call us at {events}", writable[0].install)
     elif events and not any(one.broken for one in found):  # else it is to be mended before
@@ -237,7 +237,7 @@ def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding
     """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
     expected = {entry.event: entry for entry in wanted}
     title = agent_host(source.agent).TITLE
-    for one in source.heard:
+    for one in source.own_hooks:
         entry = expected.get(one.event)
         if entry is None:
             continue
@@ -255,7 +255,7 @@ def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding
             )
             instead = f"{source.uninstall}; then: {_install(source.agent)}"
             yield source.problem(what, instead if source.scope == "plugin" else source.install)
-    idle = [one.event for one in source.heard if one.event not in expected]
+    idle = [one.event for one in source.own_hooks if one.event not in expected]
     if idle and source.scope in ("project", "local"):  # others are for more than this repository
         what = f"calls us at {', '.join(dict.fromkeys(idle))}, which nothing needs"
         yield source.note(what, source.install if wanted else source.uninstall)
@@ -265,7 +265,7 @@ def _duplicates(ours: list[Source]) -> Iterator[Finding]:
     """Find events at which we are called by more than one source, or more than once by one."""
     first: dict[str, Source] = {}
     for source in ours:
-        events = [one.event for one in source.heard]
+        events = [one.event for one in source.own_hooks]
         both: dict[str, list[str]] = {}
         for event in dict.fromkeys(events):
             both.setdefault(first.setdefault(event, source).where, []).append(event)
@@ -282,7 +282,7 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     """Describe two sources. The same command in two settings files runs once (client 2.1.329)."""
     what = f"installed twice: {other.where} calls us, too, at {', '.join(events)}"
     found = source.problem(what, source.uninstall)._replace(check="twice")
-    commands = {one.command for one in (*source.heard, *other.heard)}
+    commands = {one.command for one in (*source.own_hooks, *other.own_hooks)}
     if len(commands) > 1 or "plugin" in (source.scope, other.scope):
         return found
     title = agent_host(source.agent).TITLE
@@ -296,7 +296,7 @@ def _install(agent: str) -> str:
 
 def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
     """Find what is wrong with the programs that our hooks start; nothing is started."""
-    for command in dict.fromkeys(one.command for one in source.heard):
+    for command in dict.fromkeys(one.command for one in source.own_hooks):
         program = agents.program_of(command, source.agent)
         if program is None:
             what, _, mend = agents.start(source.agent, "project", env)[1].partition("\n  ")
@@ -315,19 +315,19 @@ def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
 
 def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
     """Find what is missing for a review, where our hooks are installed."""
-    heard = [source for source in found if source.heard]
+    own_hooks = [source for source in found if source.own_hooks]
     wanted = agents_wanted(config)
-    if not heard or not wanted:
+    if not own_hooks or not wanted:
         return
-    files = agent_host(heard[0].agent).settings_files(repo.root_abs, repo.env)
+    files = agent_host(own_hooks[0].agent).settings_files(repo.root_abs, repo.env)
     folders = {scope: os.path.dirname(path) for scope, path in files.items() if scope != "local"}
     for scope, folder_abs in folders.items():
         scopes = ("project", "local") if scope == "project" else (scope,)
-        for here in [one for one in heard if one.scope in scopes][:1]:
+        for here in [one for one in own_hooks if one.scope in scopes][:1]:
             yield from _check_files(config, folder_abs, here)
     for agent in wanted:
         if agent.is_needed and not _is_there(agent.name, folders, found):
-            yield _no_reviewer(agent, heard[0])
+            yield _no_reviewer(agent, own_hooks[0])
 
 
 def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Finding]:

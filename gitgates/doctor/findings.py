@@ -14,7 +14,7 @@ from gitgates.git.repo import Repo, find_repo
 from gitgates.install.framework import Framework, read_framework
 from gitgates.install.hookspath import HooksFolder, hooks_folder
 from gitgates.install.managers import entries
-from gitgates.install.own_file import shown
+from gitgates.install.user_file import shown
 from gitgates.record import Record
 from gitgates.types import Config
 

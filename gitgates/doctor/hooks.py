@@ -17,7 +17,7 @@ from gitgates.install.framework import FILE
 from gitgates.install.githooks import HookFile, read_hook
 from gitgates.install.hookspath import setting, unset_command
 from gitgates.install.managers import FRAMEWORK, VIA, Manager, next_command
-from gitgates.install.own_file import content
+from gitgates.install.user_file import content
 from gitgates.proc.call import call
 from gitgates.store.files import read_regular
 
@@ -46,7 +46,7 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
         what = f"names {file.python}, and a file of the repository is not believed: not looked into"
         return Finding("note", "shim", where, what, mend)
     version, trouble = __version__, ""
-    if not _starts_us(file):
+    if not _starts_this_gitgates(file):
         version, trouble = _ask_version(file, worktree.repo.env)
     note = wrong._replace(severity="note")
     if trouble:
@@ -65,10 +65,10 @@ def may_start(file: HookFile, repo: Repo) -> bool:
         folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
         for place_abs in (repo.root_abs, repo.common_dir_abs)
     )
-    return is_in_git or not is_in_tree or (file.current and _starts_us(file))
+    return is_in_git or not is_in_tree or (file.current and _starts_this_gitgates(file))
 
 
-def _starts_us(file: HookFile) -> bool:
+def _starts_this_gitgates(file: HookFile) -> bool:
     """Return whether a shim starts the running gitgates, so that it need not be tried."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
     return (file.python, file.home) == (sys.executable, ours)
@@ -222,7 +222,7 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
     elif runs_us:
         what = f"{manager.name} runs the gates, as {settings} says"
         yield _note(file, worktree, what)._replace(severity="ok")
-    elif manager.name not in FRAMEWORK and _names_us(file, worktree, manager.settings):
+    elif manager.name not in FRAMEWORK and _mentions_gitgates(file, worktree, manager.settings):
         yield _note(file, worktree, f"is {manager.name}'s, whose settings speak of gitgates")
     else:
         was_ours = is_over_ours or file.has_kept
@@ -240,10 +240,10 @@ def _runs_gates(file: HookFile, worktree: Worktree, manager: Manager) -> bool:
     """Return whether a manager runs the gates that our shim runs, too."""
     if manager.name in FRAMEWORK:
         return file.hook in worktree.framework.our_stages
-    return file.hook in worktree.joined or _names_us(file, worktree, manager.settings)
+    return file.hook in worktree.joined or _mentions_gitgates(file, worktree, manager.settings)
 
 
-def _names_us(file: HookFile, worktree: Worktree, settings: tuple[str, ...]) -> bool:
+def _mentions_gitgates(file: HookFile, worktree: Worktree, settings: tuple[str, ...]) -> bool:
     """Return whether another manager's settings speak of us."""
     for name in settings:
         path_abs = os.path.join(worktree.repo.root_abs, name.format(hook=file.hook))

@@ -274,7 +274,7 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
     config, env = subject.config, subject.repo.env
     found = [source for agent in AGENTS for source in sources(agent, subject.repo)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
-    tried = [_try_event(source, gated, env) for source in found if source.heard]
+    tried = [_try_event(source, gated, env) for source in found if source.own_hooks]
     if not any(one.check == "agent" and one.severity == "problem" for one in findings):
         return tried
     after = "once the problems above are mended"
@@ -289,8 +289,8 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     """Try the most important event: one with gates."""
     client = agent_settings(source.agent)
-    heard = {one.event: one.command for one in source.heard if one.event in client.PROVABLE}
-    order = [event for event in client.PROVABLE if event in heard]
+    own_hooks = {one.event: one.command for one in source.own_hooks if one.event in client.PROVABLE}
+    order = [event for event in client.PROVABLE if event in own_hooks]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")
     if not order:
         return fine._replace(severity="note", what="calls us at no event that can be blocked")
@@ -299,7 +299,7 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
         what = "calls us at no event that has gates and can be blocked: nothing to prove"
         return fine._replace(severity="note", what=what)
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
-    program = agents.program_of(heard[event], source.agent)
+    program = agents.program_of(own_hooks[event], source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
     answers = []
@@ -307,9 +307,9 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
         for passes in (True, False):  # each in a session of its own
             session = f"gitgates-doctor-{passes}"
             sample = partial(client.sample, root_abs=repo.root_abs, session=session)
-            repo.run(heard[event], sample(HOOK_OF["session-start"]))
+            repo.run(own_hooks[event], sample(HOOK_OF["session-start"]))
             repo.change(passes=passes)
-            answers.append(repo.run(heard[event], sample(event, file="work")))
+            answers.append(repo.run(own_hooks[event], sample(event, file="work")))
     passed, failed = answers
     if client.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from gitgates.errors import StateError
 from gitgates.hosts import agent_settings
-from gitgates.install import own_file
+from gitgates.install import user_file
 from gitgates.policies.needs import agents_wanted
 from gitgates.record import Record
 from gitgates.types import Config
@@ -50,7 +50,7 @@ def plan(folder_abs: str, wanted: Mapping[str, str], agent: str) -> tuple[AgentF
     found = []
     for path in dict.fromkeys((*wanted, *_ours(folder_abs, agent))):
         path_abs, after = os.path.join(folder_abs, path), wanted.get(path)
-        text = own_file.read(path_abs)
+        text = user_file.read(path_abs)
         found.append(AgentFile(path, text, after, _state(path_abs, text, after)))
     return tuple(found)
 
@@ -61,7 +61,7 @@ def apply(folder_abs: str, file: AgentFile) -> None:
     Raises: StateError if that cannot be, or the file holds something else by now.
     """
     try:
-        own_file.replace(os.path.join(folder_abs, file.path), file.before, file.after)
+        user_file.replace(os.path.join(folder_abs, file.path), file.before, file.after)
     except StateError as error:
         raise StateError(
             error.message,
@@ -70,7 +70,7 @@ def apply(folder_abs: str, file: AgentFile) -> None:
         ) from error
     folder = os.path.dirname(file.path)
     while folder and file.after is None:
-        own_file.remove_empty(os.path.join(folder_abs, folder))
+        user_file.remove_empty(os.path.join(folder_abs, folder))
         folder = os.path.dirname(folder)
 
 
@@ -79,7 +79,7 @@ def agents_in(folder_abs: str, agent: str) -> dict[str, str]:
     host = agent_settings(agent)
     found: dict[str, str] = {}
     for path in _below(folder_abs, agent):
-        text = own_file.content(os.path.join(folder_abs, path)).decode("utf-8", "replace")
+        text = user_file.content(os.path.join(folder_abs, path)).decode("utf-8", "replace")
         if name := host.agent_name(text):
             found.setdefault(name, path)
     return found
@@ -98,7 +98,7 @@ def _ours(folder_abs: str, agent: str) -> list[str]:
     """Return where our files are that we, or another configuration, may have written."""
     mark = _MARK.format(agent).encode()
     paths = (*_below(folder_abs, agent), *agent_settings(agent).review_files("reviewer", ""))
-    return [path for path in paths if mark in own_file.content(os.path.join(folder_abs, path))]
+    return [path for path in paths if mark in user_file.content(os.path.join(folder_abs, path))]
 
 
 def _state(path_abs: str, text: str | None, wanted_text: str | None) -> str:

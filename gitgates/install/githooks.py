@@ -18,7 +18,7 @@ import gitgates
 from gitgates.errors import StateError
 from gitgates.git.previous_hook import BECOME, OPENS_ITSELF, SUFFIX
 from gitgates.install.managers import VIA, Manager, recognise
-from gitgates.install.own_file import content
+from gitgates.install.user_file import content
 from gitgates.record import Record
 from gitgates.store.files import replace_file
 

@@ -14,8 +14,8 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from gitgates.errors import ConfigError
-from gitgates.install import blocks, framework, own_file
-from gitgates.install import entries as entry
+from gitgates.install import blocks, framework, user_file
+from gitgates.install import manager_entries as entry
 from gitgates.install.hookspath import HooksFolder
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
@@ -164,7 +164,7 @@ def additions(
         )
     changes = []
     for file, some in (files or {row.new: hooks}).items():
-        before = own_file.read(os.path.join(root_abs, file))
+        before = user_file.read(os.path.join(root_abs, file))
         clean = None if before is None else remove(before, file)
         changes.append(FileChange(file, before, add(clean, manager, file, some), some))
     return changes
@@ -179,7 +179,7 @@ def removals(
     """
     found = []
     for file in _files(managers, root_abs, folder):
-        before = own_file.read(os.path.join(root_abs, file))
+        before = user_file.read(os.path.join(root_abs, file))
         if before and (blocks.is_in(before) or "gitgates git-hook --via=" in before):
             after = remove(before, file)
             if after != before:
@@ -192,7 +192,7 @@ def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[
     found: dict[str, str] = {}
     for hook in hooks:
         path_abs = os.path.join(folder.path_abs, hook)
-        manager = recognise(own_file.content(path_abs))
+        manager = recognise(user_file.content(path_abs))
         if manager and manager.add:
             found.setdefault(manager.name, os.path.relpath(path_abs, root_abs))
     for name in VIA:
@@ -212,7 +212,7 @@ def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
     return [
         (manager, file, hook)
         for file, manager in owners.items()
-        for hook in hooks_in(os.fsdecode(own_file.content(os.path.join(root_abs, file))))
+        for hook in hooks_in(os.fsdecode(user_file.content(os.path.join(root_abs, file))))
     ]
 
 
@@ -234,7 +234,7 @@ def _is_configured(file: str, root_abs: str, hooks: tuple[str, ...]) -> bool:
     """Return whether a manager is configured by a file: not by any package.json, or script."""
     name = os.path.basename(file)
     if file == "package.json":
-        return entry.is_in_package(os.fsdecode(own_file.content(os.path.join(root_abs, file))))
+        return entry.is_in_package(os.fsdecode(user_file.content(os.path.join(root_abs, file))))
     return name not in entry.HUSKYS or name in hooks[:1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.config.values import did_you_mean
 from gitgates.errors import ConfigError, UsageError
-from gitgates.install.entries import HUSKY, HUSKYS
+from gitgates.install.manager_entries import HUSKY, HUSKYS
 from gitgates.install.managers import FRAMEWORK
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.policies.needs import git_hooks

@@ -80,7 +80,7 @@ def rule(
         outcome = BREAKER
     elif most == 0:
         outcome, how = EXHAUSTED, "at once, because max_retries is 0"
-    elif is_known_unable(attempt.deciding, blocked):
+    elif is_reported_unable(attempt.deciding, blocked):
         outcome, how = COULD_NOT_RUN, "because what is missing was said once already"
     elif len(blocked) >= most:
         outcome, how = EXHAUSTED, f"after {most} attempt{'s' if most > 1 else ''}"
@@ -96,7 +96,7 @@ def rule(
     return Ruling(STOP if stops else ALLOW, outcome, len(blocked), how)
 
 
-def is_known_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
+def is_reported_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
     """Return whether only gates that cannot run block, all of them reported before."""
     told = {gate for one in rounds for gate, status in one.statuses if status in NO_RESULT}
     return bool(deciding) and all(status in NO_RESULT and gate in told for gate, status in deciding)

@@ -23,7 +23,7 @@ MOST_MARKERS = 3  # the newest: each one costs a comparison
 _CHANGE = "change"
 
 
-class Standing(Record):
+class MarkerStatus(Record):
     """A marker, and whether it is valid for the present content."""
 
     marker: Marker
@@ -78,10 +78,10 @@ class SessionChange:
         return patch_id(self.whole)
 
     @lazy
-    def standings(self) -> tuple[Standing, ...]:
+    def standings(self) -> tuple[MarkerStatus, ...]:
         """Return the newest markers and their validity, the newest first."""
         newest = reversed(self.evidence.markers[-MOST_MARKERS:])
-        return tuple(Standing(one, *self._holds(one, strict=self.is_strict)) for one in newest)
+        return tuple(MarkerStatus(one, *self._holds(one, strict=self.is_strict)) for one in newest)
 
     @property
     def decision(self) -> Marker | None:

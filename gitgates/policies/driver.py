@@ -81,7 +81,7 @@ def _respond(
     except GitError as error:
         say(error.message)
         return host.encode(payload, _without_repository(payload, error))
-    if any(_is_of_a_gate(call) for call in calls):
+    if any(_is_started_by_gate(call) for call in calls):
         return b""  # a gate started this agent: to gate it, too, would never end
     return host.encode(payload, _decide_all(calls))
 
@@ -120,7 +120,7 @@ def _trace(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def _is_of_a_gate(call: Call) -> bool:
+def _is_started_by_gate(call: Call) -> bool:
     """Return whether a running gate started this agent."""
     if "GITGATES_ACTIVE" not in call.env:
         return False
@@ -159,11 +159,11 @@ def _decide_here(call: Call) -> Verdict:
         asked: Asked = [("session", session_start), ("configuration", config_error)]
         return _decide_in_time(call, asked)
     if config is None:
-        return _without_settings(call, has_settings=False)
+        return _pass_unconfigured(call, has_settings=False)
     call.config = config
     asked = _asked(call)
     if not asked:
-        return _without_settings(call, has_settings=True)
+        return _pass_unconfigured(call, has_settings=True)
     return _decide_in_time(call, asked)
 
 
@@ -228,7 +228,7 @@ def _decide_once(call: Call, asked: Asked) -> Verdict:
     _claim(call, lock)
     try:
         call.read()  # the first delivery may have just ended
-        given = _given(call, asked)
+        given = _recorded_answer(call, asked)
         return given if given is not None else _keep(call, _ask_all(call, asked))
     finally:
         lock.release()
@@ -245,7 +245,7 @@ def _claim(call: Call, lock: EventLock) -> None:
         raise LockError("the same event is still being handled by another hook")
 
 
-def _given(call: Call, asked: Asked) -> Verdict | None:
+def _recorded_answer(call: Call, asked: Asked) -> Verdict | None:
     """Return the recorded answer to this event; None if there is none."""
     rounds = [one for one in call.session.rounds if one.key == call.key]
     if not rounds or not _is_same(call, rounds[-1]):
@@ -308,7 +308,7 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _without_settings(call: Call, *, has_settings: bool) -> Verdict:
+def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
     """Pass an event without a configuration; report once that it was removed in the session."""
     if not has_settings:
         call.say(_NO_SETTINGS)

@@ -55,7 +55,7 @@ class Marker(Record):
     by_person: bool = False
 
 
-class Quiet(Record):
+class IdleSpan(Record):
     """A span in which the session wrote no files but the named ones."""
 
     began: float
@@ -71,7 +71,7 @@ class Evidence(Record):
     base: Point | None = None
     base_note: str = ""  # what it stands in for, if the beginning was not heard of
     point: Point | None = None  # the last snapshot
-    quiet: tuple[Quiet, ...] = ()
+    quiet: tuple[IdleSpan, ...] = ()
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
     transcript_abs: str = ""  # of the host, as the last prompt named it
     strict: bool = False  # asked for by a prompt
@@ -104,7 +104,7 @@ def _snapshot(state: Fact, fact: Fact) -> None:
         return
     now, before, own = _point(fact), state["point"], fact.get("own")
     if before and isinstance(own, list):
-        span = Quiet(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, own)))
+        span = IdleSpan(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, own)))
         state["quiet"] += (span,)
     state["point"] = now
     if state["base"] is None:

@@ -14,7 +14,7 @@ from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.hosts.capabilities import express
 from gitgates.lifecycle import ENDINGS
-from gitgates.policies.breaker import is_known_unable
+from gitgates.policies.breaker import is_reported_unable
 from gitgates.policies.call import Changes
 from gitgates.policies.session import NO_RESULT
 from gitgates.report.artifacts import save
@@ -198,7 +198,7 @@ def _say(run: GateRun, decision: Decision) -> Verdict:
         return Verdict(STOP, to_agent=feedback(said), to_person=stop_text(said))
     here = (call.prompt, call.payload.event)
     rounds = [one for one in call.session.rounds if (one.prompt, one.hook) == here]
-    if decision.verdict == BLOCK and is_known_unable(deciding(decision), rounds):
+    if decision.verdict == BLOCK and is_reported_unable(deciding(decision), rounds):
         # A tool that is missing must not lock the agent out of everything.
         said = said._replace(leads_to=WARN)
         return Verdict(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")

@@ -67,7 +67,7 @@ def decide_end(call: Call) -> Verdict:
     ruling = judge(change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker)
     call.rests_on[GATE] = ruling
     if ruling.outcome == PASSED:
-        return _passed(call, change)
+        return _messages_if_allowed(call, change)
     return _refuse(call, change, ruling)
 
 
@@ -81,7 +81,7 @@ def judge(
     """
     if not change.is_wanted or change.is_reviewed or _was_asked(change, prompt):
         return ReviewRuling(PASSED)
-    how = reached(blocks, limits) or _let_go(change, prompt)
+    how = reached(blocks, limits) or _why_allowed(change, prompt)
     return ReviewRuling(BREAKER if how else BLOCKED, why=_missing(change), how=how)
 
 
@@ -98,7 +98,7 @@ def _was_asked(change: SessionChange, prompt: str) -> bool:
     )
 
 
-def _let_go(change: SessionChange, prompt: str) -> str:
+def _why_allowed(change: SessionChange, prompt: str) -> str:
     """Return why the agent may stop although a review is missing; empty if it may not."""
     # In each prompt it is said once at least.
     here = change.evidence.blocks.get(prompt, 0)
@@ -128,14 +128,14 @@ def _skipped(call: Call, by: str) -> Verdict:
     )
 
 
-def _passed(call: Call, change: SessionChange) -> Verdict:
+def _messages_if_allowed(call: Call, change: SessionChange) -> Verdict:
     """Return the messages to the person about an agent that may stop, each once."""
     if not (change.is_wanted and change.is_reviewed):
         return Verdict()
     entries: list[Fact] = []
     if change.is_strict and call.config.review.mode != "require":
         entries.append({"what": "review-off", "why": "COMPLETE"})
-    text, message = _complete(call, change) if change.is_strict else _said_instead(call, change)
+    text, message = _complete(call, change) if change.is_strict else _skip_reason(call, change)
     if not text or message in change.evidence.reported:
         return Verdict(entries=tuple(entries))
     entries.append({"what": "reported", "message": message})
@@ -155,7 +155,7 @@ def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
     return f"gitgates: review: COMPLETE: {_said(call, one)}{''.join(others)}", one.message
 
 
-def _said_instead(call: Call, change: SessionChange) -> tuple[str, str]:
+def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
     """Return the agent's reason to skip the review, and the id of its message."""
     holding = [one.marker for one in change.standings if one.holds]
     if holding[0].by_person or any(one.how != SKIP for one in holding):
