@@ -191,6 +191,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/local/bin:/usr/bin:/bin")
     settings = toy.path / ".toy/settings"
+    toy.config(GATES + '[hooks.SubagentStop]\ngates = ["check"]\n')
 
     def ask(*args: str) -> str:
         done = start(toy, *args)
@@ -208,6 +209,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             toy.write(".toy/settings", theirs.encode())
         said = ask("install-hooks", "--agent", "toy")
         assert ".toy/settings: our hooks were added: SessionStart, UserPromptSubmit, P" in said
+        assert "The Toy has no event SubagentStop: the gates of it do not run there\n" in said
         assert settings.read_bytes().decode().startswith(ours)
         assert "are there already" in ask("install-hooks", "--agent", "toy")
         said = ask("doctor", "--prove")

@@ -76,6 +76,8 @@ def install(
         click.echo(remark)
     if with_rules:
         replace(repo, rules_abs, rules, new_rules, what=_RULES, how="written")
+    for event in agents.unknown_events(config, agent):
+        click.echo(f"gitgates: {title} has no event {event}: the gates of it do not run there")
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":

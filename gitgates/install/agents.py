@@ -13,7 +13,7 @@ from gitgates.engine.hooks import host_limit_s
 from gitgates.errors import ConfigError, StateError
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, is_our_command, split
-from gitgates.lifecycle import HOOK_OF
+from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.needs import needs
 from gitgates.policy import Need
 from gitgates.proc.call import which
@@ -22,15 +22,15 @@ from gitgates.types import Config, Hook
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.hosts.interface import AgentSettings
+    from gitgates.lifecycle import EventKind
 
 
 def entries(config: Config, agent: str) -> tuple[Entry, ...]:
     """Return the hook entries that a configuration and its policies need."""
     hooks = {hook.name: hook for hook in config.hooks}
-    known = [kind for kind, _channels in agent_host(agent).EVENTS.values()]
     found = []
     for need in needs(config):
-        if need.kind not in known:
+        if need.kind not in _kinds(agent):
             continue
         event, tools = HOOK_OF[need.kind], tools_of(need, agent)
         # No patterns mean all, and an empty list none.
@@ -39,6 +39,12 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
             found.append(Entry(event, math.ceil(limit_s), matcher))
     return tuple(found)
+
+
+def unknown_events(config: Config, agent: str) -> list[str]:
+    """Return the events with gates that an agent does not have."""
+    hooks = [hook.name for hook in config.hooks if hook.gates and kind_of(hook.name)]
+    return [name for name in hooks if kind_of(name) not in _kinds(agent)]
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
@@ -126,6 +132,10 @@ def put(
         )
     there, needed = (Counter(host.read(one or "", file).ours) for one in (text, after))
     return text if there == needed else after
+
+
+def _kinds(agent: str) -> set[EventKind]:
+    return {kind for kind, _channels in agent_host(agent).EVENTS.values()}
 
 
 def _beside() -> str:
