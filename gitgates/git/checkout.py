@@ -17,7 +17,7 @@ import stat
 
 from gitgates.errors import GitError, StateError
 from gitgates.git.index import SETTINGS, copy_index
-from gitgates.git.object_store import reading_git, sources, storing_git
+from gitgates.git.object_store import quoted, reading_git, sources, storing_git
 from gitgates.git.repo import Repo
 from gitgates.store.files import open_state, remove_file, remove_tree
 from gitgates.store.slots import prune_slots, take_slot
@@ -287,13 +287,8 @@ def _config(repo: Repo) -> bytes:
     else:
         head = f"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = {form}\n"
     included = [f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree"]
-    paths = "".join(f"\tpath = {_value(path)}\n" for path in included if os.path.exists(path))
+    paths = "".join(f"\tpath = {quoted(path)}\n" for path in included if os.path.exists(path))
     return os.fsencode(f"{head}[include]\n{paths}{_OWN_CONFIG}")
-
-
-def _value(text: str) -> str:
-    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{inner}"'
 
 
 def _exclude(repo: Repo, ignored: list[str]) -> bytes:

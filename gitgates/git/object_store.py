@@ -45,7 +45,7 @@ def storing_git(repo: Repo) -> Git:
 
 def sources(repo: Repo) -> list[str]:
     """Return all object directories, each as a line of `objects/info/alternates`."""
-    found = [_quoted(_users(repo)), _quoted(_folder(repo))]
+    found = [quoted(_users(repo)), quoted(_folder(repo))]
     return found + [part for part in (repo.env.get(_OTHERS, ""),) if part]
 
 
@@ -108,15 +108,13 @@ def _users(repo: Repo) -> str:
 
 
 def _joined(folder_abs: str, repo: Repo) -> str:
-    parts = (_quoted(folder_abs), repo.env.get(_OTHERS, ""))
+    parts = (quoted(folder_abs), repo.env.get(_OTHERS, ""))
     return os.pathsep.join(part for part in parts if part)
 
 
-def _quoted(folder_abs: str) -> str:
-    """Return a folder as git reads it in a list. Source: git(1), the alternates' variable."""
-    if not any(char in folder_abs for char in '":\n\\#'):
-        return folder_abs
-    inner = folder_abs.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def quoted(text: str) -> str:
+    """Return a text in double quotes, as git reads it in its settings and lists of folders."""
+    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{inner}"'
 
 
