@@ -179,7 +179,7 @@ def _why(error: OSError) -> str:
 _SHOWN = 12_000  # characters of one output; result.json has more, and the log all
 _HEAD = 3_000  # of them, from the beginning
 
-_MARKS = re.compile(r"([\\`*\[\]<>|&~])")
+_MARKS = re.compile(r"([\\*\[\]<>|&~])")
 
 _ENDS = {
     "passed": "✅ All gates passed after {}",
@@ -234,15 +234,10 @@ def summary(document: dict[str, Any]) -> str:
 
 def _text(text: str) -> str:
     """Return text as one line, escaped for Markdown but for `names`."""
-    line = plain_line(text, 0)
-    parts = line.split("`")
-    if len(parts) % 2 and "``" not in line:
-        # Each sign has its partner. Between two of them only the end of a cell has a meaning.
-        return "`".join(
-            part.replace("|", r"\|") if number % 2 else _MARKS.sub(r"\\\1", part)
-            for number, part in enumerate(parts)
-        )
-    return _MARKS.sub(r"\\\1", line)
+    line = _MARKS.sub(r"\\\1", plain_line(text, 0))
+    # Where each sign has its partner, they quote a name.
+    is_paired = line.count("`") % 2 == 0 and "``" not in line
+    return line if is_paired else line.replace("`", r"\`")
 
 
 def _attempt(attempt: dict[str, Any]) -> list[str]:
