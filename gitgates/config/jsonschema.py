@@ -6,6 +6,7 @@ only the whole configuration can show (undefined gates, chains in circles) is le
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any, TypeAlias
 
 from gitgates.config.keys import (
@@ -60,18 +61,15 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
             },
         },
         "definitions": {
-            "gate": _gate(),
+            "gate": {
+                **_table(GATE_KEYS),
+                # A gate has one of them; `pre-commit = false` is as good as none.
+                "if": {"required": ["command"]},
+                "then": {"properties": {"pre-commit": {"const": False}}},
+            },
             **{_kind(hook): _table(hook_keys(hook)) for hook in HOOK_POINTS},
         },
     }
-
-
-def _gate() -> Schema:
-    schema = _table(GATE_KEYS)
-    # A gate has one of them; `pre-commit = false` is as good as none.
-    schema["if"] = {"required": ["command"]}
-    schema["then"] = {"properties": {"pre-commit": {"const": False}}}
-    return schema
 
 
 def _table(keys: tuple[Key, ...]) -> Schema:
@@ -79,16 +77,11 @@ def _table(keys: tuple[Key, ...]) -> Schema:
 
 
 def _properties(keys: tuple[Key, ...]) -> Schema:
-    return {key.name: _property(key) for key in keys}
-
-
-def _property(key: Key) -> Schema:
-    import tomllib  # only this needs it
-
-    schema = {**key.type.json, "description": key.meaning}
-    if key.default:
-        schema["default"] = tomllib.loads(f"value = {key.default}")["value"]
-    return schema
+    properties = {}
+    for key in keys:
+        default = tomllib.loads(f"default = {key.default}") if key.default else {}
+        properties[key.name] = {**key.type.json, "description": key.meaning, **default}
+    return properties
 
 
 def _kind(hook: str) -> str:
