@@ -7,9 +7,6 @@ There `git gc --prune=now` would destroy it, and a ref that protects it would be
 from __future__ import annotations
 
 import os
-import time
-
-from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +16,6 @@ if TYPE_CHECKING:
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_PRUNE_EVERY_S = 24 * 3600.0
 _OWN = "GIT_OBJECT_DIRECTORY"
 _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
@@ -65,27 +61,15 @@ def has(repo: Repo, object_id: str) -> bool:
     return os.path.exists(_file(repo, object_id))
 
 
-def prune(repo: Repo, now_s: float | None = None, *, at_once: bool = False) -> int:
-    """Remove objects in no snapshot of the last month, once a day; return how many.
-
-    `at_once`: although it was done today.
-    """
-    now = time.time() if now_s is None else now_s
-    stamp_abs = f"{_folder(repo)}/pruned"
-    try:
-        if not at_once and now - os.stat(stamp_abs).st_mtime < _PRUNE_EVERY_S:
-            return 0
-    except OSError:
-        pass
+def prune(repo: Repo, now_s: float) -> int:
+    """Remove objects in no snapshot of the last month; return how many."""
     gone = 0
     try:
-        with open(stamp_abs, "wb", opener=open_state):
-            os.utime(stamp_abs, (now, now))
         folders = [one for one in os.scandir(_folder(repo)) if one.is_dir(follow_symlinks=False)]
         # A killed git leaves tmp_obj_… files, which age the same way.
         for entry in [entry for folder in folders for entry in os.scandir(folder.path)]:
             is_file = entry.is_file(follow_symlinks=False)
-            if is_file and entry.stat().st_mtime < now - KEPT_S:
+            if is_file and entry.stat().st_mtime < now_s - KEPT_S:
                 os.unlink(entry.path)
                 gone += 1
     except OSError:

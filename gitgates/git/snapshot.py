@@ -90,7 +90,6 @@ def take(repo: Repo) -> Snapshot:
         try:
             os.utime(lock_fd)
             snapshot = _take_locked(repo, began_ns=os.fstat(lock_fd).st_mtime_ns)
-            object_store.prune(repo)
         finally:
             os.close(lock_fd)
     except OSError as error:
@@ -281,7 +280,10 @@ def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> f
         pack = git.out("pack-objects", "--stdout", "-q", stdin=ids)
         env = {**git.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES": ""}
         git._replace(env=env).out("unpack-objects", "-q", stdin=pack)
-    return time.time()
+    now = time.time()
+    if now - stored_s > _STORED_S:
+        object_store.prune(repo, now)
+    return now
 
 
 def _ids_beside_head(git: Git, tree: str, head: str) -> list[str]:

@@ -36,7 +36,7 @@ def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str,
         "runs": runs.prune(repo.state_abs, config.keep_runs),
         "checkouts": prune_slots(f"{repo.state_abs}/checkouts"),
         "kept": prune_kept(repo),
-        "objects": object_store.prune(repo, now, at_once=True),
+        "objects": object_store.prune(repo, now),
     }
 
 
