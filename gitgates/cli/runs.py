@@ -62,6 +62,11 @@ COLUMNS = {
         listed below""",
     ),
 }
+_VERSION = 1
+_SHOWN = 20
+_NAMED = 5  # runs, in an error
+_FAILED_SHOWN = 3
+_HELP_WIDTH = 72
 
 
 class _Tally:
@@ -144,13 +149,6 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
         "attempts_to_pass": round(sum(waits) / len(waits), 2) if waits else None,
         "flaps": sorted({tree for (_, tree), ends in tally.on_tree.items() if len(ends) > 1}),
     }
-
-
-_VERSION = 1
-_SHOWN = 20
-_NAMED = 5  # runs, in an error
-_FAILED_SHOWN = 3
-_HELP_WIDTH = 72
 
 
 def _help_of_stats() -> str:

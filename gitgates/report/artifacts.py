@@ -39,6 +39,35 @@ RESULT = "result.json"
 SUMMARY = "summary.md"
 _WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts that hand failures to nobody
 _LOCK_WAIT_S = 5.0
+_SHOWN = 12_000  # characters of one output; result.json has more, and the log all
+_HEAD = 3_000  # of them, from the beginning
+_MARKS = re.compile(r"([\\*\[\]<>|&~])")
+_ENDS = {
+    "passed": "✅ All gates passed after {}",
+    "warned": "⚠️ Passed with warnings after {}",
+    "blocked": "❌ Failed after {}",
+    "stopped": "🛑 Stopped after {}",
+    "exhausted": "❌ Failed after {}, no retry was left",
+    "not-converging": "❌ Failed after {}, which led nowhere",
+    "breaker": "❌ Failed after {}, there were too many blocks",
+    "cannot-fix": "❌ Failed after {}, the agent cannot fix it",
+    "could-not-run": "❌ Could not run, after {}",
+}
+_HEADS = {
+    "passed": "Passed",
+    "warned": "Passed with warnings",
+    "stopped": "Stopped",
+    "could-not-run": "Could not run",
+}
+_STATUSES = {
+    "passed": "✅ Pass",
+    "failed": "❌ Fail",
+    "timed-out": "❌ Timed out",
+    "killed": "❌ Killed",
+    "not-started": "❌ Not started",
+    "skipped": "⏭️ Skipped",
+    "not-run": "⏭️ Not run",
+}
 
 
 def save(
@@ -176,39 +205,6 @@ def _why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-_SHOWN = 12_000  # characters of one output; result.json has more, and the log all
-_HEAD = 3_000  # of them, from the beginning
-
-_MARKS = re.compile(r"([\\*\[\]<>|&~])")
-
-_ENDS = {
-    "passed": "✅ All gates passed after {}",
-    "warned": "⚠️ Passed with warnings after {}",
-    "blocked": "❌ Failed after {}",
-    "stopped": "🛑 Stopped after {}",
-    "exhausted": "❌ Failed after {}, no retry was left",
-    "not-converging": "❌ Failed after {}, which led nowhere",
-    "breaker": "❌ Failed after {}, there were too many blocks",
-    "cannot-fix": "❌ Failed after {}, the agent cannot fix it",
-    "could-not-run": "❌ Could not run, after {}",
-}
-_HEADS = {
-    "passed": "Passed",
-    "warned": "Passed with warnings",
-    "stopped": "Stopped",
-    "could-not-run": "Could not run",
-}
-_STATUSES = {
-    "passed": "✅ Pass",
-    "failed": "❌ Fail",
-    "timed-out": "❌ Timed out",
-    "killed": "❌ Killed",
-    "not-started": "❌ Not started",
-    "skipped": "⏭️ Skipped",
-    "not-run": "⏭️ Not run",
-}
-
-
 def summary(document: dict[str, Any]) -> str:
     """Return the Markdown of a document, which must be sound."""
     cycle = document["quality_gates"]
@@ -233,7 +229,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text as one line, escaped for Markdown but for `names`."""
+    """Return text as one line, escaped for Markdown but for `names`: it comes from anywhere."""
     line = _MARKS.sub(r"\\\1", plain_line(text, 0))
     # Where each sign has its partner, they quote a name.
     is_paired = line.count("`") % 2 == 0 and "``" not in line

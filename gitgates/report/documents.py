@@ -23,6 +23,14 @@ from gitgates.types import ACTIONS, BLOCK, VERDICTS, Decision, Gate, GateResult,
 
 VERSION = 1
 _ERRORS = ("timed-out", "killed", "not-started")  # of JUnit; others are failures
+_FIRST_PATHS = 3
+_LONGEST_COMMAND = 100
+_MINUTE_S = 60
+_SAME_FIELDS = (
+    *("description", "command", "pre_commit", "working_dir", "timeout_s", "on_pass", "on_fail"),
+    *("priority", "writes", "required"),
+)
+_DEEPEST = 60  # columns that a chain is indented by
 
 
 def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
@@ -186,16 +194,6 @@ def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
 def _xml(text: str) -> str:
     """Return text without what XML 1.0 cannot hold: controls, surrogates, noncharacters."""
     return utf8(visible(text)).replace("\ufffe", "").replace("\uffff", "")
-
-
-_FIRST_PATHS = 3
-_LONGEST_COMMAND = 100
-_MINUTE_S = 60
-_SAME_FIELDS = (
-    *("description", "command", "pre_commit", "working_dir", "timeout_s", "on_pass", "on_fail"),
-    *("priority", "writes", "required"),
-)
-_DEEPEST = 60  # columns that a chain is indented by
 
 
 def plan_text(plan: Plan, *, colour: bool = False) -> str:
