@@ -35,10 +35,12 @@ else:
             text = text.strip(" \t\n\r")
             try:
                 found, end = _scan(text, 0)
-            except StopIteration:
-                raise ValueError("Expecting value") from None
+            except (StopIteration, SystemError, ValueError):
+                end = -1  # the scanner has no error of its own while `json.decoder` is not loaded
             if end != len(text):
-                raise ValueError("Extra data")
+                import json  # which says what is wrong
+
+                return json.loads(text)
             return found
 
         def _refuse(one: object) -> NoReturn:
