@@ -132,6 +132,15 @@ def test_status_after_blocks_without_an_answer(agent: Agent) -> None:
     )
 
 
+def test_status_writes_nothing(agent: Agent) -> None:
+    for again in (False, True, True):
+        agent.stop(again=again)
+    facts = agent.facts()
+    assert document(agent.repo)["at_stop"]["outcome"] == "breaker"
+    assert agent.facts() == facts
+    assert not (agent.repo.path / ".git/gitgates/ledger.jsonl").exists()
+
+
 def use(agent: Agent, name: str, **tool_input: str) -> None:
     """Have the transcript tell of a tool that was used, and ended well."""
     stamp = datetime.now(UTC).isoformat()
