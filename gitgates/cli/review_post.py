@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from gitgates.policies.change import SessionChange
-
 _LONGEST_BYTES = 64 * 1024  # of a text
 _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
 _UNSEEN = (
@@ -43,8 +41,7 @@ def done(session: ReviewSession, summary: str | None) -> int:
     """
     said = "" if summary is None else _checked_text("--summary", summary)
     message = _mark(session, said or "reviewed", how="done", summary=said)
-    click.echo(f"gitgates: noted that this change was reviewed (message {message})")
-    _warn_of_nothing(session.change)
+    _confirm(session, f"was reviewed (message {message})")
     if session.change.is_strict:
         reviewer = session.config.review.reviewer
         click.echo(
@@ -76,8 +73,7 @@ def skip(session: ReviewSession, reason: str) -> int:
     except OSError as error:
         where = f"{shared_abs}/ledger.jsonl"
         raise StateError(f"{where}: cannot be written: {error.strerror}") from error
-    click.echo(f"gitgates: noted that this change needs no review (message {message})")
-    _warn_of_nothing(session.change)
+    _confirm(session, f"needs no review (message {message})")
     return OK
 
 
@@ -101,10 +97,11 @@ def _not_yours(session: ReviewSession) -> UsageError:
     )
 
 
-def _warn_of_nothing(change: SessionChange) -> None:
-    """Warn if there is no change to review: it may be in another worktree."""
-    if not change.weight.counts:
-        root_abs = plain_line(change.repo.root_abs)
+def _confirm(session: ReviewSession, what: str) -> None:
+    """Say what is noted, and if nothing has changed that counts: the change may be elsewhere."""
+    click.echo(f"gitgates: noted that this change {what}")
+    if not session.change.weight.counts:
+        root_abs = plain_line(session.repo.root_abs)
         click.echo(
             f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
             "  If the change is in another worktree, run this there.",

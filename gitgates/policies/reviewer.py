@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
     from gitgates.policy import WantedAgent
-    from gitgates.types import Config, Review
+    from gitgates.types import Config
 
 ON, OFF = "on", "off"
 _STOP = ":stop"
@@ -107,8 +107,13 @@ def _turn(call: Call, *, on: bool) -> Verdict:
 
     what, review = "review-on" if on else "review-off", call.config.review
     call.record({"what": what})
+    if not on and review.mode == "require":
+        text = "gitgates: this repository requires an independent review, whatever a prompt says."
+        return Verdict(WARN, to_person=text)
     if not on:
-        return _turned_off(review)
+        ended = "the wish for an independent review"
+        to_agent = f"The person has ended {ended}."
+        return Verdict(WARN, to_agent=to_agent, to_person=f"gitgates: {ended} is ended.")
     if not any(
         GATE in hook.gates for hook in call.config.hooks if kind_of(hook.name) == "turn-end"
     ):
@@ -120,17 +125,6 @@ def _turn(call: Call, *, on: bool) -> Verdict:
     )
     agents, _skills = installed(review, call.repo.root_abs, call.env)
     return Verdict(WARN, to_agent=strict_began(review, agents), to_person=person)
-
-
-def _turned_off(review: Review) -> Verdict:
-    if review.mode == "require":
-        text = "gitgates: this repository requires an independent review, whatever a prompt says."
-        return Verdict(WARN, to_person=text)
-    return Verdict(
-        WARN,
-        to_agent="The person has ended the wish for an independent review.",
-        to_person="gitgates: the wish for an independent review is ended.",
-    )
 
 
 def _begin(call: Call) -> Verdict:
