@@ -148,3 +148,10 @@ def journal(repo: Repo, session: str = "s") -> list[dict[str, Any]]:
 def facts(repo: Repo, what: str, session: str = "s") -> list[dict[str, Any]]:
     """Return the facts of one kind."""
     return [fact for fact in journal(repo, session) if fact["what"] == what]
+
+
+def ask(repo: Repo, verb: str, *args: str, status: int = 0) -> str:
+    """Run `install-hooks` or `uninstall-hooks` for the agent; return what it said."""
+    done = repo.gitgates(f"{verb}-hooks", "--agent", "claude", *args)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    return (done.stderr if status else done.stdout).decode()

@@ -19,6 +19,7 @@ from claude_support import (
     recorded,
     start,
 )
+from process_support import is_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,13 +66,6 @@ def until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.002)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def pid_in(path: Path) -> int:

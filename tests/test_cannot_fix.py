@@ -28,12 +28,6 @@ NOTED = b"gitgates: noted that `check` cannot be fixed; the person will be told 
 HINT = "Say this where a gate keeps you from stopping, or name the session: --session ID"
 
 
-@pytest.fixture(autouse=True)
-def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def checked(repo: Repo) -> Repo:
     repo.config(CONFIG)

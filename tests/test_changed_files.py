@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from conftest import Repo, timeless
+from process_support import wait_for
 
 SAYS = "gates that fix files say `writes = true`"
 EACH = [(), ("-a",), ("--", "a.txt")]
@@ -203,14 +203,6 @@ def test_what_somebody_writes_where_work_is_hidden(repo: Repo, tmp_path: Path, k
         _out, said = commit.communicate()
     assert commit.returncode == 1
     assert b"blocked: a.txt changed while it was checked; commit again" in said
-
-
-def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 20
-    while not path.exists():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def test_what_somebody_writes_while_a_gate_runs(repo: Repo, out: Path) -> None:

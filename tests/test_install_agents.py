@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_support import ask
 from conftest import Repo
 
 from gitgates.errors import ConfigError, StateError
@@ -45,12 +46,6 @@ def ready(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     monkeypatch.setenv("PATH", f"{program.parent}:{SYSTEM}")
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     return repo
-
-
-def ask(repo: Repo, verb: str, *args: str, status: int = 0) -> str:
-    done = repo.gitgates(f"{verb}-hooks", "--agent", "claude", *args)
-    assert done.returncode == status, (done.stdout, done.stderr)
-    return (done.stderr if status else done.stdout).decode()
 
 
 def settings(repo: Repo, name: str = PROJECT) -> Any:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from claude_support import ask
 from conftest import Repo
 
 from gitgates.install import agent_files
@@ -40,12 +41,6 @@ def ready(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     return repo
-
-
-def ask(repo: Repo, verb: str, *args: str, status: int = 0) -> str:
-    done = repo.gitgates(f"{verb}-hooks", "--agent", "claude", *args)
-    assert done.returncode == status, (done.stdout, done.stderr)
-    return (done.stderr if status else done.stdout).decode()
 
 
 def told(said: str, path: str) -> list[str]:

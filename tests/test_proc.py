@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from process_support import is_running
 
 from gitgates.proc import processes as proc
 from gitgates.proc.processes import Capture, SignalPipe
@@ -37,19 +38,6 @@ def run(
 
 def sh(tmp_path: Path, text: str, timeout_s: float = 20.0) -> tuple[Ending | str, bytes, float]:
     return run(tmp_path, "/bin/sh", "-c", text, timeout_s=timeout_s)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return (
-            subprocess.run(["kill", "-0", str(pid)], check=False, capture_output=True).returncode
-            == 0
-            if sys.platform != "linux"
-            else False
-        )
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def test_output_of_both_streams_comes_in_order(tmp_path: Path) -> None:

@@ -31,12 +31,6 @@ from gitgates.store.log import session_journal
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture(name="agent")
 def _agent(repo: Repo) -> Agent:
     """Return a session that has changed something."""

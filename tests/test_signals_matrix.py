@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
+from process_support import is_running, wait_for
 from worktree_state import whole
 
 GATE = 'echo $$ > "$OUT/new"; mv "$OUT/new" "$OUT/gate"; [ -e "$OUT/quick" ] || sleep 60'
@@ -51,14 +52,6 @@ def armed(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     return repo
 
 
-def wait_for(path: Path, process: subprocess.Popen[bytes], limit_s: float = 20.0) -> None:
-    end = time.monotonic() + limit_s
-    while not path.exists():
-        assert process.poll() is None, (path, process.communicate())
-        assert time.monotonic() < end, path
-        time.sleep(0.002)
-
-
 def hook_of(git: int) -> int:
     """Return the process of our hook, which is the only child of git."""
     end = time.monotonic() + 10
@@ -67,13 +60,6 @@ def hook_of(git: int) -> int:
         if children:
             return int(children[0])
     raise AssertionError("git has started nothing")
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def strike(repo: Repo, tmp: Path, args: list[str], step: str, target: str, blow: str) -> None:
