@@ -13,8 +13,12 @@ def is_running(pid: int) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        kill = ["kill", "-0", str(pid)] if sys.platform != "linux" else ["false"]
-        return subprocess.run(kill, check=False, capture_output=True).returncode == 0
+        kill = ["kill", "-0", str(pid)]
+        return (
+            subprocess.run(kill, check=False, capture_output=True).returncode == 0
+            if sys.platform != "linux"
+            else False
+        )
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
