@@ -117,9 +117,7 @@ NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multi
 
 
 # A number of things of different kinds, as one parameter: each is to be a parameter of its own.
-PACKED = {
-    "_spawn(call)",
-}
+PACKED: set[str] = set()
 SAME_NAME: set[str] = set()
 IN_A_CIRCLE: set[str] = set()
 # declared dependency → why nothing imports it

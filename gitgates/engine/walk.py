@@ -38,6 +38,7 @@ ENDED = "the run was ended"
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 _SHOWN = 3  # paths, on one line
+_VERDICTS: dict[str, Level] = {"STOP": STOP, "BLOCK": BLOCK}  # others: by the result
 
 
 class Due(Record):
@@ -121,7 +122,7 @@ class _Walker:
         if step.gate.observe or result.excused:
             would = action if step.gate.observe else ""
             return _allowed(result, called_by)._replace(would=would), passed
-        verdict = _plain(action, passed=passed)
+        verdict = _VERDICTS.get(action, ALLOW if passed else WARN)
         return Visit(result=result, verdict=verdict, action=action, called_by=called_by), passed
 
     def _passed(self, step: Step, result: GateResult) -> bool:
@@ -179,16 +180,6 @@ def _is_held_back(due: list[Due], before: int) -> bool:
     if before:
         due.pop()
     return True
-
-
-def _plain(action: str, *, passed: bool) -> Level:
-    match action:
-        case "STOP":
-            return STOP
-        case "BLOCK":
-            return BLOCK
-        case _:
-            return ALLOW if passed else WARN
 
 
 def decide(plan: Plan, walk: Walk) -> Decision:
@@ -250,18 +241,13 @@ def _decides(visit: Visit) -> bool:
 
 
 def _reason(visit: Visit) -> str:
-    said = describe(visit.result)
-    match visit.verdict:
-        case 3 if visit.result.status == "not-started" and visit.action == "STOP":
-            return visit.result.reason or said
-        case 3 | 2 if visit.result.status == "passed" and not visit.result.changed_paths:
-            return f"gate `{visit.result.gate}` passed, and its on_pass is {visit.action}"
-        case 3 | 2:
-            return f"gate `{visit.result.gate}` {said}"
-        case _ if visit.rescued_by:
-            return f"gate `{visit.result.gate}` {said}, but `{visit.rescued_by}` saved it"
-        case _:
-            return f"gate `{visit.result.gate}` {said}"
+    result, said = visit.result, describe(visit.result)
+    if visit.verdict == STOP and result.status == "not-started" and visit.action == "STOP":
+        return result.reason or said
+    if visit.verdict >= BLOCK and result.status == "passed" and not result.changed_paths:
+        return f"gate `{result.gate}` passed, and its on_pass is {visit.action}"
+    saved = visit.verdict < BLOCK and visit.rescued_by
+    return f"gate `{result.gate}` {said}" + (f", but `{saved}` saved it" if saved else "")
 
 
 def describe(result: GateResult) -> str:
@@ -272,7 +258,7 @@ def describe(result: GateResult) -> str:
             why = f"exit status {result.exit_status}" if result.exit_status else result.reason
             return f"failed ({why})"
         case "killed":
-            return f"was killed{_by_signal(result)}"
+            return "was killed" + (f" by signal {result.signal}" if result.signal else "")
         case "timed-out":
             return f"timed out ({result.reason})" if result.reason else "timed out"
         case "not-started":
@@ -290,10 +276,6 @@ def describe(result: GateResult) -> str:
 def _left_out(result: GateResult) -> tuple[str, ...]:
     """Return what a gate changed and did not restage."""
     return tuple(path for path in result.changed_paths if path not in result.restaged_paths)
-
-
-def _by_signal(result: GateResult) -> str:
-    return f" by signal {result.signal}" if result.signal else ""
 
 
 def count_files(paths: Collection[str]) -> str:

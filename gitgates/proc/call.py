@@ -76,7 +76,7 @@ def start_program(
             (os.POSIX_SPAWN_DUP2, out_write, 1),
             (os.POSIX_SPAWN_DUP2, err_write, 2),
         ]
-        pid = _spawn(program, (argv, env), actions, apart=apart)
+        pid = _spawn(program, argv, env, actions, apart=apart)
     except OSError:
         for fd in (in_write, out, err):
             os.close(fd)
@@ -105,15 +105,18 @@ def kill_program(talk: RunningProcess) -> None:
 
 def _spawn(
     program: str,
-    call: tuple[tuple[str, ...], Mapping[str, str]],
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
     actions: list[tuple[int, int, int]],
     *,
     apart: bool,
 ) -> int:
     reset = [int(_signal.SIGPIPE)]
     if apart:
-        return os.posix_spawn(program, *call, file_actions=actions, setsigdef=reset, setpgroup=0)
-    return os.posix_spawn(program, *call, file_actions=actions, setsigdef=reset)
+        return os.posix_spawn(
+            program, argv, env, file_actions=actions, setsigdef=reset, setpgroup=0
+        )
+    return os.posix_spawn(program, argv, env, file_actions=actions, setsigdef=reset)
 
 
 def _transfer(
