@@ -114,7 +114,7 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Return the text of each file that is there, and which could not be read and why."""
+    """Return the text of each existing file, and which could not be read and why."""
     found: dict[str, str] = {}
     troubles: list[str] = []
     there = {*list_folder(root_abs)}

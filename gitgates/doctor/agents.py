@@ -214,7 +214,7 @@ def _missing(agent: str, wanted: tuple[Entry, ...], found: list[Source]) -> Iter
     writable = [one for one in found if one.own_hooks and one.scope != "managed"]
     if events and writable:
         yield writable[0].problem(f"does not call us at {events}", writable[0].install)
-    elif events and not any(one.broken for one in found):  # else it is to be mended before
+    elif events and not any(one.broken for one in found):  # else it is to be fixed before
         where = os.path.relpath(agent_host(agent).settings_files("/", {})["project"], "/")
         title = agent_host(agent).TITLE
         what = f"{title} runs none of the gates: it does not call us at {events}"
@@ -331,7 +331,7 @@ def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[
 
 
 def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Finding]:
-    """Find files that installing would write anew."""
+    """Find files that install-hooks would update."""
     try:
         wanted = agent_files.wanted(config, source.agent)
         files = agent_files.plan(folder_abs, wanted, source.agent)

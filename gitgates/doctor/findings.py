@@ -32,7 +32,7 @@ class Finding(Record):
     check: str  # which check it was: a stable word for scripts
     where: str  # the file, the hook, the worktree
     what: str
-    mend: str = ""  # the command, or the edit, that mends it
+    mend: str = ""  # the command, or the edit, that fixes it
 
 
 class Worktree(Record):

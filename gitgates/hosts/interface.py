@@ -81,7 +81,7 @@ class AgentSettings(Protocol):
     def add(
         self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
-        """Return the text with hooks of ours behind what is there. None: no file.
+        """Return the text with our hooks appended. None: no file.
 
         Raises: ConfigError if the text cannot be read.
         """

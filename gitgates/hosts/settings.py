@@ -34,7 +34,7 @@ class Entry(Record):
 
 
 class InstalledHook(Record):
-    """One hook that stands in settings."""
+    """One hook in settings."""
 
     event: str
     command: str  # with its arguments
@@ -49,7 +49,7 @@ class HookSettings(Record):
 
     hooks: tuple[InstalledHook, ...] = ()
     off: bool | None = None  # whether it switches all hooks off; None: not said
-    troubles: Mapping[str, str] = {}  # what else keeps hooks from running → what mends it
+    troubles: Mapping[str, str] = {}  # what else keeps hooks from running → what fixes it
     env: Mapping[str, str] = {}  # added to the environment of hooks
     plugins: Mapping[str, bool] = {}  # name → whether it is enabled
 

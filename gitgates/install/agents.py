@@ -92,7 +92,7 @@ def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def not_in_path(known: str = "") -> str:
-    """Return what to say if there is no program of ours; `known`: where it is, nevertheless."""
+    """Return the message that `gitgates` is not in the PATH; `known`: where it is."""
     return (
         f"there is no `gitgates` in the PATH, where these hooks look for it{known}\n"
         "  Put it there, for example with: pipx install gitgates"

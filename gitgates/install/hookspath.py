@@ -63,7 +63,7 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
 
     `force` allows a folder that other repositories share.
 
-    Raises: GitError that says what is set where, and the commands that mend it.
+    Raises: GitError that says what is set where, and the commands that fix it.
     """
     path = folder.path_abs
     if not folder.scope:

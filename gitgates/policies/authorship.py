@@ -14,7 +14,7 @@ from gitgates.agent_types import UNCHANGING
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.evidence import EVIDENCE, stamp_of
-from gitgates.policies.review_config import asks_for_review, hears_all, review_needs
+from gitgates.policies.review_config import asks_for_review, knows_all_writers, review_needs
 from gitgates.policies.session_start import record_base
 from gitgates.policies.shell_commands import only_shows
 from gitgates.store.files import length_of, read_tail
@@ -98,7 +98,7 @@ def own_files_now(call: Call) -> list[str] | None:
     since = [*facts[at + 1 :], *elsewhere]
     if _is_idle(facts[:at], point, since):
         return []
-    knows_tools = hears_all(call.config)  # events tell of each tool that writes
+    knows_tools = knows_all_writers(call.config)  # events tell of each tool that writes
     has_agents = any(task.kind == "subagent" for task in call.payload.background)
     # What a sub-agent does is in no transcript of the session.
     may_be_unseen = not knows_tools and (bool(call.payload.agent_id) or has_agents)

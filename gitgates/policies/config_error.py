@@ -1,6 +1,6 @@
 """Decide events while the configuration cannot be read.
 
-It cannot stop before that is mended, within bounds, where its session may have caused that; and
+It cannot stop before that is fixed, within bounds, where its session may have caused that; and
 nothing keeps it from mending it. Otherwise the person is told, who may be in the middle of an edit.
 """
 
@@ -38,7 +38,7 @@ def _decide_ending(call: Call, message: str) -> Verdict:
     payload = call.payload
     if call.session.base and call.is_unchanged:
         return Verdict()
-    if _is_somebody_elses(call):
+    if _is_unrelated_to_session(call):
         # What an earlier turn has caused, it was sent back for.
         text = "gitgates checked nothing; this turn has not caused the problem that is in the way"
         return Verdict(WARN, to_person=f"{text}. {message}")
@@ -69,8 +69,8 @@ def _decide_ending(call: Call, message: str) -> Verdict:
     return Verdict(BLOCK, to_agent=text, entries=(entry,))
 
 
-def _is_somebody_elses(call: Call) -> bool:
-    """Return whether the session has not touched the configuration, as far as that is known.
+def _is_unrelated_to_session(call: Call) -> bool:
+    """Return whether the session is known not to have changed the configuration.
 
     Either it used no tool that may write any file, or the files are as they were when it began.
     """

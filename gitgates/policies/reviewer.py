@@ -142,7 +142,7 @@ def _begin(call: Call) -> Verdict:
     review = call.config.review
     changed: tuple[Fact, ...] = ()
     if is_another_agent(entries, agent_digests(call.config, call.repo.root_abs, call.env)):
-        changed = ({"what": "reviewer-changed"},)  # even if it is put back before it posts
+        changed = ({"what": "reviewer-changed"},)  # even if it is restored before it posts
     token, handed = new_token(agent, call.key)
     text = reviewer_task(review, token)
     return Verdict(WARN, to_agent=text, entries=(*changed, began, handed))

@@ -274,7 +274,7 @@ def _is_documentation(name: str, folders: frozenset[str]) -> bool:
 # What files are by their names: the built-in lists that the configuration is laid over.
 #
 # Kept as sets and endings, and not as patterns: thousands of paths are told in a few milliseconds.
-# A name that is missing here makes a change look larger than it is, and one pattern mends that; a
+# A name that is missing here makes a change look larger than it is, and one pattern fixes that; a
 # name too many hides code. So there is no `build/`, `dist/`, `gen/` or `*.map` among what is left
 # out, and no plain `*.txt` (requirements.txt) or `*.json` among documentation.
 

@@ -133,7 +133,7 @@ def warning_text(report: EventReport) -> str:
 
 
 def person_text(report: EventReport, how: str) -> str:
-    """Return a paragraph for the person: what did not pass, and why the agent was let go.
+    """Return a paragraph for the person: what did not pass, and why the agent may stop.
 
     Or was stopped: both end its attempts.
     """

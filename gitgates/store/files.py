@@ -60,7 +60,7 @@ def is_regular(path_abs: str) -> bool:
 
 
 def read_regular(path_abs: str) -> bytes:
-    """Return the bytes of somebody's settings.
+    """Return the bytes of a regular file.
 
     Raises: OSError, also where it is no regular file, or longer than settings ever are.
     """

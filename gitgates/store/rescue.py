@@ -3,10 +3,10 @@
     rescue/journal     every path, what it was and what was put in its place; synced before any move
     rescue/saved/N     what the person had there, as it was
     rescue/shown/…     what is being committed, until it is put in place
-    rescue/out/N       what was found in place when the person's was put back
+    rescue/out/N       what was found in place when the person's was restored
     rescue/groups      the process groups of the gates that were started
 
-The journal is there exactly as long as something may have to be put back. Texts without one, or
+The journal is there exactly as long as something may have to be restored. Texts without one, or
 with one that is damaged, are named and left alone.
 """
 

@@ -132,7 +132,7 @@ def _settings(table: object, keys: str) -> Settings:
 
 
 def _flatten(value: object, key: str, found: Settings) -> None:
-    """Put a value under its dotted key; what stands in a list of tables becomes lists."""
+    """Flatten tables to dotted keys; lists of tables become lists of values."""
     if isinstance(value, dict):
         for name, inner in value.items():
             _flatten(inner, f"{key}.{name}" if key else str(name), found)

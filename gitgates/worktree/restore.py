@@ -5,7 +5,7 @@ it has served; where somebody changed it, the change is merged into the person's
 as it was, too); where that conflicts, the person's text is in place and the other is kept. Nothing
 that may be somebody's is ever removed, only moved to `kept`, and named.
 
-One path that cannot be put back does not hold up the others.
+One path that cannot be restored does not hold up the others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Restorer:
     def restore(self, journal: StashJournal) -> tuple[str, ...]:
         """Restore everything, then remove the journal; return messages.
 
-        Raises: StateError that names what cannot be put back, and where it is, or what did not come
+        Raises: StateError that names what cannot be restored, and where it is, or what did not come
         back as it was; everything else is back.
         """
         failed: list[str] = []

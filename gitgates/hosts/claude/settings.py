@@ -95,7 +95,7 @@ _EXIT_BLOCK = 2
 
 
 def add(text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str | None:
-    """Return the text with hooks of ours behind what is there. None: no file.
+    """Return the text with our hooks appended. None: no file.
 
     Raises: ConfigError if the text is no JSON, or has another shape than settings have.
     """
