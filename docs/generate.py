@@ -261,8 +261,8 @@ def _environment() -> str:
     return _page(
         "Environment",
         "`gitgates/environ.py`",
-        "Every name that gitgates reads or sets. What gates themselves get is told in "
-        "[What git tells hooks](../explanation/git-environment.md).",
+        "Every name that gitgates reads or sets. For the variables that gates get, see "
+        "[The environment of gates](../explanation/git-environment.md).",
         _table(("name", "set by", "meaning"), rows),
     )
 
