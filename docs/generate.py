@@ -86,6 +86,9 @@ def _configuration() -> str:
         "What the built-in gate `review` asks for, where `Stop` or `SubagentStop` lists it. "
         "Patterns are those of `files` of a gate.",
         _keys(keys.REVIEW_KEYS),
+        "## `[tool.gitgates.headless]`",
+        "What `gitgates headless` starts, and what a run of it may change.",
+        _keys(keys.HEADLESS_KEYS),
     )
 
 

@@ -50,6 +50,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),
     ("GITGATES_REVIEW_FILE", "gitgates", "for a second opinion: a file with what it is asked"),
+    ("GITGATES_HEADLESS", "gitgates", "for an agent: the headless run that it works in"),
     ("GITGATES_ACTIVE", "gitgates", "the hooks that are running already, against re-entry"),
 )
 

@@ -108,6 +108,7 @@ HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS
 AGENT_KINDS = tuple(HOOK_OF)
 GIT_KINDS: tuple[EventKind, ...] = ("before-commit", "before-push", "other")
 ENDING_HOOKS = tuple(HOOK_OF[kind] for kind in ENDINGS)
+RETRY_HOOKS = (*ENDING_HOOKS, "headless")  # whose failures go back to an agent
 
 HOOK_POINTS: dict[str, HookPoint] = {
     **{point.name: point for point in GIT_HOOKS},

@@ -111,6 +111,7 @@ class Gate(Record):
     failures: str = ""  # how its output is told apart into failures: see engine/failures.py
     observe: bool = False
     baseline: bool = False
+    terminal: bool = False
 
 
 class Hook(Record):
@@ -156,6 +157,18 @@ class Review(Record):
     opinion_timeout_s: float = 600.0
 
 
+class Headless(Record):
+    """What a headless run is done with, and what it may change at most."""
+
+    agent: str = "claude"
+    agent_args: tuple[str, ...] = ()
+    max_files: int = 0  # 0: any number; so are the next two
+    max_lines: int = 0
+    max_tokens: int = 0
+    allow: tuple[str, ...] | None = None  # patterns; None: everything
+    deny: tuple[str, ...] = ()
+
+
 class Config(Record):
     """All settings of one repository, checked."""
 
@@ -167,6 +180,7 @@ class Config(Record):
     keep_runs: int = 50
     artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
     review: Review = Review()
+    headless: Headless = Headless()
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes

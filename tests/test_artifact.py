@@ -163,6 +163,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
     )
     document = add_attempt(add_attempt(None, "r", full, 3), "r", full, 3)
     last = document["quality_gates"]["attempts"][-1]
+    document["headless"] = {"task": "do it"}
     for value, fields in (
         (document, RUN),
         (document["quality_gates"], CYCLE),

@@ -110,6 +110,7 @@ BAD: list[tuple[str, str, str]] = [
     ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
     ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
     ("observe", "1", "got 1, expected true or false, without quotes"),
+    ("terminal", "0", "got 0, expected true or false, without quotes"),
     ("baseline", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("jobs", '"many"', 'got "many", expected a whole number, 0 or more'),
     ("jobs", "-1", "got -1, expected a whole number, 0 or more"),
@@ -242,7 +243,10 @@ def test_bad_value(key: str, value: str, message: str) -> None:
 
 
 HUGE = "1" + "0" * 400
-KNOWN = "jobs, max_output, max_log, link, breaker, keep_runs, artifacts_dir, review, gates, hooks"
+KNOWN = (
+    "jobs, max_output, max_log, link, breaker, keep_runs, artifacts_dir, review, headless, gates, "
+    "hooks"
+)
 
 
 @pytest.mark.parametrize("key", ["timeout", "jobs", "max_output"])

@@ -94,6 +94,7 @@ def test_generated_pages_are_fresh() -> None:
                     *keys.GATE_KEYS,
                     *keys.HOOK_KEYS,
                     *keys.REVIEW_KEYS,
+                    *keys.HEADLESS_KEYS,
                 )
             ],
         ),

@@ -65,13 +65,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "engine": (*_BASE, "git", "worktree"),
     "report": _RUN,
     "policies": (*_RUN, "report"),
+    "headless": _SHOWN,
     "weakening": _SHOWN,
     "caller": _SHOWN,
     "install": _SHOWN,
     "discover": _SHOWN,
     "doctor": (*_SHOWN, "install", "discover"),
     "entry": _ALL,
-    "cli": (*_ALL, "install", "discover", "doctor"),
+    "cli": (*_ALL, "headless", "install", "discover", "doctor"),
     "__main__": ("errors", "clean", "entry", "cli"),
     "__init__": (),
 }
@@ -80,6 +81,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 COLD = (
     *("cli/", "install/", "discover", "doctor"),
     "config/edit.py",  # writes settings, with tomlkit
+    "report/page.py",  # renders a page, with jinja2
     "yaml_load.py",
 )
 

@@ -22,6 +22,7 @@ from gitgates.cli.check import schema
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import (
     GATE_KEYS,
+    HEADLESS_KEYS,
     HOOK_KEYS,
     RESERVED_GATE_NAMES,
     REVIEW_KEYS,
@@ -68,6 +69,14 @@ GOOD: dict[str, list[Any]] = {
     "failures": ["pytest", "^FAIL .*"],
     "observe": [True, False],
     "baseline": [True, False],
+    "terminal": [True, False],
+    "agent": ["claude", "codex"],
+    "agent_args": [[], ["--model", "x"]],
+    "max_files": [0, 3],
+    "max_lines": [0, 100],
+    "max_tokens": [0, 100000],
+    "allow": [[], ["src/"]],
+    "deny": [[], ["*.lock"]],
     "mode": ["remind", "require", "off"],
     "prefix": ["", "#review", "#r"],
     "min_lines": [0, 40, 0.5],
@@ -124,8 +133,12 @@ def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
     def review(name: str) -> Callable[[Any], dict[str, Any]]:
         return lambda value: {"review": {name: value}}
 
+    def headless(name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {"headless": {name: value}}
+
     found = [(key.name, top(key.name)) for key in TOP_KEYS]
     found += [(key.name, review(key.name)) for key in REVIEW_KEYS]
+    found += [(key.name, headless(key.name)) for key in HEADLESS_KEYS]
     found += [(key.name, gate(key.name)) for key in GATE_KEYS]
     found += [
         (key.name, hook(key.name, point))
@@ -218,7 +231,7 @@ def test_defaults_and_meanings_are_the_tables() -> None:
     assert gate["timeout"]["default"] == 300
     assert gate["env"]["default"] == {}
     assert "default" not in gate["files"]
-    assert gate["baseline"]["description"] == GATE_KEYS[-1].meaning
+    assert gate["terminal"]["description"] == GATE_KEYS[-1].meaning
     review = get_schema()["properties"]["review"]["properties"]
     assert review["weights"]["default"] == {"code": 1, "tests": 0.5, "documentation": 0.1}
     assert review["mode"]["enum"] == ["remind", "require", "off"]

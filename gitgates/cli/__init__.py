@@ -16,6 +16,7 @@ from gitgates.cli import output
 VERBS = {
     "init": "Propose gates from what the project says about itself.",
     "run": "Run the gates of a hook now.",
+    "headless": "Run an agent until its gates pass, then commit.",
     "runs": "Show what came of earlier runs.",
     "explain": "Tell what a hook would run, and why.",
     "check": "Check the configuration.",

@@ -11,11 +11,11 @@ from gitgates.cli.repository import configuration, current_repo
 from gitgates.config.values import did_you_mean
 from gitgates.errors import OK, StateError, UsageError
 from gitgates.git.repo import Repo
-from gitgates.lifecycle import ENDING_HOOKS
+from gitgates.lifecycle import RETRY_HOOKS
 from gitgates.policies.session import fold
 from gitgates.policies.shell_commands import OPTION
 from gitgates.policy import policy_gates
-from gitgates.store.log import Journal, sessions, write_ledger
+from gitgates.store.log import Journal, session_journal, sessions, write_ledger
 from gitgates.types import Config
 
 _LONGEST = 2000
@@ -38,7 +38,12 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
     _check_gate(gate, configuration(repo))
     if not reason.strip():
         raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
-    told = identify(repo, environ.read(), session=session or "", nonce=caller)
+    env = environ.read()
+    if run := env.get("GITGATES_HEADLESS"):  # that waits for the gate, not the agent's own session
+        journal = session_journal(repo.state_abs, f"headless-{run}")
+        told: Caller | None = Caller(repo, name_of(journal.path_abs), agent="", is_agent=True)
+    else:
+        told = identify(repo, env, session=session or "", nonce=caller)
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
     for path_abs, prompts in _find_waiting(repo, gate, told).items():
@@ -102,7 +107,7 @@ def _waiting_prompts(path_abs: str, gate: str) -> tuple[str, ...]:
     last = {
         (one.hook, one.agent): one
         for one in session.rounds
-        if one.hook in ENDING_HOOKS and one.gates not in policy_gates()
+        if one.hook in RETRY_HOOKS and one.gates not in policy_gates()
     }
     prompts = [
         one.prompt

@@ -11,31 +11,68 @@ from gitgates.cli.output import dump
 from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.store.files import open_regular
+from gitgates.store.files import lock_file, open_regular
 from gitgates.store.rescue import Rescue
 from gitgates.types import Config
+from gitgates.worktree import checkpoint
 from gitgates.worktree.gc import collect
 from gitgates.worktree.isolate import recover
+from gitgates.worktree.rollback import roll_back
 
 
 @click.command("recover")
 @click.option("--list", "wish", flag_value="list", help="List what is hidden or kept; no change.")
 @click.option("--apply", "wish", flag_value="apply", default=True, help="Put back what is hidden.")
+@click.option("--roll-back", metavar="RUN", help="Put back what was before a headless run.")
+@click.option(
+    "--drop", metavar="RUN", help="Keep what a headless run left; forget what was before."
+)
 @click.option("--show", "path", metavar="PATH", help="Print the text that is hidden or kept.")
-def command(wish: str, path: str | None) -> int:
+def command(wish: str, roll_back: str | None, drop: str | None, path: str | None) -> int:
     """Put back the unstaged work that a killed run had hidden.
 
     Every gitgates command does this by itself before anything else; this one also lists and shows.
-    Texts that could not be merged are kept for 30 days.
+    Texts that could not be merged are kept for 30 days. A headless run that was killed has left a
+    checkpoint: it stays until --roll-back or --drop names the run.
     """
     repo = find_repo(current_folder(), environ.read())
     if path:
         return _show(repo, path)
     if wish == "list":
         return _list(repo)
+    if roll_back or drop:
+        return _end_headless(repo, roll_back or drop or "", rolls_back=bool(roll_back))
+    for point in checkpoint.left_behind(repo):
+        click.echo(f"the headless run {point.run} has left a checkpoint: {point.folder_abs}")
+        click.echo(f"  to put everything back: gitgates recover --roll-back {point.run}")
+        click.echo(f"  to keep what is there: gitgates recover --drop {point.run}")
     lines = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     for line in ("nothing to recover",) if lines is None else lines:
         click.echo(line)
+    return errors.OK
+
+
+def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
+    """Put back what was before a headless run that did not end, or forget it."""
+    from gitgates.headless.commit import keep_failed  # seldom needed
+
+    points = {point.run: point for point in checkpoint.left_behind(repo)}
+    if run not in points:
+        named = ", ".join(points) or "there is none here"
+        raise errors.UsageError(f"no checkpoint of a run `{run}`", f"Checkpoints: {named}.")
+    lock = lock_file(f"{repo.state_abs}/headless.lock")
+    if lock < 0:
+        raise errors.LockError("the headless run is still under way", "End it first.")
+    try:
+        if rolls_back:
+            if ref := keep_failed(points[run], repo):
+                click.echo(f"what the agent made is kept as {ref}")
+            for note in roll_back(points[run], repo):
+                click.echo(f"note: {note}")
+            click.echo("everything is as it was before the run")
+        checkpoint.drop(points[run], repo)
+    finally:
+        os.close(lock)
     return errors.OK
 
 

@@ -15,6 +15,7 @@ from gitgates.cli.output import dump, format_option, print_json, table
 from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
 from gitgates.git.repo import Repo
+from gitgates.headless.commit import FAILED_REFS
 from gitgates.report import artifacts
 from gitgates.store import runs
 from gitgates.store.files import read_state
@@ -222,6 +223,29 @@ def show(run_id: str, fmt: str) -> int:
             f"All gates passed, or it was killed. Its logs are in {run_abs}/logs",
         )
     dump(data)
+    return errors.OK
+
+
+@command.command("restore")
+@click.argument("run_id", metavar="ID")
+@click.option("--branch", metavar="NAME", help="Default: headless-ID.")
+def restore(run_id: str, branch: str | None) -> int:
+    """Make a branch of what a headless run made and gave up; ID is its name, or `latest`.
+
+    Nothing is checked out.
+    """
+    git = current_repo().git
+    refs = git.lines("for-each-ref", "--format=%(refname)", "--sort=refname", FAILED_REFS)
+    runs_kept = [ref.rpartition("/")[2] for ref in refs]
+    found = [run for run in runs_kept if run.startswith(run_id)] or (
+        runs_kept[-1:] if run_id == "latest" else []
+    )
+    if len(found) != 1:
+        named = ", ".join(runs_kept[-_NAMED:]) or "there is none"
+        raise errors.UsageError(f"no failed run `{run_id}` is kept", f"Kept are: {named}.")
+    name = branch or f"headless-{found[0]}"
+    git.out("branch", "--no-track", name, f"{FAILED_REFS}/{found[0]}")
+    click.echo(f"made the branch {name}; to go there: git switch {name}")
     return errors.OK
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from gitgates.config.keys import (
     GATE_KEYS,
+    HEADLESS_KEYS,
     RESERVED_GATE_NAMES,
     REVIEW_KEYS,
     TOP_KEYS,
@@ -26,6 +27,7 @@ Schema: TypeAlias = dict[str, Any]
 _ID = "https://gitgates.invalid/settings.schema.json"
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REVIEW = "What the built-in gate `review` asks for, where a hook lists it."
+_HEADLESS = "What `gitgates headless` starts, and what a run of it may change."
 
 
 def get_schema(tool_name: str = "gitgates") -> Schema:
@@ -45,6 +47,7 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
         "properties": {
             **_properties(TOP_KEYS),
             "review": {"description": _REVIEW, **_table(REVIEW_KEYS)},
+            "headless": {"description": _HEADLESS, **_table(HEADLESS_KEYS)},
             "gates": {
                 "description": "The gates, by name.",
                 "type": "object",

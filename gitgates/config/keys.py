@@ -8,7 +8,7 @@ this table; a test holds them equal.
 from __future__ import annotations
 
 from gitgates.config import values as v
-from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, TOOL_EVENTS
+from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, RETRY_HOOKS, TOOL_EVENTS
 from gitgates.record import Record
 from gitgates.types import ACTIONS, PRIORITIES
 
@@ -18,7 +18,6 @@ RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
 _AGENT_EVENTS = tuple(point.name for point in AGENT_HOOKS)
 _TOOL_EVENTS = tuple(HOOK_OF[kind] for kind in TOOL_EVENTS)
-_RETRY_EVENTS = (*ENDING_HOOKS, "headless")
 _BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
 
 
@@ -153,6 +152,34 @@ GATE_KEYS: tuple[Key, ...] = (
         "In an agent's hooks: a failure that was there before the session does not count. At its "
         "first failure in a session the gate runs once more, on what there was when that began."
     ),
+    Key("terminal", v.FLAG, "false", weaker="on").means(
+        "In a headless run: when the gate does not pass, the run ends at once; no agent is asked "
+        "to mend it."
+    ),
+)
+
+HEADLESS_KEYS: tuple[Key, ...] = (
+    Key("agent", v.one_of("claude", "codex", "gemini"), '"claude"').means(
+        "The agent that `gitgates headless` starts."
+    ),
+    Key("agent_args", v.NAMES, "[]", weaker="any").means(
+        "Further arguments for its client: what it may do without asking anybody, for example."
+    ),
+    Key("max_files", v.COUNT, "0", weaker="greater").means(
+        "The most files that a run may change. 0: any number."
+    ),
+    Key("max_lines", v.COUNT, "0", weaker="greater").means(
+        "The most lines that a run may add and remove. 0: any number."
+    ),
+    Key("max_tokens", v.COUNT, "0", weaker="greater").means(
+        "The most tokens that a run may use, where the client reports them. 0: any number."
+    ),
+    Key("allow", v.PATTERNS, weaker="any").means(
+        "Patterns of the only files that a run may change. Missing: every file."
+    ),
+    Key("deny", v.PATTERNS, "[]", weaker="fewer").means(
+        "Patterns of files that a run must not change; a second time ends it."
+    ),
 )
 
 HOOK_KEYS: tuple[Key, ...] = (
@@ -179,7 +206,7 @@ HOOK_KEYS: tuple[Key, ...] = (
     Key("enabled_agents", v.NAMES, weaker="fewer", only_in=_AGENT_EVENTS).means(
         "The agents that the hook answers to. Missing: all; an empty array: none."
     ),
-    Key("max_retries", v.COUNT, "3", weaker="less", only_in=_RETRY_EVENTS).means(
+    Key("max_retries", v.COUNT, "3", weaker="less", only_in=RETRY_HOOKS).means(
         "How often failures go back to the agent before it is let go."
     ),
     Key(
@@ -187,7 +214,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         v.one_of("allow", "stop"),
         '"allow"',
         weaker=("allow",),
-        only_in=_RETRY_EVENTS,
+        only_in=RETRY_HOOKS,
     ).means(
         "What happens when that is used up. `allow`: the agent is let go, and the person is told. "
         "`stop`: the agent is stopped."

@@ -16,7 +16,7 @@ import sys
 from gitgates import __version__
 from gitgates.errors import ConfigError
 from gitgates.store.files import open_regular, open_state, replace_file
-from gitgates.types import Config, Gate, Hook, Review
+from gitgates.types import Config, Gate, Headless, Hook, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _KEY = (
     Gate._fields,
     Hook._fields,
     Review._fields,
+    Headless._fields,
     Config._fields,
 )
 
@@ -183,7 +184,8 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
         config = Config(*frozen)
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
-        return config._replace(gates=gates, hooks=hooks, review=Review(*config.review))
+        review, headless = Review(*config.review), Headless(*config.headless)
+        return config._replace(gates=gates, hooks=hooks, review=review, headless=headless)
     except (OSError, EOFError, ValueError, TypeError, MemoryError):
         return None  # not there, torn, or not ours: what marshal says of garbage
 
@@ -194,6 +196,7 @@ def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
     plain = {"gates": gates, "hooks": hooks, "review": tuple(config.review)}
+    plain["headless"] = tuple(config.headless)
     frozen = tuple((config._asdict() | plain).values())
     try:
         os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)

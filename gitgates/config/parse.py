@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from gitgates.clean import visible_line
 from gitgates.config.keys import (
     GATE_KEYS,
+    HEADLESS_KEYS,
     HOOK_KEYS,
     POLICY_NAMES,
     RESERVED_GATE_NAMES,
@@ -26,25 +27,27 @@ from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.policy import policy_gates
 from gitgates.record import Record
-from gitgates.types import ACTIONS, Config, Gate, Hook, Problem, Review
+from gitgates.types import ACTIONS, Config, Gate, Headless, Hook, Problem, Review
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, TypeAlias
 
-    # Of a table: () for the top, ("review",), ("gates", NAME), ("hooks", NAME).
+    # Of a table: () for the top, ("review",), ("headless",), ("gates", NAME), ("hooks", NAME).
     Path: TypeAlias = tuple[str, ...]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # What could break a line of output, or command a terminal. The JSON Schema says the same.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_SECTIONS = ("review", "gates", "hooks")
-_NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *REVIEW_KEYS)}
-# What a person may still adapt in a required gate: nothing that changes what it checks.
+_SECTIONS = ("review", "headless", "gates", "hooks")
+_KEYS = (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *REVIEW_KEYS, *HEADLESS_KEYS)
+_NAMES = {key.field: key.name for key in _KEYS}
+# What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
+# looked at apart): nothing that changes what is checked.
 _FREE_FIELDS = ("description", "timeout_s", "env")
-# And in a hook that runs one. Which gates it runs is looked at by itself.
 _FREE_HOOK_FIELDS = ("gates", "strategy")
+_DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is told at once
 _STRICT = ("unstaged", "hide")  # gates see what is being committed: nobody is fooled by that
 
 
@@ -82,8 +85,12 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
     config = Config(
         **merged.tables[()],
         review=Review(**merged.tables.get(("review",), {})),
+        headless=Headless(**merged.tables.get(("headless",), {})),
         gates=tuple(Gate(name=name, **table) for name, table in merged.named("gates").items()),
-        hooks=tuple(Hook(name=name, **table) for name, table in merged.named("hooks").items()),
+        hooks=tuple(
+            Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
+            for name, table in merged.named("hooks").items()
+        ),
     )
     digest = hashlib.sha256(repr(config).encode("utf-8", "replace")).hexdigest()
     return config._replace(digest=digest, sources=sources)
@@ -297,12 +304,16 @@ def _read(document: Document, problems: list[Problem]) -> Settings:
             continue
         for name, table in tables.items():
             _read_named(settings, (section, name), table, problems)
-    review = document.table.get("review", {})
-    if isinstance(review, dict):
-        _read_table(settings, ("review",), review, keys=REVIEW_KEYS, problems=problems)
-    else:
-        hint = 'Try [tool.gitgates.review] with mode = "remind", and list `review` in a hook.'
-        problems.append(_no_table(document, ("review",), review, hint))
+    for section, keys, try_it in (
+        ("review", REVIEW_KEYS, 'mode = "remind", and list `review` in a hook.'),
+        ("headless", HEADLESS_KEYS, 'agent = "claude".'),
+    ):
+        table = document.table.get(section, {})
+        if isinstance(table, dict):
+            _read_table(settings, (section,), table, keys=keys, problems=problems)
+        else:
+            hint = f"Try [tool.gitgates.{section}] with {try_it}"
+            problems.append(_no_table(document, (section,), table, hint))
     return settings
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from gitgates.agent_types import Payload
+    from gitgates.engine.run import Listener
     from gitgates.errors import ConfigError
     from gitgates.git.repo import Repo
     from gitgates.git.snapshot import Snapshot
@@ -74,6 +75,11 @@ class Call:
         self.config_error: ConfigError | None = None
         self.journal: Journal = session_journal(repo.state_abs, payload.session)
         self.began = process_start_time()  # by the wall clock
+        self.run_abs = (
+            ""  # the folder of the run that its gates are an attempt of; empty: a new one
+        )
+        self.has_limit = True  # False: no host gives up waiting
+        self.listener: Listener | None = None  # hears how the gates go on
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one
         self.entries: list[Fact] = []  # of the journal, in order
@@ -229,6 +235,8 @@ class Call:
 
     def end_within(self, limit_s: float) -> None:
         """Set a deadline before the host's own, so that the host gets an answer."""
+        if not self.has_limit:
+            return
         gone_s = min(time.time() - self.began, _START_S)
         set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
 

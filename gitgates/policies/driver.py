@@ -74,8 +74,8 @@ def _respond(
     host: AgentHost,
 ) -> bytes:
     payload = host.decode(raw, env)
-    if not payload.kind:
-        return b""
+    if not payload.kind or (payload.kind == "turn-end" and env.get("GITGATES_HEADLESS")):
+        return b""  # the headless run that started this agent answers the end of its turns itself
     try:
         calls += [Call(payload, repo, raw=raw, say=say) for repo in find_repos(payload, env)]
     except GitError as error:
@@ -175,6 +175,29 @@ def _asked(call: Call) -> Asked:
     # Whatever is heard of tells the journal something, as long as anybody is to be asked.
     is_needed = own or agent_hooks(call.config) or needs(call.config)
     return [(row.name, module) for row, module, _needed in found] if is_needed else []
+
+
+def decide_alone(call: Call) -> Verdict:
+    """Decide an event that comes once, from this very process: nobody else waits for an answer.
+
+    `call` has its configuration. Raises: whatever a policy raises; OSError where the journal cannot
+    be written.
+    """
+    call.read()
+    call.record(*session_start.entries_of(call))
+    listed = set(call.hook.gates)
+    asked = [
+        (row.name, module)
+        for row, module, _needed in asked_at(call.config, call.kind)
+        if not row.gate or row.gate in listed
+    ]
+
+    def failed(_name: str, error: Exception) -> Verdict:
+        raise error  # nobody watches: what is not checked must not pass
+
+    verdict = ask(call, asked, failed)
+    _record(call, verdict, "")
+    return verdict
 
 
 def _decide_in_time(call: Call, asked: Asked) -> Verdict:
@@ -298,14 +321,17 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
     if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_intact():
         path_abs = call.journal.path_abs
         raise FileNotFoundError(errno.ENOENT, "it was taken away while gates ran", path_abs)
-    said = call.encode(verdict)
+    _record(call, verdict, call.encode(verdict))
+    return verdict
+
+
+def _record(call: Call, verdict: Verdict, answer: str) -> None:
     call.record(
         *(
-            {"key": call.key, "answer": said, **entry} if entry["what"] == "round" else entry
+            {"key": call.key, "answer": answer, **entry} if entry["what"] == "round" else entry
             for entry in verdict.entries
         )
     )
-    return verdict
 
 
 def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:

@@ -54,7 +54,7 @@ class GateRun(Listener):
         self.listed = ", ".join(plan.listed)  # the same gates are one cycle of fix and retry
         # The configuration, and what the environment leaves out of it.
         self.config = " ".join((plan.config_digest, *sorted(skipped_gates(call.env))))
-        self.run_abs = new_run(call.repo.state_abs)
+        self.run_abs = call.run_abs or new_run(call.repo.state_abs)
         self.logs_abs = f"{self.run_abs}/logs"
         self.began_s = time.time()
         limit_s = gates_limit_s(call.config, hook)
@@ -73,7 +73,8 @@ class GateRun(Listener):
         Raises: GitgatesError for each expected failure.
         """
         options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
-        return run_plan(self.plan, self.call.config, self.call.repo, self, options=options)
+        listener = self.call.listener or self
+        return run_plan(self.plan, self.call.config, self.call.repo, listener, options=options)
 
     def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> Fact:
         """Return the journal entry of the run."""

@@ -7,7 +7,7 @@ gitgates can read what a newer one wrote.
 
 from __future__ import annotations
 
-from gitgates.lifecycle import ENDING_HOOKS, kind_of
+from gitgates.lifecycle import RETRY_HOOKS, kind_of
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -130,7 +130,7 @@ class Session(Record):
                 one.outcome == "blocked"
                 or (one.outcome, kind_of(one.hook)) == ("stopped", "subagent-end")
             )
-            and one.hook in ENDING_HOOKS
+            and one.hook in RETRY_HOOKS
             and prompt in ("", one.prompt)
             for one in self.rounds
         )
@@ -190,7 +190,7 @@ def _round(state: Fact, fact: Fact) -> None:
     if one.outcome == "passed":
         # What is right now need not be warned of any more.
         state["warnings"] = tuple(told for told in state["warnings"] if told[0] != one.hook)
-    if one.outcome == "passed" and one.hook in ENDING_HOOKS:
+    if one.outcome == "passed" and one.hook in RETRY_HOOKS:
         # It could be fixed after all: what fails next is to be said anew.
         could = [(one.prompt, gate) for gate in one.gates.split(", ")]
         state["cannot_fix"] = tuple(said for said in state["cannot_fix"] if said[:2] not in could)

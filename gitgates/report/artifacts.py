@@ -17,7 +17,7 @@ import time
 
 from gitgates.clean import counted, plain, plain_line
 from gitgates.report.feedback import fenced
-from gitgates.report.result import AttemptReport, add_attempt, is_sound, outcome_of
+from gitgates.report.result import AttemptReport, add_attempt, as_utf8, is_sound, outcome_of
 from gitgates.report.text import as_bytes, shown
 from gitgates.store import runs
 from gitgates.store.files import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 RESULT = "result.json"
 SUMMARY = "summary.md"
+PAGE = "report.html"
 _WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts that hand failures to nobody
 _LOCK_WAIT_S = 5.0
 _SHOWN = 12_000  # characters of one output; result.json has more, and the log all
@@ -106,6 +107,20 @@ def save(
     # With none to be kept, this one goes as well: it was for the copy alone.
     runs.prune(state_abs, keep_runs, run_abs if keep_runs else "")
     return tuple(notes)
+
+
+def add_headless(run_abs: str, facts: dict[str, Any], artifacts_dir: str, root_abs: str) -> None:
+    """Add to a run's result what a headless run is beside its gates, and write its page."""
+    from gitgates.report.page import page  # only such runs have one
+
+    document = read_result(run_abs)
+    if document is None:
+        return
+    document["headless"] = as_utf8(facts)
+    _write(run_abs, document)
+    replace_file(f"{run_abs}/{PAGE}", page(document).encode("utf-8", "replace"))
+    if artifacts_dir:
+        _copy(run_abs, root_abs, artifacts_dir)
 
 
 def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> bytes:
@@ -183,7 +198,7 @@ def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
             for folder_abs, _folders, names in os.walk(f"{run_abs}/logs")
             for name in names
         )
-        for path in (*logs, SUMMARY, RESULT):
+        for path in (*logs, PAGE, SUMMARY, RESULT):
             _copy_file(f"{run_abs}/{path}", f"{target_abs}/{path}")
     except OSError as error:
         return [f"{failed}{_why(error)}"]

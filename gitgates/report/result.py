@@ -47,6 +47,7 @@ RUN: Fields = {
     "root": ("text", "the top of the working tree"),
     "session*": ("text", "the agent's session"),
     "agent*": ("text", "the sub-agent's type"),
+    "headless*": ("object", "of a headless run: task, agent, outcome, commit, turns of the agent"),
     "outcome": ("text", "the verdict of the last attempt"),
     "quality_gates": ("object", "all attempts, and what they come to"),
 }
@@ -162,8 +163,13 @@ def add_attempt(
     }
     run = {**first, **known, "outcome": attempt.verdict, "quality_gates": cycle}
     # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
-    plain: dict[str, Any] = json.loads(utf8(json.dumps(_filled(RUN, run), ensure_ascii=False)))
+    plain: dict[str, Any] = as_utf8(_filled(RUN, run))
     return plain
+
+
+def as_utf8(value: Any) -> Any:  # noqa: ANN401 - plain data
+    """Return plain data as JSON can hold it: what is no UTF-8 is replaced."""
+    return json.loads(utf8(json.dumps(value, ensure_ascii=False)))
 
 
 def _attempt(attempt: AttemptReport, number: int, execution_id: str) -> dict[str, Any]:

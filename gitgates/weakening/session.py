@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from gitgates.config import load
-from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
+from gitgates.config.keys import GATE_KEYS, HEADLESS_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
 from gitgates.errors import ConfigError
 from gitgates.git.authorship import Span, trees
 from gitgates.git.diff import changes
@@ -23,7 +23,7 @@ from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import HookSettings
 from gitgates.policies.significance import kinds_of
 from gitgates.store.files import read_regular
-from gitgates.types import ACTIONS, Config, Gate, Hook, Review
+from gitgates.types import ACTIONS, Config, Gate, Headless, Hook, Review
 from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
 from gitgates.weakening.source import read_pair
@@ -31,7 +31,7 @@ from gitgates.weakening.tests import find_in_tests, find_marks
 from gitgates.weakening.tool_settings import find_in_settings
 
 Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
-Table: TypeAlias = Config | Gate | Hook | Review
+Table: TypeAlias = Config | Gate | Headless | Hook | Review
 
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
 
@@ -168,6 +168,7 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
         elif hook.gates:
             texts += _compare(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
     texts += _compare(REVIEW_KEYS, before.review, after.review, "review.")
+    texts += _compare(HEADLESS_KEYS, before.headless, after.headless, "headless.")
     return tuple(Weakening(path, GATE, text) for text in texts)
 
 

@@ -51,6 +51,7 @@ class Options(NamedTuple):
     mode: str = ""  # of permissions; empty: everything is allowed
     resume: str = ""  # a session to go on with
     limit_s: float = 40.0
+    command: tuple[str, ...] = ()  # what starts the client, found as `claude` in its PATH
     proxies: bool = False  # do not leave the network, as where that cannot be done
 
 
@@ -146,6 +147,11 @@ class Run:
         return str(self.results[-1]["session_id"])
 
     @property
+    def said(self) -> str:
+        """What a command that started the client has printed."""
+        return (self.folder / "stdout.txt").read_text() + (self.folder / "stderr.txt").read_text()
+
+    @property
     def person(self) -> str:
         """Everything that hooks said to the person."""
         said = [r for r in self.stream if r.get("subtype") == "informational"]
@@ -199,9 +205,10 @@ class Client:
             "prompts": prompts,
             "cwd": str(cwd),
             "home": str(self.home),
-            "path": os.environ["PATH"],
+            "path": f"{self._folder_of_client()}{os.pathsep}{os.environ['PATH']}",
             "env": options.env,
             "arguments": [*how, *options.arguments],
+            "command": options.command,
             "limit_s": options.limit_s,
             "proxies": options.proxies,
         }
@@ -212,6 +219,13 @@ class Client:
         )
         assert done.returncode == 0, done.stderr
         return Run(out)
+
+    def _folder_of_client(self) -> Path:
+        folder = self.folder / "clients"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "claude").exists():
+            (folder / "claude").symlink_to(binary())
+        return folder
 
 
 def binary() -> Path:

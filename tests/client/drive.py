@@ -78,6 +78,8 @@ def _environment(job: dict[str, Any], short: str, port: int) -> dict[str, str]:
 
 
 def _run(folder: Path, job: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
+    if job["command"]:
+        return _run_command(folder, job, env)
     argv = [job["client"], "-p", "--verbose", "--include-hook-events"]
     argv += ["--input-format", "stream-json", "--output-format", "stream-json"]
     argv += ["--debug-file", str(folder / "debug.log"), *job["arguments"]]
@@ -101,6 +103,22 @@ def _run(folder: Path, job: dict[str, Any], env: dict[str, str]) -> dict[str, An
     timed_out = _wait(client, job["limit_s"])
     talk.join(_GRACE_S)
     return {"exit_status": client.returncode, "timed_out": timed_out}
+
+
+def _run_command(folder: Path, job: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
+    """Run a command that starts the client by itself, as often as it likes."""
+    with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
+        started = subprocess.Popen(
+            job["command"],
+            cwd=job["cwd"],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        timed_out = _wait(started, job["limit_s"])
+    return {"exit_status": started.returncode, "timed_out": timed_out}
 
 
 def _talk(stdin: IO[bytes], stdout: IO[bytes], prompts: list[str], stream: Path) -> None:

@@ -1,0 +1,213 @@
+"""`gitgates headless`: run an agent until its gates pass, then commit; else lose nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import click
+
+from gitgates import environ
+from gitgates.cli.output import format_option, print_json
+from gitgates.cli.repository import configuration, current_repo
+from gitgates.errors import ConfigError, GitError, LockError, UsageError
+from gitgates.git.repo import Repo
+from gitgates.headless import defaults
+from gitgates.headless.executor import HOOK, OUTCOMES, Executor, HeadlessOptions
+from gitgates.headless.turn import RUN_NAME
+from gitgates.headless.worktree import in_worktree
+from gitgates.hosts.headless import CLIENTS, any_client, client
+from gitgates.report.artifacts import PAGE, RESULT
+from gitgates.report.text import Console, open_terminal
+from gitgates.store import runs
+from gitgates.store.files import lock_file
+from gitgates.types import Config
+from gitgates.worktree import checkpoint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.git.repo import Repo
+    from gitgates.headless.executor import Ended
+    from gitgates.hosts.headless import Client
+    from gitgates.types import Hook
+    from gitgates.worktree.checkpoint import Checkpoint
+
+
+@click.command("headless")
+@click.argument("task")
+@click.option("--agent", type=click.Choice(list(CLIENTS)), help="Default: the key `agent`.")
+@click.option("--agent-command", metavar="COMMAND", help="Any other client; {prompt} in it.")
+@click.option("--max-retries", metavar="N", type=click.IntRange(min=0), help="0: pass or fail.")
+@click.option("--commit/--no-commit", "commits", default=True, help="Commit what passed.")
+@click.option("--message", metavar="TEXT", default="", help="Of the commit; default: the task.")
+@click.option("--branch", metavar="NAME", default="", help="Work on a new branch.")
+@click.option("--worktree", "apart", is_flag=True, help="Work in a linked worktree of its own.")
+@click.option("--budget-minutes", metavar="M", type=click.FloatRange(min=0.1), default=60.0)
+@click.option("--on-failure", type=click.Choice(["rollback", "keep"]), default="rollback")
+@click.option("--force", is_flag=True, help="Run where not everything could be brought back.")
+@format_option
+def command(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
+    """Have an agent do TASK, until the gates of the hook `headless` pass; then commit.
+
+    Where no retry is left, what the agent has made is kept under refs/gitgates/failed, and the
+    working tree is as it was, byte for byte; ignored files are not touched.
+
+    Exit status 0: passed, and committed. 1: not passed. Others: see the manual.
+    """
+    if not task.strip():
+        raise UsageError("TASK is empty", 'Say what is to be done: gitgates headless "fix …"')
+    repo = current_repo()
+    if running := repo.env.get(RUN_NAME):
+        raise UsageError(f"the headless run {running} started this", "Runs cannot be nested.")
+    config, note = _config(repo, wanted["max_retries"])
+    settings = HeadlessOptions(
+        task=task,
+        client=_client(wanted["agent"], wanted["agent_command"], config),
+        arguments=() if wanted["agent_command"] else config.headless.agent_args,
+        max_retries=_hook(config).max_retries,
+        commits=wanted["commits"],
+        message=wanted["message"],
+        budget_s=wanted["budget_minutes"] * 60,
+        keeps=wanted["on_failure"] == "keep",
+    )
+    _require_committer(repo, commits=settings.commits)
+    _require_branch(repo, branch)
+    console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
+    if note:
+        console.said(note)
+    run_abs = runs.new_run(repo.state_abs)
+    if apart:
+        with in_worktree(repo, branch, config.link, console.said) as there:
+            executor = Executor(there, config, settings, run_abs=run_abs, listener=console)
+            ended = _run(executor, branch="", force=True)
+    else:
+        executor = Executor(repo, config, settings, run_abs=run_abs, listener=console)
+        ended = _run(executor, branch=branch, force=wanted["force"])
+    return _say(ended, executor, fmt)
+
+
+def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
+    """Take the checkpoint, and run; say how everything comes back where that is interrupted."""
+    repo = executor.repo
+    os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
+    lock = lock_file(f"{repo.state_abs}/headless.lock")
+    if lock < 0:
+        raise LockError("another headless run is under way here", "Use --worktree, or wait for it.")
+    try:
+        _require_clear(repo, force=force)
+        point = executor.begin(branch)
+        try:
+            ended = executor.execute()
+        except BaseException:
+            click.echo(_left(point), err=True)
+            raise
+        if ended.rolled_back and branch:
+            repo.git.ask("branch", "-q", "-D", branch)  # what was on it is kept
+        if ended.outcome == "passed" or ended.rolled_back:
+            checkpoint.drop(point, repo)
+        else:
+            click.echo(_left(point), err=True)
+        return ended
+    finally:
+        os.close(lock)
+
+
+def _require_clear(repo: Repo, *, force: bool) -> None:
+    """Raise GitError where a run could not be undone."""
+    if under_way := checkpoint.under_way(repo):
+        hint = f"End it first: git {under_way.split()[0]} --continue, or --abort"
+        raise GitError(f"{repo.root_abs}: a {under_way} is under way", hint)
+    for point in checkpoint.left_behind(repo):
+        raise GitError(f"the headless run {point.run} has left its checkpoint", _ways(point))
+    if (lost := checkpoint.find_unsavable(repo)) and not force:
+        listed = "\n  ".join(lost)
+        raise GitError(
+            f"these could not be brought back if the run changed them:\n  {listed}",
+            "Run again with --force, or with --worktree.",
+        )
+
+
+def _left(point: Checkpoint) -> str:
+    what = f"gitgates: everything is left as it is; the checkpoint is {point.folder_abs}"
+    return f"{what}\n  {_ways(point)}"
+
+
+def _ways(point: Checkpoint) -> str:
+    return (
+        f"To put everything back: gitgates recover --roll-back {point.run}\n"
+        f"  To keep what is there: gitgates recover --drop {point.run}"
+    )
+
+
+def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
+    """Return the configuration with a hook `headless` that has gates, and what to say of it."""
+    try:
+        config = configuration(repo)
+    except ConfigError as error:
+        if "no [tool.gitgates]" not in error.message:
+            raise
+        config = Config()
+    config, note = defaults.with_gates(config, repo.root_abs)
+    if max_retries is not None:
+        hook = _hook(config)._replace(max_retries=max_retries)
+        others = tuple(one for one in config.hooks if one.name != HOOK)
+        config = config._replace(hooks=(*others, hook))
+    return config, note
+
+
+def _hook(config: Config) -> Hook:
+    return next(hook for hook in config.hooks if hook.name == HOOK)
+
+
+def _client(agent: str | None, agent_command: str | None, config: Config) -> Client:
+    if agent and agent_command:
+        raise UsageError("--agent and --agent-command exclude each other", "Give one of them.")
+    if agent_command:
+        try:
+            return any_client(agent_command)
+        except ValueError as error:
+            raise UsageError(f"--agent-command {agent_command!r}: {error}") from error
+    name = agent or config.headless.agent
+    if not shutil.which(name, path=environ.read().get("PATH")):
+        hint = "Install it, or give another client: --agent-command '… {prompt} …'"
+        raise UsageError(f"`{name}` is not in the PATH", hint)
+    return client(name)
+
+
+def _require_committer(repo: Repo, *, commits: bool) -> None:
+    if commits and (found := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
+        said = found.stderr.decode("utf-8", "replace").strip()
+        raise GitError(f"git does not know who commits: {said}")
+
+
+def _require_branch(repo: Repo, branch: str) -> None:
+    if not branch:
+        return
+    if repo.git.ask("check-ref-format", "--branch", branch).exit_status:
+        raise UsageError(f"--branch {branch}: git takes no such name")
+    if not repo.git.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}").exit_status:
+        raise UsageError(f"--branch {branch}: there is such a branch", "Name a new one.")
+
+
+def _say(ended: Ended, executor: Executor, fmt: str) -> int:
+    status, words = OUTCOMES[ended.outcome]
+    run_abs, run = executor.run_abs, executor.run
+    if fmt == "json":
+        print_json({**ended._asdict(), "run": run, "result": f"{run_abs}/{RESULT}"})
+        return status
+    why = f": {ended.why}" if ended.why else ""
+    click.echo(f"gitgates headless: {words}{why}")
+    if ended.commit:
+        click.echo(f"committed as {ended.commit[:12]}")
+    if ended.rolled_back:
+        click.echo("everything is as it was before the run")
+    if ended.failed_ref:
+        click.echo(f"what the agent made is kept: gitgates runs restore {run}")
+    for note in ended.notes:
+        click.echo(f"note: {note}")
+    if not (executor.settings.commits or status):
+        click.echo("nothing was committed, as asked")
+    click.echo(f"report: {run_abs}/{PAGE}")
+    return status

@@ -1,0 +1,139 @@
+"""What a run has changed, as a commit: only that, whatever else is in the working tree.
+
+The commit is prepared in an index of its own. A file that somebody had changed before the run is
+committed without those changes, which a three-way merge takes out; where that conflicts, nobody
+but a person can tell them apart.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from gitgates.errors import GitError
+from gitgates.git.repo import nul_ended
+from gitgates.record import Record
+from gitgates.store.files import remove_file
+from gitgates.worktree.checkpoint import compare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Git, Repo
+    from gitgates.worktree.checkpoint import Checkpoint
+
+FAILED_REFS = "refs/gitgates/failed"
+
+
+class Prepared(Record):
+    """An index with what is to be committed."""
+
+    git: Git  # whose GIT_INDEX_FILE it is
+    paths: tuple[str, ...]  # that the run has changed
+    mixed: tuple[str, ...]  # of these: with changes of before that cannot be told apart
+    is_empty: bool  # nothing differs from HEAD: the agent has committed by itself, or done nothing
+
+
+def prepare(point: Checkpoint, repo: Repo, *, whole: bool = False) -> Prepared:
+    """Make the index of the commit. `whole`: with what was there before in changed files, too.
+
+    Raises: GitError where git cannot read what the run has written.
+    """
+    git = _own_index(point, repo)
+    head = _head(git)
+    git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
+    difference = compare(point, repo)
+    mine = set(difference.paths) if whole else set(difference.paths) - point.dirty
+    removed = [*difference.gone, *difference.untracked]
+    git.out("update-index", "--force-remove", "-z", "--stdin", stdin=nul_ended(removed))
+    written = sorted(mine.difference(removed))
+    git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(written))
+    both = sorted(set(difference.paths) - mine - set(removed))
+    mixed = tuple(path for path in both if not _add_without_earlier(point, repo, git, path))
+    # Gates see those as they are; nobody commits them.
+    git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(mixed))
+    tree = git.out("write-tree").decode().strip()
+    is_empty = bool(head) and tree == git.out("rev-parse", f"{head}^{{tree}}").decode().strip()
+    return Prepared(git, difference.paths, mixed, is_empty)
+
+
+def _own_index(point: Checkpoint, repo: Repo) -> Git:
+    """Return git with an index of the run's, a copy of the user's, whose times save reading."""
+    index_abs = f"{point.folder_abs}/commit.index"
+    users_abs = f"{repo.git_dir_abs}/index"
+    remove_file(index_abs)
+    if os.path.exists(users_abs):
+        from shutil import copy2
+
+        copy2(users_abs, index_abs)
+    return repo.git._replace(env={**repo.env, "GIT_INDEX_FILE": index_abs})
+
+
+def _head(git: Git) -> str:
+    return git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
+
+
+def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> bool:
+    """Stage what the run did to a file that was changed before; False where that conflicts."""
+    listed = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
+    saved_abs = (
+        f"{point.folder_abs}/files/{point.paths[path].digest}" if path in point.paths else ""
+    )
+    if not listed or not os.path.isfile(saved_abs):
+        return False  # HEAD has no such file, or it was a link
+    mode, ours = listed.split(" ")[:2]
+    with open(saved_abs, "rb") as file:
+        base = git.out("hash-object", "-w", "--stdin", f"--path={path}", stdin=file.read())
+    now = git.out("hash-object", "-w", f"--path={path}", "--", path)
+    merged = _merge(git, ours, base.decode().strip(), now.decode().strip())
+    if merged is None:
+        return False
+    blob = git.out("hash-object", "-w", "--stdin", stdin=merged).decode().strip()
+    is_executable = os.access(os.path.join(repo.root_abs, path), os.X_OK)
+    mode = ("100755" if is_executable else "100644") if mode.startswith("100") else mode
+    git.out("update-index", "--cacheinfo", f"{mode},{blob},{path}")
+    return True
+
+
+def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
+    """Return the three-way merge of three blobs; None where it conflicts."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for name, blob in (("ours", ours), ("base", base), ("theirs", theirs)):
+            files.append(f"{folder}/{name}")
+            with open(files[-1], "wb") as file:
+                file.write(git.out("cat-file", "blob", blob))
+        done = git.ask("merge-file", "-p", "-q", *files)
+    return None if done.exit_status else done.stdout
+
+
+def keep_failed(point: Checkpoint, repo: Repo) -> str:
+    """Keep everything that the run made as a commit under a ref; return the ref, or nothing.
+
+    Empty where it made nothing. Raises: GitError.
+    """
+    prepared = prepare(point, repo, whole=True)
+    git, head = prepared.git, _head(prepared.git)
+    if not prepared.paths and head == point.head:
+        return ""
+    tree = git.out("write-tree").decode().strip()
+    parents = ("-p", head) if head else ()
+    message = f"What the headless run {point.run} made, and gave up".encode()
+    made = git.out("commit-tree", tree, *parents, stdin=message).decode().strip()
+    ref = f"{FAILED_REFS}/{point.run}"
+    git.out("update-ref", ref, made)
+    return ref
+
+
+def follow_commit(repo: Repo, prepared: Prepared) -> None:
+    """Have the user's index hold what was committed; what else is staged stays staged.
+
+    Raises: GitError.
+    """
+    git = repo.git
+    if not os.path.exists(f"{repo.git_dir_abs}/index"):
+        git.out("read-tree", "HEAD")  # the run has removed it
+    ask = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
+    if prepared.paths:
+        done = git.ask(*ask, stdin=nul_ended(prepared.paths))
+        if done.exit_status:
+            raise GitError(f"the index does not follow the commit: {os.fsdecode(done.stderr)}")

@@ -1,0 +1,377 @@
+"""Run an agent until the gates of the `headless` hook pass, then commit; else give up, safely.
+
+The end of the agent's turn is an event like the end of one that a person watches: the same policies
+answer it. What they have to say becomes the agent's next prompt.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.agent_types import Channels, Payload
+from gitgates.engine.command import with_hook
+from gitgates.errors import GitError, GitgatesError
+from gitgates.headless import commit, constraints
+from gitgates.headless.turn import RUN_NAME, run_process, run_turn
+from gitgates.hosts import AGENTS, DEFAULT_AGENT
+from gitgates.policies.breaker import BLOCKED, EXHAUSTED, PASSED
+from gitgates.policies.call import Call
+from gitgates.policies.driver import decide_alone
+from gitgates.record import Record
+from gitgates.report.artifacts import add_headless, save
+from gitgates.report.result import AttemptReport
+from gitgates.types import BLOCK, Command, Decision, GateResult, Visit
+from gitgates.worktree import checkpoint
+from gitgates.worktree.isolate import Isolation
+from gitgates.worktree.rollback import roll_back
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.engine.run import Listener
+    from gitgates.git.repo import Repo
+    from gitgates.hosts.headless import Client, Turn
+    from gitgates.types import Config
+    from gitgates.worktree.checkpoint import Checkpoint
+
+HOOK = "headless"
+_CAN = Channels(deny=True, block=True, stop=True, context=True)
+_MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
+_LONGEST_SUBJECT = 72  # as git's own documentation has it: more is cut off in many places
+_COMMIT_S = 1800.0  # for the hooks of a commit
+
+# How a run ended → what that means for the exit status, and in words.
+OUTCOMES: dict[str, tuple[int, str]] = {
+    "passed": (0, "all gates passed"),
+    "unchanged": (1, "the agent ended twice without having changed anything"),
+    "agent-failed": (1, "the agent's client failed twice"),
+    "exhausted": (1, "the gates still failed when no retry was left"),
+    "not-converging": (1, "the same failures came again and again"),
+    "breaker": (1, "there were too many blocks"),
+    "cannot-fix": (1, "the agent said that it cannot fix what is wrong"),
+    "could-not-run": (1, "a gate could not run, and was said once already"),
+    "stopped": (1, "a gate stopped the run"),
+    "terminal": (1, "a gate failed whose failure ends a run"),
+    "denied": (1, "the agent changed twice what it must not change"),
+    "moved": (1, "a gate moved HEAD or changed the branch"),
+    "mixed": (1, "changes of the run and of before it cannot be told apart"),
+    "out-of-time": (1, "the time of the run was up"),
+}
+
+
+class HeadlessOptions(Record):
+    """How a run is wanted."""
+
+    task: str
+    client: Client
+    arguments: tuple[str, ...] = ()  # more, for the client
+    max_retries: int = 3
+    commits: bool = True
+    message: str = ""
+    budget_s: float = 3600.0
+    keeps: bool = False  # what a failed run made stays in the working tree
+
+
+class Ended(Record):
+    """What became of a run."""
+
+    outcome: str  # a word of OUTCOMES
+    why: str = ""  # more of it
+    commit: str = ""
+    failed_ref: str = ""
+    attempts: int = 0
+    rolled_back: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class Executor:
+    """One run."""
+
+    def __init__(
+        self,
+        repo: Repo,
+        config: Config,
+        settings: HeadlessOptions,
+        *,
+        run_abs: str,
+        listener: Listener,
+    ) -> None:
+        self.repo, self.config, self.settings = repo, config, settings
+        self.run_abs, self.run = run_abs, os.path.basename(run_abs)
+        self.listener = listener
+        self.hook = next(hook for hook in config.hooks if hook.name == HOOK)
+        self.turns: list[dict[str, Any]] = []
+        self.session = ""  # of the agent
+        self.denied = 0
+        self.failed_turns = 0
+        self.attempts = 0
+        self.ends_at = time.monotonic() + settings.budget_s
+        # A child's hooks leave the end of its turns to us; the guards before its tools stay.
+        self.env = {**repo.env, RUN_NAME: self.run}
+
+    def begin(self, branch: str) -> Checkpoint:
+        """Take the checkpoint, then go to a new branch where one is wanted.
+
+        Raises: GitError, StateError; then nothing has changed.
+        """
+        self.point = checkpoint.take(self.repo, self.run)
+        if branch:
+            self.repo.git.out("switch", "-q", "-c", branch)
+        return self.point
+
+    def execute(self) -> Ended:
+        """Run to the end; what a failed run has made is kept, and the working tree as it was.
+
+        Raises: Interrupted after a signal: then everything is left as it is, and the checkpoint is
+        there; GitgatesError where something goes wrong that is no failure of the agent's.
+        """
+        self._ask("session-start", "")
+        self._ask("prompt", "")
+        prompt = self.settings.task
+        while True:
+            if time.monotonic() >= self.ends_at:
+                return self._give_up("out-of-time")
+            before = self._content()
+            turn = self._turn(prompt)
+            if turn.error or before == self._content():
+                self.failed_turns += 1
+                if self.failed_turns >= _MOST_FAILED_TURNS:
+                    return self._give_up("agent-failed" if turn.error else "unchanged", turn.error)
+                continue
+            ended, prompt = self._judge(turn)
+            if ended:
+                return ended
+
+    def _turn(self, prompt: str) -> Turn:
+        settings, client = self.settings, self.settings.client
+        number = len(self.turns) + 1
+        self.listener.said(f"turn {number} of {client.name}")
+        if not client.resumes and number > 1:
+            prompt = f"{settings.task}\n\n{prompt}" if prompt != settings.task else prompt
+        began_s = time.monotonic()
+        turn = run_turn(
+            client,
+            client.start(prompt, self.session, settings.arguments),
+            self.env,
+            root_abs=self.repo.root_abs,
+            folder_abs=f"{self.run_abs}/agent/{number}",
+            limit_s=max(self.ends_at - began_s, 1.0),
+        )
+        self.session = turn.session or self.session
+        took_s = round(time.monotonic() - began_s, 3)
+        said = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
+        self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **said})
+        if turn.error:
+            self.listener.said(f"{client.name}: {turn.error}")
+        return turn
+
+    def _content(self) -> tuple[object, ...]:
+        """Return what tells whether a turn has changed anything."""
+        paths = checkpoint.read_paths(self.repo)
+        return {path: content[:2] for path, content in paths.items()}, self._heads()
+
+    def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
+        """Return how the run ends, or what the agent is told next."""
+        paths = checkpoint.compare(self.point, self.repo).paths
+        self.attempts += 1
+        self.failed_turns = 0
+        if found := self._violations(paths):
+            self.denied += bool(constraints.denied_paths(self.config.headless, paths))
+            if self.denied > 1:
+                return self._give_up("denied"), ""
+            return self._refuse("constraints", constraints.told(found), turn)
+        moved_from = self._heads()
+        outcome, text = self._ask_policies(turn)
+        if self._heads() != moved_from:
+            return self._give_up(
+                "moved", "HEAD was put back" if not self.settings.keeps else ""
+            ), ""
+        if outcome == PASSED:
+            return self._commit(turn)
+        if outcome == BLOCKED and self._is_terminal():
+            return self._give_up("terminal"), ""
+        if outcome == BLOCKED:
+            return None, text
+        return self._give_up(outcome), ""
+
+    def _violations(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        limits = self.config.headless
+        lines = _changed_lines(self.point, self.repo) if limits.max_lines else 0
+        counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
+        tokens = sum(counted) if counted else None
+        return constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
+
+    def _heads(self) -> tuple[str, str]:
+        git = self.repo.git
+        head = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout
+        return head.decode().strip(), git.ask("symbolic-ref", "-q", "HEAD").stdout.decode()
+
+    def _call(self, kind: Any, message: str) -> Call:  # noqa: ANN401 - an EventKind
+        client = self.settings.client.name
+        payload = Payload(
+            host=client if client in AGENTS else DEFAULT_AGENT,
+            event=HOOK if kind == "turn-end" else f"{HOOK}-{kind}",
+            kind=kind,
+            can=_CAN,
+            session=f"{HOOK}-{self.run}",
+            prompt_id=self.run,
+            cwd_abs=self.repo.root_abs,
+            prompt=self.settings.task,
+            last_message=message,
+        )
+        env = with_hook(self.repo.env, HOOK, self.repo.git_dir_abs)
+        call = Call(payload, self.repo._replace(env=env), say=self.listener.said)
+        call.has_limit = False
+        call.config, call.run_abs, call.listener = self.config, self.run_abs, self.listener
+        return call
+
+    def _ask(self, kind: str, message: str) -> Call:
+        call = self._call(kind, message)
+        decide_alone(call)
+        return call
+
+    def _ask_policies(self, turn: Turn) -> tuple[str, str]:
+        """Have gates and retry answer the end of a turn; return the outcome, and what they say.
+
+        What was changed before the run, and is not committed, is stashed meanwhile.
+        """
+        index = commit.prepare(self.point, self.repo).git.env["GIT_INDEX_FILE"]
+        there = self.repo._replace(env={**self.repo.env, "GIT_INDEX_FILE": index})
+        with Isolation(there, self.listener.said, hides=bool(self.point.dirty)) as isolation:
+            call = self._call("turn-end", turn.text)
+            call.read()
+            before = sum(one.hook == HOOK for one in call.session.rounds)
+            verdict = decide_alone(call)
+        for note in isolation.notes:
+            self.listener.said(note)
+        rounds = [one for one in call.session.rounds if one.hook == HOOK]
+        outcome = rounds[-1].outcome if len(rounds) > before else "stopped"
+        if outcome == PASSED and verdict.level >= BLOCK:
+            outcome = BLOCKED  # another policy than the gates has said so
+        return outcome, verdict.to_agent
+
+    def _is_terminal(self) -> bool:
+        """Return whether a gate did not pass whose failure no agent is to work on."""
+        call = self._call("turn-end", "")
+        call.read()
+        terminal = {gate.name for gate in self.config.gates if gate.terminal}
+        rounds = [one for one in call.session.rounds if one.hook == HOOK]
+        return bool(rounds) and any(gate in terminal for gate, _status in rounds[-1].statuses)
+
+    def _refuse(self, gate: str, text: str, turn: Turn) -> tuple[Ended | None, str]:
+        """Count an attempt that gates have no say in; return what follows from it."""
+        call = self._call("turn-end", turn.text)
+        call.read()
+        is_last = self.attempts > self.settings.max_retries
+        outcome = EXHAUSTED if is_last else BLOCKED
+        result = GateResult(gate=gate, status="failed", output=text.encode("utf-8", "replace"))
+        visit = Visit(result=result, verdict=BLOCK, action="BLOCK")
+        decision = Decision(BLOCK, asked=gate, reason=f"{gate}: failed", visits=(visit,))
+        self._save(decision, outcome, turn.text)
+        round_ = {"what": "round", "hook": HOOK, "agent": "", "prompt": call.prompt}
+        round_ |= {"gates": ", ".join(self.hook.gates), "outcome": outcome, "run": self.run_abs}
+        round_ |= {"key": call.key, "config": "", "tree": ""}
+        call.record({**round_, "statuses": [[gate, "failed"]]})
+        return (self._give_up(EXHAUSTED), "") if is_last else (None, text)
+
+    def _save(self, decision: Decision, outcome: str, text: str) -> None:
+        attempt = AttemptReport(
+            hook=HOOK,
+            host=HOOK,
+            root=self.repo.root_abs,
+            timestamp_s=time.time(),
+            duration_s=0.0,
+            decision=decision,
+            verdict=outcome,
+            session=self.session,
+            agent_fixes=text,
+        )
+        config = self.config
+        save(
+            attempt,
+            self.run_abs,
+            max_retries=self.settings.max_retries,
+            artifacts_dir=config.artifacts_dir,
+            keep_runs=config.keep_runs,
+        )
+
+    def _commit(self, turn: Turn) -> tuple[Ended | None, str]:
+        """Commit what the run has changed; what hooks of git refuse is a failed attempt."""
+        if not self.settings.commits:
+            return self._end(Ended("passed")), ""
+        prepared = commit.prepare(self.point, self.repo)
+        if prepared.mixed:
+            named = ", ".join(prepared.mixed)
+            text = f"nothing was committed, and everything is left as it is: {named}"
+            return self._end(Ended("mixed", text)), ""
+        if prepared.is_empty:  # the agent has committed by itself
+            return self._end(Ended("passed", commit=self._heads()[0])), ""
+        message_abs = f"{self.point.folder_abs}/message"
+        with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
+            file.write(self._message(turn))
+        argv = ("git", "-C", self.repo.root_abs, "commit", "-q", "-F", message_abs)
+        command = Command(argv, self.repo.root_abs, prepared.git.env)
+        log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
+        said, ending = run_process(command, log_abs, _COMMIT_S)
+        if ending.exit_status != 0:
+            text = said.decode("utf-8", "replace")
+            told = f"The gates passed, and `git commit` refused the change:\n\n{text}"
+            return self._refuse("git commit", told, turn)
+        commit.follow_commit(self.repo, prepared)
+        return self._end(Ended("passed", commit=self._heads()[0])), ""
+
+    def _message(self, turn: Turn) -> str:
+        subject, _, rest = self.settings.message.partition("\n")
+        subject = subject or " ".join(self.settings.task.split())
+        if len(subject) > _LONGEST_SUBJECT:
+            subject, rest = f"{subject[: _LONGEST_SUBJECT - 1].rstrip()}…", f"{subject}\n{rest}"
+        parts = [subject, rest.strip(), turn.text.strip(), f"Gitgates-Run: {self.run}"]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _give_up(self, outcome: str, why: str = "") -> Ended:
+        """Keep what the run has made, and put everything back as it was."""
+        if not self.attempts:
+            reason = why or OUTCOMES[outcome][1]
+            self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
+        failed_ref = commit.keep_failed(self.point, self.repo)
+        if self.settings.keeps:
+            return self._end(Ended(outcome, why, failed_ref=failed_ref))
+        self.listener.said("rolling back")
+        try:
+            notes = roll_back(self.point, self.repo)
+        except GitgatesError as error:
+            hint = f"gitgates recover --roll-back {self.run}"
+            raise GitError(
+                f"the rollback failed: {error.message}",
+                f"The checkpoint is in {self.point.folder_abs}. Try again with: {hint}",
+            ) from error
+        return self._end(
+            Ended(outcome, why, failed_ref=failed_ref, rolled_back=True, notes=tuple(notes))
+        )
+
+    def _end(self, ended: Ended) -> Ended:
+        """Write the reports; the checkpoint goes where nobody needs it any more."""
+        facts = {
+            "task": self.settings.task,
+            "agent": self.settings.client.name,
+            "outcome": OUTCOMES[ended.outcome][1],
+            "commit": ended.commit,
+            "failed_ref": ended.failed_ref,
+            "turns": self.turns,
+        }
+        facts = {name: fact for name, fact in facts.items() if fact}
+        add_headless(self.run_abs, facts, self.config.artifacts_dir, self.repo.root_abs)
+        return ended._replace(attempts=self.attempts)
+
+
+def _changed_lines(point: Checkpoint, repo: Repo) -> int:
+    """Return how many lines the run has added and removed."""
+    git = commit.prepare(point, repo, whole=True).git
+    base = point.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    total = 0
+    for line in git.lines("diff", "--cached", "--numstat", "--no-ext-diff", base):
+        added, removed = line.split("\t")[:2]
+        total += int(added if added != "-" else 0) + int(removed if removed != "-" else 0)
+    return total

@@ -1,0 +1,90 @@
+"""One turn of an agent's client, in a process group of its own, with a deadline."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.errors import Interrupted
+from gitgates.hosts import withheld_from_agents
+from gitgates.hosts.headless import Turn
+from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.proc.watchdog import Watchdog
+from gitgates.store.files import replace_file
+from gitgates.types import Command, Ending
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.hosts.headless import Client, Start
+
+RUN_NAME = "GITGATES_HEADLESS"
+_MOST_OUTPUT = 64 << 20  # bytes
+_SHOWN = 2000  # characters of what went wrong
+# Standard error apart: standard output is what the client was asked to write for machines.
+_APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
+
+
+def run_turn(
+    client: Client,
+    start: Start,
+    env: Mapping[str, str],
+    *,
+    root_abs: str,
+    folder_abs: str,
+    limit_s: float,
+) -> Turn:
+    """Give an agent a prompt; return what its client said when all that it started is gone.
+
+    `folder_abs` is where its output goes. Raises: Interrupted after a signal; OSError.
+    """
+    os.makedirs(folder_abs, mode=0o700, exist_ok=True)
+    stdin_abs = ""
+    if start.stdin:
+        stdin_abs = f"{folder_abs}/prompt.txt"
+        replace_file(stdin_abs, start.stdin)
+    withheld = withheld_from_agents()
+    theirs = {name: value for name, value in env.items() if name not in withheld}
+    errors_abs = f"{folder_abs}/stderr.log"
+    command = Command((*_APART, errors_abs, *start.argv), root_abs, theirs, stdin_abs)
+    output, ending = run_process(command, f"{folder_abs}/stdout.log", limit_s)
+    said = client.read(output)
+    if ending.timed_out:
+        return said._replace(error=f"it did not end within {limit_s:.0f} s")
+    if ending.exit_status != 0 and not said.error:
+        how = f"exit status {ending.exit_status}" if ending.signal is None else "killed"
+        said = said._replace(error=f"{start.argv[0]}: {how}")
+    if said.error and (tail := _tail(errors_abs)):
+        said = said._replace(error=f"{said.error}\n{tail}")
+    return said
+
+
+def run_process(command: Command, log_abs: str, limit_s: float) -> tuple[bytes, Ending]:
+    """Run a process to its end; return its output and how it ended.
+
+    Raises: Interrupted after a signal, when everything that was started is gone.
+    """
+    capture = Capture(_MOST_OUTPUT, log_abs, _MOST_OUTPUT)
+    watch = Watchdog()  # ends it where we are killed
+    try:
+        with SignalPipe() as signals:
+            with Group(signals) as group:
+                child = group.start(command, limit_s, capture)
+                if isinstance(child, str):
+                    return child.encode(), Ending(not_started=child, exit_status=127)
+                watch.add(child.pid)
+                group.wait()
+            capture.close()
+    finally:
+        watch.close()
+    if signals.received:
+        raise Interrupted(f"interrupted by signal {signals.received[0]}")
+    return capture.kept()[0], child.ending()
+
+
+def _tail(path_abs: str) -> str:
+    try:
+        with open(path_abs, "rb") as file:
+            return file.read()[-_SHOWN:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

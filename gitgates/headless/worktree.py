@@ -1,0 +1,51 @@
+"""A linked worktree for one run, beside the repository, and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+
+from gitgates.git.repo import find_repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gitgates.git.repo import Repo
+
+
+@contextmanager
+def in_worktree(
+    repo: Repo, branch: str, link: tuple[str, ...], say: Callable[[str], None]
+) -> Iterator[Repo]:
+    """Yield a worktree of HEAD on a new branch; remove it, unless something in it is left.
+
+    What git ignores and gates need (`link`) is linked into it. Raises: GitError.
+    """
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    branch = branch or f"headless/{stamp}-{os.getpid()}"
+    folder_abs = f"{repo.root_abs}.headless-{stamp}-{os.getpid()}"
+    git = repo.git
+    begun_at = git.out("rev-parse", "--verify", "HEAD").decode().strip()
+    git.out("worktree", "add", "-q", "-b", branch, folder_abs)
+    say(f"working in {folder_abs}, on branch {branch}")
+    try:
+        for name in link:
+            source, target = os.path.join(repo.root_abs, name), os.path.join(folder_abs, name)
+            if os.path.exists(source) and not os.path.lexists(target):
+                os.symlink(source, target)
+        env = {name: value for name, value in repo.env.items() if not name.startswith("GIT_DIR")}
+        yield find_repo(folder_abs, env)
+    finally:
+        for name in link:
+            target = os.path.join(folder_abs, name)
+            if os.path.islink(target):
+                os.unlink(target)
+        removed = git.ask("worktree", "remove", folder_abs)
+        now = git.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}").stdout
+        if removed.exit_status:
+            said = removed.stderr.decode("utf-8", "replace").strip()
+            say(f"{folder_abs} stays: {said}; remove it with: git worktree remove --force")
+        elif now.decode().strip() == begun_at:
+            git.ask("branch", "-q", "-D", branch)  # nothing was committed to it

@@ -1,0 +1,42 @@
+"""Claude Code's command line without a terminal: `claude -p`.
+
+Source: https://code.claude.com/docs/en/headless; the output, recorded from the client 2.1.329.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gitgates.hosts.headless import Start, Turn, shortened
+
+_COUNTED = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+)
+
+
+def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
+    """Return how a turn is started; the prompt goes in by standard input, whatever its length."""
+    resume = ("--resume", session) if session else ()
+    argv = ("claude", "-p", "--output-format", "json", *resume, *more)
+    return Start(argv, prompt.encode("utf-8", "surrogateescape"))
+
+
+def read(output: bytes) -> Turn:
+    """Return what the client said: one JSON object, last in its output."""
+    try:
+        said = json.loads(output.strip().rpartition(b"\n")[2])
+        usage = said.get("usage") or {}
+        text = str(said.get("result") or "")
+        cost = said.get("total_cost_usd")
+        return Turn(
+            session=str(said.get("session_id") or ""),
+            text=shortened(text),
+            tokens=sum(int(usage.get(name) or 0) for name in _COUNTED),
+            cost_usd=float(cost) if isinstance(cost, int | float) else None,
+            error=(text or str(said.get("subtype") or "unknown")) if said.get("is_error") else "",
+        )
+    except (ValueError, AttributeError, TypeError):
+        return Turn(error="the client's output is not the JSON that was asked for")

@@ -1,0 +1,119 @@
+"""A run as one HTML page that needs nothing else: no script, no network. Cold.
+
+Everything that we did not write is escaped by the template engine, and control characters are made
+visible before.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+from gitgates.clean import plain, plain_line
+
+_TONES = {"passed": "good", "warned": "odd"}
+_GATE_TONES = {"passed": "good", "skipped": "soft", "not-run": "soft", "not-started": "odd"}
+
+
+def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> str:
+    """Return the HTML of a `result.json`, which must be sound.
+
+    `metrics`: `name` and `values` (numbers, oldest first) of what is drawn over time.
+    """
+    import jinja2  # only what writes a page pays for it
+
+    text = resources.files("gitgates.report").joinpath("page.html.j2").read_text("utf-8")
+    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(text)
+    cycle, headless = document["quality_gates"], document.get("headless") or {}
+    turns = headless.get("turns") or []
+    attempts = [_attempt(one, turns) for one in cycle["attempts"]]
+    longest = max((sum(part["seconds"] for part in one["parts"]) for one in attempts), default=0)
+    for part in (part for one in attempts for part in one["parts"]):
+        part["percent"] = 100 * part["seconds"] / (longest or 1)
+    return template.render(
+        title=f"gitgates {document['hook']}: {cycle['final_status']}",
+        outcome=plain_line(headless.get("outcome") or document["outcome"], 0),
+        tone=_TONES.get(document["outcome"], "bad"),
+        facts=_facts(document, headless, turns),
+        attempts=attempts,
+        metrics=[_series(one) for one in metrics if one["values"]],
+    )
+
+
+def _facts(
+    document: dict[str, Any], headless: dict[str, Any], turns: list[dict[str, Any]]
+) -> list[tuple[str, str]]:
+    cycle = document["quality_gates"]
+    tokens = [turn["tokens"] for turn in turns if turn.get("tokens") is not None]
+    costs = [turn["cost_usd"] for turn in turns if turn.get("cost_usd") is not None]
+    facts = [
+        ("Run", document["execution_id"]),
+        ("Task", headless.get("task", "")),
+        ("Agent", headless.get("agent", "")),
+        ("Attempts", f"{len(cycle['attempts'])} of {cycle['max_retries'] + 1} allowed"),
+        ("Gates", f"{cycle['total_duration_seconds']:.1f} seconds"),
+        ("Agent's time", f"{sum(turn['seconds'] for turn in turns):.1f} seconds" if turns else ""),
+        ("Tokens", f"{sum(tokens):,}" if tokens else ""),
+        ("Cost", f"{sum(costs):.4f} USD" if costs else ""),
+        ("Commit", headless.get("commit", "")),
+        ("Kept as", headless.get("failed_ref", "")),
+    ]
+    return [(name, plain(str(value))) for name, value in facts if value]
+
+
+def _attempt(attempt: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
+    own = [turn for turn in turns if turn.get("attempt") == attempt["attempt"]]
+    parts = [
+        {"label": f"agent: {turn['seconds']:.1f} s", "seconds": turn["seconds"], "tone": "work"}
+        for turn in own
+    ]
+    gates = [_gate(result) for result in attempt["results"]]
+    parts += [
+        {
+            "label": f"{gate['name']}: {gate['ended']}, {gate['seconds']} s",
+            "seconds": result["duration_seconds"],
+            "tone": gate["tone"],
+        }
+        for gate, result in zip(gates, attempt["results"], strict=True)
+    ]
+    return {
+        "number": attempt["attempt"],
+        "outcome": attempt["verdict"],
+        "tone": _TONES.get(attempt["verdict"], "bad"),
+        "reason": plain_line(attempt["reason"], 0),
+        "agent_text": plain("\n\n".join(turn["text"] for turn in own if turn.get("text"))),
+        "gates": gates,
+        "parts": parts,
+        "spoken": "; ".join(str(part["label"]) for part in parts),
+        "notes": [plain_line(note, 0) for note in attempt.get("notes", [])],
+    }
+
+
+def _gate(result: dict[str, Any]) -> dict[str, Any]:
+    reason = f": {result['reason']}" if result.get("reason") else ""
+    return {
+        "name": plain_line(result["name"], 0),
+        "ended": plain_line(f"{result['status']}{reason}", 0),
+        "tone": _GATE_TONES.get(result["status"], "bad"),
+        "passed": result["passed"],
+        "exit": str(result.get("exit_code", "")),
+        "seconds": f"{result['duration_seconds']:.1f}",
+        "output": plain(result["output"]).strip("\n"),
+    }
+
+
+def _series(metric: dict[str, Any]) -> dict[str, str]:
+    """Return the points of a line of a hundred by twenty, and what it shows in words."""
+    values = metric["values"]
+    low, high = min(values), max(values)
+    step = 100 / max(len(values) - 1, 1)
+    points = [
+        f"{number * step:.2f},{19 - 18 * (value - low) / ((high - low) or 1):.2f}"
+        for number, value in enumerate(values)
+    ]
+    first, last = values[0], values[-1]
+    return {
+        "name": plain_line(metric["name"], 0),
+        "points": " ".join(points if len(points) > 1 else [points[0], "100,19"]),
+        "spoken": f"{len(values)} runs: from {first:g} to {last:g}, least {low:g}, most {high:g}",
+    }

@@ -1,0 +1,334 @@
+"""Checkpoints: a working tree, its index, HEAD and branch as they are, and back, byte for byte.
+
+A snapshot is not enough for that: filters and line endings make other bytes of a checkout, and a
+tree knows neither modes nor empty folders. So each file is known by the hash of its raw bytes; what
+HEAD does not hold under that hash is copied. HEAD's own objects are held by a ref until the
+checkpoint is dropped.
+
+    checkpoints/RUN/checkpoint.json   modes and hashes, folders, HEAD, branches; written last
+    checkpoints/RUN/files/HASH        raw bytes that HEAD does not hold
+    checkpoints/RUN/index             the index as it was; staged.pack: its objects beside HEAD's
+    checkpoints/RUN/replaced/N        what a rollback found in place of a file, or beside them
+
+Ignored files are neither saved nor touched. Whatever else cannot come back is listed beforehand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from gitgates.errors import StateError
+from gitgates.git.repo import nul_split
+from gitgates.record import Record
+from gitgates.store.files import remove_tree, replace_file, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from gitgates.git.repo import Repo
+
+REFS = "refs/gitgates/checkpoint"
+_VERSION = 1
+_SUBMODULE = "160000"
+# What git keeps while a command waits to be continued. Source: git's wt-status.c, refs.c.
+_UNDER_WAY = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase or am",
+    "sequencer": "cherry-pick or revert",
+}
+ITS_FILES = (*_UNDER_WAY, "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG", "index.lock")
+
+
+class Content(Record):
+    """What one path holds."""
+
+    mode: int  # as lstat(2) says: type and permissions
+    digest: str  # git's object id of the raw bytes; of a link: where it leads
+    time_ns: int  # of its last modification
+
+
+class Checkpoint(Record):
+    """What there was, and where it is kept."""
+
+    run: str
+    root_abs: str
+    head: str  # the commit; empty before the first
+    branch: str  # the ref that HEAD names; empty where it is detached
+    branches: Mapping[str, str]  # ref → commit
+    paths: Mapping[str, Content]
+    tracked: frozenset[str]
+    dirty: frozenset[str]  # what `git status` named: differs from HEAD, staged or not, or untracked
+    folders: Mapping[str, int]  # path → permissions
+    folder_abs: str
+
+
+class Difference(Record):
+    """What is not as it was."""
+
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    gone: tuple[str, ...]
+    untracked: tuple[str, ...]  # was tracked, is there, and git is told not to track it any more
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of them, sorted."""
+        return tuple(sorted({*self.changed, *self.added, *self.gone, *self.untracked}))
+
+
+def folder_of(repo: Repo, run: str = "") -> str:
+    """Return where the checkpoint of a run is, or all of this worktree."""
+    return f"{repo.state_abs}/checkpoints/{run}".rstrip("/")
+
+
+def under_way(repo: Repo) -> str:
+    """Return the command of git that waits to be continued here; empty: none does."""
+    for name, command in _UNDER_WAY.items():
+        if os.path.lexists(f"{repo.git_dir_abs}/{name}"):
+            return command
+    return ""
+
+
+def find_unsavable(repo: Repo) -> list[str]:
+    """Return, in words, what a rollback could not bring back if the run changed it."""
+    found = [f"{path}: a repository of its own" for path in _others(repo) if path.endswith("/")]
+    found += [f"{path}: a submodule" for path, mode in _listed(repo).items() if mode == _SUBMODULE]
+    for path in _paths(repo):
+        path_abs = os.path.join(repo.root_abs, path)
+        mode = mode_at(path_abs)
+        if mode and stat.S_ISREG(mode) and not os.access(path_abs, os.R_OK):
+            found.append(f"{path}: cannot be read")
+        elif mode and not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            found.append(f"{path}: neither a file nor a link")
+    return found
+
+
+def take(repo: Repo, run: str) -> Checkpoint:
+    """Save everything; return the checkpoint when all of it is on the disk.
+
+    Raises: GitError or StateError; then nothing was touched, and nothing is left.
+    """
+    folder_abs = folder_of(repo, run)
+    git = repo.git
+    head = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
+    point = Checkpoint(
+        run=run,
+        root_abs=repo.root_abs,
+        head=head,
+        branch=git.ask("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip(),
+        branches=branches(repo),
+        paths=read_paths(repo),
+        tracked=frozenset(_listed(repo)),
+        dirty=frozenset(_dirty(repo, head)),
+        folders=folders(repo),
+        folder_abs=folder_abs,
+    )
+    try:
+        os.makedirs(f"{folder_abs}/files", mode=0o700)
+        held = _held_by(repo, head)
+        for path, content in point.paths.items():
+            if content.digest not in held and not stat.S_ISLNK(content.mode):
+                held.add(content.digest)
+                copy_file(os.path.join(repo.root_abs, path), f"{folder_abs}/files/{content.digest}")
+        _save_index(repo, folder_abs, held)
+        if head:
+            git.out("update-ref", f"{REFS}/{run}", head)
+        replace_file(f"{folder_abs}/checkpoint.json", _as_json(point))
+        sync_folder(folder_abs)
+    except OSError as error:
+        shutil.rmtree(folder_abs, ignore_errors=True)
+        what = f"{error.filename or folder_abs}: cannot be saved: {error.strerror}"
+        raise StateError(what, "Nothing was changed. Make room, or make it readable.") from error
+    return point
+
+
+def load(folder_abs: str) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises: StateError where it cannot be understood; its files are left alone.
+    """
+    try:
+        with open(f"{folder_abs}/checkpoint.json", "rb") as file:
+            plain = json.loads(os.fsdecode(file.read()))
+        del plain["v"]  # 1, the only one so far
+        plain["paths"] = {path: Content(*pair) for path, pair in plain["paths"].items()}
+        plain |= {name: frozenset(plain[name]) for name in ("tracked", "dirty")}
+        return Checkpoint(**plain, folder_abs=folder_abs)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        what = f"{folder_abs}/checkpoint.json: cannot be read: {error}"
+        raise StateError(
+            what, f"Raw copies of what there was are in {folder_abs}/files."
+        ) from error
+
+
+def compare(point: Checkpoint, repo: Repo) -> Difference:
+    """Return what is not as it was, ignored files left aside."""
+    now, listed = read_paths(repo), _listed(repo)
+    on_disk = {
+        path: read_content(os.path.join(repo.root_abs, path), hash_algorithm(repo))
+        for path in point.paths
+        if path not in now
+    }
+    there = {**now, **{path: content for path, content in on_disk.items() if content}}
+    return Difference(
+        changed=tuple(
+            p for p, was in point.paths.items() if p in there and there[p][:2] != was[:2]
+        ),
+        added=tuple(path for path in now if path not in point.paths),
+        gone=tuple(path for path in point.paths if path not in there),
+        untracked=tuple(p for p in point.paths if p in there and p in point.tracked - set(listed)),
+    )
+
+
+def drop(point: Checkpoint, repo: Repo) -> None:
+    """Forget a checkpoint, and let git forget what only it held."""
+    repo.git.ask("update-ref", "-d", f"{REFS}/{point.run}")
+    remove_tree(point.folder_abs)
+
+
+def left_behind(repo: Repo) -> Iterator[Checkpoint]:
+    """Yield the checkpoints of this worktree that no run has dropped, the oldest first."""
+    folder_abs = folder_of(repo)
+    for run in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []:
+        yield load(f"{folder_abs}/{run}")
+
+
+# What is there.
+
+
+def mode_at(path_abs: str) -> int:
+    """Return the type and permissions of what is at a path; 0 for nothing."""
+    try:
+        return os.lstat(path_abs).st_mode
+    except OSError:
+        return 0
+
+
+def hash_algorithm(repo: Repo) -> str:
+    """Return the hash that the repository names its objects by."""
+    return repo.git.out("rev-parse", "--show-object-format").decode().strip()
+
+
+def read_content(path_abs: str, algorithm: str) -> Content | None:
+    """Return what a path holds; None where there is no file or link."""
+    try:
+        found = os.lstat(path_abs)
+    except OSError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        return Content(found.st_mode, os.readlink(path_abs), found.st_mtime_ns)
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    with open(path_abs, "rb") as file:
+        made = hashlib.new(algorithm, b"blob %d\0" % found.st_size, usedforsecurity=False)
+        while data := file.read(1 << 20):
+            made.update(data)
+    return Content(found.st_mode, made.hexdigest(), found.st_mtime_ns)
+
+
+def read_paths(repo: Repo) -> dict[str, Content]:
+    """Return what each file and link holds that git tracks or would track."""
+    algorithm = hash_algorithm(repo)
+    found = (
+        (path, read_content(os.path.join(repo.root_abs, path), algorithm)) for path in _paths(repo)
+    )
+    return {path: content for path, content in found if content}
+
+
+def _paths(repo: Repo) -> list[str]:
+    tracked = [path for path, mode in _listed(repo).items() if mode != _SUBMODULE]
+    return tracked + [path for path in _others(repo) if not path.endswith("/")]
+
+
+def _listed(repo: Repo) -> dict[str, str]:
+    """Return each path of the index with its mode, in octal digits."""
+    entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
+    return {entry.partition("\t")[2]: entry.partition(" ")[0] for entry in entries}
+
+
+def _others(repo: Repo) -> list[str]:
+    return repo.git.names("ls-files", "-z", "--others", "--exclude-standard")
+
+
+def _dirty(repo: Repo, head: str) -> list[str]:
+    if not head:
+        return [*_listed(repo), *_others(repo)]
+    ask = ("diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=none")
+    staged, unstaged = repo.git.names(*ask, "--cached", head), repo.git.names(*ask, head)
+    return [*staged, *unstaged, *_others(repo)]
+
+
+def branches(repo: Repo) -> dict[str, str]:
+    """Return each branch with its commit."""
+    lines = repo.git.lines("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
+    return dict(line.split(" ") for line in lines)
+
+
+def folders(repo: Repo) -> dict[str, int]:
+    """Return each folder with its permissions; not those that git ignores, or of others."""
+    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    skipped = {path.rstrip("/") for path in (*repo.git.names(*ask), *_others(repo))}
+    skipped |= {path for path, mode in _listed(repo).items() if mode == _SUBMODULE}
+    found = {}
+    for folder_abs, names, _files in os.walk(repo.root_abs):
+        inside = os.path.relpath(folder_abs, repo.root_abs)
+        found[inside] = stat.S_IMODE(os.lstat(folder_abs).st_mode)
+        names[:] = [
+            name
+            for name in names
+            if name != ".git"
+            and os.path.normpath(f"{inside}/{name}") not in skipped
+            and not os.path.islink(f"{folder_abs}/{name}")
+        ]
+    return found
+
+
+def _held_by(repo: Repo, head: str) -> set[str]:
+    """Return the objects of the files that a commit holds."""
+    if not head:
+        return set()
+    entries = nul_split(repo.git.out("ls-tree", "-r", "-z", head))
+    return {entry.partition("\t")[0].split(" ")[2] for entry in entries}
+
+
+# Saving.
+
+
+def copy_file(path_abs: str, saved_abs: str) -> None:
+    """Copy a file's bytes to a name that nothing has, and sync them."""
+    with open(path_abs, "rb") as source, open(saved_abs, "xb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _save_index(repo: Repo, folder_abs: str, held: set[str]) -> None:
+    """Copy the index, and pack what it lists that HEAD does not hold."""
+    for name in os.listdir(repo.git_dir_abs):
+        if name == "index" or name.startswith("sharedindex."):
+            copy_file(f"{repo.git_dir_abs}/{name}", f"{folder_abs}/{name}")
+    entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
+    metas = [entry.partition("\t")[0].split(" ") for entry in entries]
+    head_ids = held - set(os.listdir(f"{folder_abs}/files"))
+    ids = {digest for mode, digest, _stage in metas if mode != _SUBMODULE} - head_ids
+    if ids:
+        listed = "".join(f"{one}\n" for one in sorted(ids)).encode()
+        pack = repo.git.out("pack-objects", "--stdout", "-q", stdin=listed)
+        replace_file(f"{folder_abs}/staged.pack", pack)
+
+
+def _as_json(point: Checkpoint) -> bytes:
+    plain: dict[str, Any] = {"v": _VERSION, **point._asdict()}
+    del plain["folder_abs"]
+    plain["paths"] = {path: list(content) for path, content in point.paths.items()}
+    plain |= {"tracked": sorted(point.tracked), "dirty": sorted(point.dirty)}
+    return os.fsencode(json.dumps(plain, ensure_ascii=False))

@@ -1,0 +1,118 @@
+"""`gitgates headless` with the real client: the scenarios that it is there for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude import Options, Run, Turn, bash, write
+from scene import Scene
+
+CONFIG = """
+[gates.test]
+command = "sh test.sh"
+timeout = 5
+[gates.lint]
+command = "! grep -n TODO *.sh"
+[gates.build]
+command = "sh -n code.sh"
+[hooks.headless]
+gates = ["test", "lint", "build"]
+max_retries = 2
+[hooks.Stop]
+gates = ["test"]
+[headless]
+agent_args = ["--dangerously-skip-permissions"]
+"""
+TEST = '. ./code.sh; [ "$(add 1 2)" = 3 ] || { echo "FAIL: add 1 2 is $(add 1 2)"; exit 1; }\n'
+GOOD = "add() { echo $(($1 + $2)); }\n"
+WRONG = "add() { echo $(($1 - $2)); }\n"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    found = Scene(tmp_path, CONFIG)
+    found.repo.git("config", "user.name", "Test")
+    found.repo.git("config", "user.email", "test@example.invalid")
+    found.repo.write("test.sh", TEST)
+    found.repo.write("code.sh", "add() { :; }\n")
+    found.commit()
+    return found
+
+
+def headless(scene: Scene, *turns: Turn, args: tuple[str, ...] = ()) -> Run:
+    command = ("gitgates", "headless", "implement add", *args)
+    return scene.run(*turns, options=Options(command=command, limit_s=90.0))
+
+
+def statuses(scene: Scene) -> list[dict[str, str]]:
+    """Return of each attempt of the newest run how each gate ended."""
+    results = sorted((scene.path / ".git/gitgates/runs").glob("*/result.json"))
+    document: dict[str, Any] = json.loads(results[-1].read_text())
+    attempts = document["quality_gates"]["attempts"]
+    return [{one["name"]: one["status"] for one in attempt["results"]} for attempt in attempts]
+
+
+def test_first_attempt_success(scene: Scene) -> None:
+    head = scene.repo.head()
+    run = headless(scene, write(scene.at("code.sh"), GOOD), "I added add.")
+    assert run.end["exit_status"] == 0, run.said
+    assert scene.repo.git("rev-parse", "HEAD^") == head
+    assert scene.repo.git("log", "-1", "--format=%B").startswith("implement add\n\nI added add.\n")
+    assert scene.repo.git("status", "--porcelain") == ""
+    assert run.turns == 2  # its own Stop hook has left the gates to the run
+
+
+@pytest.mark.parametrize(
+    ("first", "failed", "shown"),
+    [
+        (WRONG, ["test"], "FAIL: add 1 2 is -1"),
+        (f"# TODO\n{GOOD}", ["lint"], "1:# TODO"),
+        ("add() {\n", ["test", "build"], "Syntax error"),
+        (f"# TODO\n{WRONG}", ["test", "lint"], "FAIL: add 1 2 is -1"),
+    ],
+    ids=["a test", "lint", "build", "several at once"],
+)
+def test_failures_are_mended_in_the_same_conversation(
+    scene: Scene, first: str, failed: list[str], shown: str
+) -> None:
+    file = scene.at("code.sh")
+    run = headless(scene, write(file, first), "done", write(file, GOOD), "mended")
+    assert run.end["exit_status"] == 0, run.said
+    assert [name for name, end in statuses(scene)[0].items() if end == "failed"] == failed
+    assert set(statuses(scene)[1].values()) == {"passed"}
+    assert shown in run.told(2)
+    assert "implement add" in str(run.asked()[2][0])  # the conversation goes on
+    assert "mended" in scene.repo.git("log", "-1", "--format=%B")
+
+
+def test_retries_exhausted(scene: Scene) -> None:
+    scene.repo.write("mine.txt", "mine\n")
+    before, head = scene.repo.git("status", "--porcelain=v2"), scene.repo.head()
+    file = scene.at("code.sh")
+    tries = [turn for n in range(3) for turn in (write(file, f"{WRONG}# {n}\n"), "done")]
+    run = headless(scene, *tries)
+    assert run.end["exit_status"] == 1, run.said
+    assert "everything is as it was before the run" in run.said
+    assert (scene.repo.git("status", "--porcelain=v2"), scene.repo.head()) == (before, head)
+    kept = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/gitgates/failed")
+    assert scene.repo.git("show", f"{kept}:code.sh").endswith("# 2")
+
+
+def test_timeout(scene: Scene) -> None:
+    file = scene.at("code.sh")
+    run = headless(scene, write(file, "sleep 60\n"), "done", write(file, GOOD), "mended")
+    assert run.end["exit_status"] == 0, run.said
+    assert statuses(scene)[0]["test"] == "timed-out"
+    assert "timed out" in run.told(2)
+
+
+def test_what_the_agent_cannot_fix(scene: Scene) -> None:
+    file = scene.at("code.sh")
+    say = bash('echo >> code.sh; gitgates cannot-fix test --reason "needs a server"')
+    run = headless(scene, write(file, WRONG), "done", say, "I cannot")
+    assert run.end["exit_status"] == 1, run.said
+    assert "the agent said that it cannot fix what is wrong" in run.said
+    assert scene.repo.git("status", "--porcelain") == ""
