@@ -14,6 +14,8 @@ import pytest
 from conftest import Repo
 from worktree_state import whole
 
+from gitgates.hosts.headless import client
+
 CONFIG = """\
 [gates.test]
 command = "grep -q good a.txt"
@@ -186,11 +188,26 @@ def test_two_turns_without_a_change_end_the_run(work: Repo) -> None:
     assert len(prompts(work)) == 2
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "claude -p --output-format json --resume S --more",
+        "codex exec --json --more resume S -",  # its `resume` does not accept all options
+        "gemini --output-format json --resume S --more",
+    ],
+)
+def test_a_resumed_conversation_has_the_same_arguments(argv: str) -> None:
+    started = client(argv.split(maxsplit=1)[0]).start("go on", "S", ("--more",))
+    assert " ".join(started.argv) == argv
+    assert started.stdin == b"go on"
+
+
 def test_two_crashes_end_the_run(work: Repo) -> None:
-    command = agent(work, "echo good > a.txt; exit 3", "exit 3")
+    command = agent(work, "echo good > a.txt; echo no quota >&2; exit 3", "exit 3")
     done = headless(work, "go", "--agent-command", command)
     assert done.returncode == 1
-    assert b"the agent's client failed twice: sh: exit status 3" in done.stdout
+    assert b"gitgates: sh: exit status 3\n" in done.stdout + done.stderr
+    assert b"the agent's client failed twice: exit status 3" in done.stdout
     assert work.git("status", "--porcelain") == ""
 
 
@@ -257,6 +274,13 @@ def test_changes_that_cannot_be_told_apart_are_not_committed(work: Repo) -> None
     run = result(work)["execution_id"]
     assert work.gitgates("recover", "--roll-back", run).returncode == 0
     assert (work.path / "a.txt").read_text() == "mine\n"
+
+
+def test_a_file_with_new_times_alone_was_not_changed_before(work: Repo) -> None:
+    os.utime(work.path / "a.txt", (1, 1))
+    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt"
 
 
 @pytest.mark.parametrize(

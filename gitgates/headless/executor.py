@@ -164,7 +164,8 @@ class Executor:
         said = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
         self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **said})
         if turn.error:
-            self.listener.said(f"{client.name}: {turn.error}")
+            first, _, _rest = turn.error.partition("\n")  # the report has all of it
+            self.listener.said(f"{client.name}: {first}")
         return turn
 
     def _content(self) -> tuple[object, ...]:

@@ -53,7 +53,7 @@ def run_turn(
         return said._replace(error=f"it did not end within {limit_s:.0f} s")
     if ending.exit_status != 0 and not said.error:
         how = f"exit status {ending.exit_status}" if ending.signal is None else "killed"
-        said = said._replace(error=f"{start.argv[0]}: {how}")
+        said = said._replace(error=how)
     if said.error and (tail := _tail(errors_abs)):
         said = said._replace(error=f"{said.error}\n{tail}")
     return said

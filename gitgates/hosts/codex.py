@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; `-` reads the prompt from standard input."""
+    """Return how a turn is started; `-` reads the prompt from standard input.
+
+    `codex exec resume` itself does not accept `--sandbox` and others that `codex exec` accepts.
+    """
     resume = ("resume", session) if session else ()
-    argv = ("codex", "exec", *resume, "--json", *more, "-")
+    argv = ("codex", "exec", "--json", *more, *resume, "-")
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 

@@ -262,7 +262,9 @@ def _others(repo: Repo) -> list[str]:
 def _dirty(repo: Repo, head: str) -> list[str]:
     if not head:
         return [*_listed(repo), *_others(repo)]
-    ask = ("diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=none")
+    # Not diff-index, which names a file whose times alone differ from those in the index.
+    plain = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
+    ask = ("diff", *plain, "--ignore-submodules=none")
     staged, unstaged = repo.git.names(*ask, "--cached", head), repo.git.names(*ask, head)
     return [*staged, *unstaged, *_others(repo)]
 
