@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Ends of an agent's work.
 ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
+# What gates take here, an agent waits for: it wants to stop, or has written a file.
+GATES_OWN_TIME: tuple[EventKind, ...] = (*ENDINGS, "after-tool")
 TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import gitgates
-from gitgates.engine.hooks import GATES_OWN_TIME, matches_agent
+from gitgates.engine.hooks import matches_agent
 from gitgates.hosts.claude import settings
 from gitgates.hosts.settings import Entry
 from gitgates.install import agents
-from gitgates.lifecycle import HOOK_POINTS, kind_of
+from gitgates.lifecycle import GATES_OWN_TIME, HOOK_POINTS, kind_of
 from gitgates.types import Config, Hook, Review
 
 ROOT = Path(__file__).resolve().parent.parent

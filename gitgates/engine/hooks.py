@@ -6,16 +6,13 @@ snapshot, ending a gate that does not want to end, and the answer itself take ti
 
 from __future__ import annotations
 
-from gitgates.lifecycle import kind_of
+from gitgates.lifecycle import GATES_OWN_TIME, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent_types import Payload
-    from gitgates.lifecycle import EventKind
     from gitgates.types import Config, Hook
 
-# What gates take here, an agent waits for: it wants to stop, or has written a file.
-GATES_OWN_TIME: tuple[EventKind, ...] = ("turn-end", "subagent-end", "after-tool")
 _ALL_OTHERS_S = 5.0
 _SESSION_END_S = 10.0  # said explicitly: without it, the client gives all hooks 1.5 s
 _AROUND_S = 15.0  # beside the gates, where these have their own time

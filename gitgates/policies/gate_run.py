@@ -7,13 +7,13 @@ import time
 
 from gitgates.config.load import FILES
 from gitgates.engine.failures import Failure, split
-from gitgates.engine.hooks import GATES_OWN_TIME, gates_limit_s, host_limit_s
+from gitgates.engine.hooks import gates_limit_s, host_limit_s
 from gitgates.engine.plan import make_plan, record_skips
 from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.environ import skipped_gates
 from gitgates.hosts.capabilities import express
-from gitgates.lifecycle import ENDINGS
+from gitgates.lifecycle import ENDINGS, GATES_OWN_TIME
 from gitgates.policies.breaker import is_reported_unable
 from gitgates.policies.call import Changes
 from gitgates.policies.session import NO_RESULT

@@ -48,8 +48,8 @@ def _facts(
     costs = [turn["cost_usd"] for turn in turns if turn.get("cost_usd") is not None]
     facts = [
         ("Run", document["execution_id"]),
-        ("Task", headless.get("task", "")),
-        ("Agent", headless.get("agent", "")),
+        ("Prompt", headless.get("task", "")),
+        ("Client", headless.get("agent", "")),
         ("Attempts", f"{len(cycle['attempts'])} of {cycle['max_retries'] + 1} allowed"),
         ("Gates", f"{cycle['total_duration_seconds']:.1f} seconds"),
         ("Agent's time", f"{sum(turn['seconds'] for turn in turns):.1f} seconds" if turns else ""),

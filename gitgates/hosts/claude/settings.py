@@ -26,7 +26,7 @@ from gitgates.hosts.settings import (
     left_out,
     split,
 )
-from gitgates.lifecycle import TOOL_EVENTS
+from gitgates.lifecycle import GATES_OWN_TIME, TOOL_EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ BARE = bare(NAME)
 PLUGIN = f"if command -v gitgates >/dev/null 2>&1; then exec {BARE}; fi"
 TAKE_PLUGIN_OUT = "in Claude Code: /plugin uninstall gitgates"
 _WAITING = "gitgates: running the gates"
-_WAITED_FOR = ("turn-end", "subagent-end", "after-tool")
 # What the client waits, where the settings say nothing.
 _USUAL_S = 600.0
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
@@ -123,7 +122,7 @@ def remove(text: str, file: str) -> str | None:
 def group_of(entry: Entry, command: str) -> dict[str, Any]:
     """Return the entry for the list of an event."""
     hook: dict[str, Any] = {"type": "command", "command": command, "timeout": entry.timeout_s}
-    if EVENTS[entry.event][0] in _WAITED_FOR:
+    if EVENTS[entry.event][0] in GATES_OWN_TIME:
         hook["statusMessage"] = _WAITING
     matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
     return {**matcher, "hooks": [hook]}
