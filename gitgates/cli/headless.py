@@ -1,4 +1,4 @@
-"""`gitgates headless`: run an agent until its gates pass, then commit; else lose nothing."""
+"""`gitgates headless`: run an agent until the gates pass, then commit; else roll back."""
 
 from __future__ import annotations
 
@@ -38,23 +38,48 @@ if TYPE_CHECKING:
 @click.command("headless")
 @click.argument("task")
 @click.option("--agent", type=click.Choice(list(CLIENTS)), help="Default: the key `agent`.")
-@click.option("--agent-command", metavar="COMMAND", help="Any other client; {prompt} in it.")
-@click.option("--max-retries", metavar="N", type=click.IntRange(min=0), help="0: pass or fail.")
-@click.option("--commit/--no-commit", "commits", default=True, help="Commit what passed.")
-@click.option("--message", metavar="TEXT", default="", help="Of the commit; default: the task.")
-@click.option("--branch", metavar="NAME", default="", help="Work on a new branch.")
-@click.option("--worktree", "apart", is_flag=True, help="Work in a linked worktree of its own.")
-@click.option("--budget-minutes", metavar="M", type=click.FloatRange(min=0.1), default=60.0)
-@click.option("--on-failure", type=click.Choice(["rollback", "keep"]), default="rollback")
-@click.option("--force", is_flag=True, help="Run where not everything could be brought back.")
+@click.option(
+    "--agent-command",
+    metavar="COMMAND",
+    help="Start another client. Without {prompt} in COMMAND, the prompt is its input.",
+)
+@click.option(
+    "--max-retries",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="How often failures go back to the agent. Default: the key `max_retries`.",
+)
+@click.option(
+    "--commit/--no-commit", "commits", default=True, help="Commit what passed (default), or not."
+)
+@click.option("--message", metavar="TEXT", default="", help="Of the commit. Default: TASK.")
+@click.option("--branch", metavar="NAME", default="", help="Make this branch, and work on it.")
+@click.option("--worktree", "apart", is_flag=True, help="Work in a linked worktree of HEAD.")
+@click.option(
+    "--budget-minutes",
+    metavar="M",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    help="Time limit for all turns of the agent. Default: 60.",
+)
+@click.option(
+    "--on-failure",
+    type=click.Choice(["rollback", "keep"]),
+    default="rollback",
+    help="Put everything back (default), or keep the working tree as the agent left it.",
+)
+@click.option("--force", is_flag=True, help="Run even if not everything could be put back.")
 @format_option
 def command(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
-    """Have an agent do TASK, until the gates of the hook `headless` pass; then commit.
+    """Have an agent do TASK until the gates of the hook `headless` pass, then commit.
 
-    Where no retry is left, what the agent has made is kept under refs/gitgates/failed, and the
-    working tree is as it was, byte for byte; ignored files are not touched.
+    Failures of gates go back to the agent as the next prompt. If no retry is left, the agent's work
+    is kept as a commit under refs/gitgates/failed, and working tree, index, HEAD and branch are
+    put back as they were. Ignored files are not touched.
 
-    Exit status 0: passed, and committed. 1: not passed. Others: see the manual.
+    Exit status 0: all gates passed. 1: they did not, or nothing could be committed. 74: git failed,
+    or the run could not start here. 75: another run is in progress. 78: configuration.
+    130: interrupted; nothing was put back.
     """
     if not task.strip():
         raise UsageError("TASK is empty", 'Say what is to be done: gitgates headless "fix …"')
@@ -204,7 +229,7 @@ def _say(ended: Ended, executor: Executor, fmt: str) -> int:
     if ended.rolled_back:
         click.echo("everything is as it was before the run")
     if ended.failed_ref:
-        click.echo(f"what the agent made is kept: gitgates runs restore {run}")
+        click.echo(f"to make a branch of the agent's work: gitgates runs restore {run}")
     for note in ended.notes:
         click.echo(f"note: {note}")
     if not (executor.settings.commits or status):

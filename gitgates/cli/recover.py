@@ -23,37 +23,40 @@ from gitgates.worktree.rollback import roll_back
 @click.command("recover")
 @click.option("--list", "wish", flag_value="list", help="List what is hidden or kept; no change.")
 @click.option("--apply", "wish", flag_value="apply", default=True, help="Put back what is hidden.")
-@click.option("--roll-back", metavar="RUN", help="Put back what was before a headless run.")
+@click.option("--roll-back", metavar="RUN", help="Put everything back as before a headless run.")
 @click.option(
-    "--drop", metavar="RUN", help="Keep what a headless run left; forget what was before."
+    "--drop", metavar="RUN", help="Keep what a headless run left, and drop its checkpoint."
 )
 @click.option("--show", "path", metavar="PATH", help="Print the text that is hidden or kept.")
 def command(wish: str, roll_back: str | None, drop: str | None, path: str | None) -> int:
     """Put back the unstaged work that a killed run had hidden.
 
     Every gitgates command does this by itself before anything else; this one also lists and shows.
-    Texts that could not be merged are kept for 30 days. A headless run that was killed has left a
-    checkpoint: it stays until --roll-back or --drop names the run.
+    Texts that could not be merged are kept for 30 days. The checkpoint of a headless run that was
+    interrupted stays until --roll-back or --drop names the run.
     """
     repo = find_repo(current_folder(), environ.read())
     if path:
         return _show(repo, path)
     if wish == "list":
         return _list(repo)
+    lines = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
+    for line in lines or ():
+        click.echo(line)
     if roll_back or drop:
         return _end_headless(repo, roll_back or drop or "", rolls_back=bool(roll_back))
-    for point in checkpoint.left_behind(repo):
+    points = [*checkpoint.left_behind(repo)]
+    for point in points:
         click.echo(f"the headless run {point.run} has left a checkpoint: {point.folder_abs}")
         click.echo(f"  to put everything back: gitgates recover --roll-back {point.run}")
         click.echo(f"  to keep what is there: gitgates recover --drop {point.run}")
-    lines = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
-    for line in ("nothing to recover",) if lines is None else lines:
-        click.echo(line)
+    if lines is None and not points:
+        click.echo("nothing to recover")
     return errors.OK
 
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
-    """Put back what was before a headless run that did not end, or forget it."""
+    """Roll back to the checkpoint of a headless run, or drop it."""
     from gitgates.headless.commit import keep_failed  # seldom needed
 
     points = {point.run: point for point in checkpoint.left_behind(repo)}
@@ -66,7 +69,7 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
     try:
         if rolls_back:
             if ref := keep_failed(points[run], repo):
-                click.echo(f"what the agent made is kept as {ref}")
+                click.echo(f"the agent's work is kept as {ref}")
             for note in roll_back(points[run], repo):
                 click.echo(f"note: {note}")
             click.echo("everything is as it was before the run")

@@ -1,4 +1,4 @@
-"""What a run may change, and use, at most: checked before the gates of each attempt."""
+"""Constraints on what a run may change and use, checked before the gates of each attempt."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ _MOST_NAMED = 10
 def violations(
     limits: Headless, *, paths: tuple[str, ...], lines: int, tokens: int | None
 ) -> tuple[str, ...]:
-    """Return what was not kept to, in words; what a client does not report is not counted."""
+    """Return a message for each violation; tokens that a client does not report do not count."""
     found = []
     if limits.max_files and len(paths) > limits.max_files:
-        found.append(f"max_files: {counted(len(paths), 'file')} changed, {limits.max_files} may be")
+        found.append(
+            f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
+        )
     if limits.max_lines and lines > limits.max_lines:
-        found.append(f"max_lines: {counted(lines, 'line')} changed, {limits.max_lines} may be")
+        found.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
     if limits.max_tokens and tokens is not None and tokens > limits.max_tokens:
-        found.append(f"max_tokens: {tokens:,} used, {limits.max_tokens:,} may be")
+        found.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
     if limits.allow is not None:
         outside = _not_allowed(paths, limits.allow)
         if outside:
-            found.append(f"allow: outside of {', '.join(limits.allow)}: {_some(outside)}")
+            found.append(f"allow: only {', '.join(limits.allow)} may change, not {_some(outside)}")
     if denied := denied_paths(limits, paths):
-        found.append(f"deny: may not be changed: {_some(denied)}")
+        found.append(f"deny: must not change: {_some(denied)}")
     return tuple(found)
 
 
 def denied_paths(limits: Headless, paths: tuple[str, ...]) -> list[str]:
-    """Return the paths that must not be changed."""
+    """Return the changed paths that `deny` matches."""
     patterns = [parse(line) for line in limits.deny]
     return [path for path in paths if matches(path, patterns)] if patterns else []
 
@@ -49,10 +51,10 @@ def _some(paths: list[str]) -> str:
 
 
 def told(found: tuple[str, ...]) -> str:
-    """Return what the agent is told of violations."""
+    """Return the prompt for the agent."""
     lines = "\n".join(f"- {one}" for one in found)
     return (
-        f"What this run may do has limits, and your change does not keep to them:\n{lines}\n\n"
-        "The gates have not run. Undo what is too much, or do the task with less, then end your "
-        "turn again."
+        f"Your change violates the constraints of this run:\n{lines}\n\n"
+        "The gates have not run. Undo what is not allowed, or do the task with a smaller change, "
+        "then end your turn."
     )

@@ -1,7 +1,7 @@
-"""Run an agent until the gates of the `headless` hook pass, then commit; else give up, safely.
+"""Run an agent until the gates of the `headless` hook pass, then commit; else roll back.
 
-The end of the agent's turn is an event like the end of one that a person watches: the same policies
-answer it. What they have to say becomes the agent's next prompt.
+The end of each turn is an event of the kind `turn-end`, which the same policies decide as in an
+interactive session. Their feedback becomes the agent's next prompt.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
 _LONGEST_SUBJECT = 72  # as git's own documentation has it: more is cut off in many places
 _COMMIT_S = 1800.0  # for the hooks of a commit
 
-# How a run ended → what that means for the exit status, and in words.
+# Outcome of a run → exit status, and description.
 OUTCOMES: dict[str, tuple[int, str]] = {
     "passed": (0, "all gates passed"),
-    "unchanged": (1, "the agent ended twice without having changed anything"),
+    "unchanged": (1, "the agent changed nothing in two turns"),
     "agent-failed": (1, "the agent's client failed twice"),
     "exhausted": (1, "the gates still failed when no retry was left"),
     "not-converging": (1, "the same failures came again and again"),
-    "breaker": (1, "there were too many blocks"),
+    "breaker": (1, "too many blocks"),
     "cannot-fix": (1, "the agent said that it cannot fix what is wrong"),
-    "could-not-run": (1, "a gate could not run, and was said once already"),
+    "could-not-run": (1, "a gate could not run in two attempts"),
     "stopped": (1, "a gate stopped the run"),
-    "terminal": (1, "a gate failed whose failure ends a run"),
-    "denied": (1, "the agent changed twice what it must not change"),
+    "terminal": (1, "a gate with `terminal = true` did not pass"),
+    "denied": (1, "the agent changed files of `deny` in two attempts"),
     "moved": (1, "a gate moved HEAD or changed the branch"),
-    "mixed": (1, "changes of the run and of before it cannot be told apart"),
-    "out-of-time": (1, "the time of the run was up"),
+    "mixed": (1, "changes from before the run cannot be separated from the agent's"),
+    "out-of-time": (1, "the time limit of the run was reached"),
 }
 
 
 class HeadlessOptions(Record):
-    """How a run is wanted."""
+    """The task and the options of a run."""
 
     task: str
     client: Client
@@ -75,19 +75,19 @@ class HeadlessOptions(Record):
 
 
 class Ended(Record):
-    """What became of a run."""
+    """The result of a run."""
 
-    outcome: str  # a word of OUTCOMES
-    why: str = ""  # more of it
-    commit: str = ""
-    failed_ref: str = ""
+    outcome: str  # a key of OUTCOMES
+    why: str = ""  # details
+    commit: str = ""  # its id
+    failed_ref: str = ""  # holds the agent's work
     attempts: int = 0
     rolled_back: bool = False
     notes: tuple[str, ...] = ()
 
 
 class Executor:
-    """One run."""
+    """One run: turns of the agent, attempts, and the commit or the rollback."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Executor:
         self.env = {**repo.env, RUN_NAME: self.run}
 
     def begin(self, branch: str) -> Checkpoint:
-        """Take the checkpoint, then go to a new branch where one is wanted.
+        """Take the checkpoint, then switch to a new branch if there is to be one.
 
         Raises: GitError, StateError; then nothing has changed.
         """
@@ -122,10 +122,10 @@ class Executor:
         return self.point
 
     def execute(self) -> Ended:
-        """Run to the end; what a failed run has made is kept, and the working tree as it was.
+        """Run to the end: commit, or keep the agent's work and roll back.
 
-        Raises: Interrupted after a signal: then everything is left as it is, and the checkpoint is
-        there; GitgatesError where something goes wrong that is no failure of the agent's.
+        Raises: Interrupted after a signal, GitgatesError for errors that are not the agent's; then
+        nothing is rolled back, and the checkpoint stays.
         """
         self._ask("session-start", "")
         self._ask("prompt", "")
@@ -136,6 +136,8 @@ class Executor:
             before = self._content()
             turn = self._turn(prompt)
             if turn.error or before == self._content():
+                if not turn.error:
+                    self.listener.said("the agent has changed nothing")
                 self.failed_turns += 1
                 if self.failed_turns >= _MOST_FAILED_TURNS:
                     return self._give_up("agent-failed" if turn.error else "unchanged", turn.error)
@@ -169,16 +171,18 @@ class Executor:
         return turn
 
     def _content(self) -> tuple[object, ...]:
-        """Return what tells whether a turn has changed anything."""
+        """Return the content of all files, HEAD and branch, to detect what a turn changed."""
         paths = checkpoint.read_paths(self.repo)
         return {path: content[:2] for path, content in paths.items()}, self._heads()
 
     def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
-        """Return how the run ends, or what the agent is told next."""
+        """Check one attempt; return the result of the run, or the next prompt."""
         paths = checkpoint.compare(self.point, self.repo).paths
         self.attempts += 1
         self.failed_turns = 0
         if found := self._violations(paths):
+            for violation in found:
+                self.listener.said(violation)
             self.denied += bool(constraints.denied_paths(self.config.headless, paths))
             if self.denied > 1:
                 return self._give_up("denied"), ""
@@ -234,9 +238,9 @@ class Executor:
         return call
 
     def _ask_policies(self, turn: Turn) -> tuple[str, str]:
-        """Have gates and retry answer the end of a turn; return the outcome, and what they say.
+        """Run the gates; return the outcome, and the feedback for the agent.
 
-        What was changed before the run, and is not committed, is stashed meanwhile.
+        Uncommitted changes of tracked files from before the run are stashed meanwhile.
         """
         index = commit.prepare(self.point, self.repo).git.env["GIT_INDEX_FILE"]
         there = self.repo._replace(env={**self.repo.env, "GIT_INDEX_FILE": index})
@@ -254,7 +258,7 @@ class Executor:
         return outcome, verdict.to_agent
 
     def _is_terminal(self) -> bool:
-        """Return whether a gate did not pass whose failure no agent is to work on."""
+        """Return whether a gate with `terminal = true` did not pass in the last attempt."""
         call = self._call("turn-end", "")
         call.read()
         terminal = {gate.name for gate in self.config.gates if gate.terminal}
@@ -262,7 +266,7 @@ class Executor:
         return bool(rounds) and any(gate in terminal for gate, _status in rounds[-1].statuses)
 
     def _refuse(self, gate: str, text: str, turn: Turn) -> tuple[Ended | None, str]:
-        """Count an attempt that gates have no say in; return what follows from it."""
+        """Record an attempt that failed before or after the gates; return what follows."""
         call = self._call("turn-end", turn.text)
         call.read()
         is_last = self.attempts > self.settings.max_retries
@@ -299,13 +303,13 @@ class Executor:
         )
 
     def _commit(self, turn: Turn) -> tuple[Ended | None, str]:
-        """Commit what the run has changed; what hooks of git refuse is a failed attempt."""
+        """Commit what the run has changed; if git's hooks refuse that, the attempt has failed."""
         if not self.settings.commits:
             return self._end(Ended("passed")), ""
         prepared = commit.prepare(self.point, self.repo)
         if prepared.mixed:
             named = ", ".join(prepared.mixed)
-            text = f"nothing was committed, and everything is left as it is: {named}"
+            text = f"{named}; nothing was committed, and the working tree is left as it is"
             return self._end(Ended("mixed", text)), ""
         if prepared.is_empty:  # the agent has committed by itself
             return self._end(Ended("passed", commit=self._heads()[0])), ""
@@ -318,7 +322,8 @@ class Executor:
         said, ending = run_process(command, log_abs, _COMMIT_S)
         if ending.exit_status != 0:
             text = said.decode("utf-8", "replace")
-            told = f"The gates passed, and `git commit` refused the change:\n\n{text}"
+            self.listener.said(f"`git commit` failed: {log_abs}")
+            told = f"The gates passed, but `git commit` failed:\n\n{text}"
             return self._refuse("git commit", told, turn)
         commit.follow_commit(self.repo, prepared)
         return self._end(Ended("passed", commit=self._heads()[0])), ""
@@ -332,7 +337,7 @@ class Executor:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _give_up(self, outcome: str, why: str = "") -> Ended:
-        """Keep what the run has made, and put everything back as it was."""
+        """Keep the agent's work under a ref, and roll back unless told otherwise."""
         if not self.attempts:
             reason = why or OUTCOMES[outcome][1]
             self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
@@ -353,7 +358,7 @@ class Executor:
         )
 
     def _end(self, ended: Ended) -> Ended:
-        """Write the reports; the checkpoint goes where nobody needs it any more."""
+        """Write the reports."""
         facts = {
             "task": self.settings.task,
             "agent": self.settings.client.name,
@@ -368,7 +373,7 @@ class Executor:
 
 
 def _changed_lines(point: Checkpoint, repo: Repo) -> int:
-    """Return how many lines the run has added and removed."""
+    """Count the lines that the run has added and removed."""
     git = commit.prepare(point, repo, whole=True).git
     base = point.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
     total = 0
