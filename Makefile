@@ -12,6 +12,8 @@ DEV = .venv/dev
 # What the tests were written against; with another version, some may fail.
 CLIENT_VERSION = 2.1.329
 CLIENT = .venv/client/ready-$(CLIENT_VERSION)
+NPM_AGENTS = @openai/codex@0.169.0 @google/gemini-cli@0.61.0
+AGENTS = .venv/agents/ready-$(subst /,+,$(subst $() ,+,$(NPM_AGENTS)))
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
@@ -30,11 +32,13 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 test: $(DEV)/ready ## Run the tests, on all cores
 	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough'
 
-e2e: $(DEV)/ready ## Run with the real Claude Code client and hook managers (needs npm, once)
+e2e: $(DEV)/ready ## Run with the real agents' clients and hook managers (needs npm, once)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
 	    echo '!!! GITGATES_E2E=skip: the tests with real clients were NOT run.' >&2; \
 	else \
 	    if [ -z "$$GITGATES_E2E_CLIENT" ]; then $(MAKE) --no-print-directory $(CLIENT); fi && \
+	    if [ -z "$$GITGATES_E2E_CODEX" ] || [ -z "$$GITGATES_E2E_GEMINI" ]; then \
+	        $(MAKE) --no-print-directory $(AGENTS); fi && \
 	    $(MAKE) --no-print-directory $(MANAGERS) && \
 	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e; \
 	fi
@@ -121,6 +125,21 @@ $(CLIENT):
 	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
 	    @anthropic-ai/claude-code@$(CLIENT_VERSION) || { \
 	    echo 'npm could not install Claude Code $(CLIENT_VERSION); is there a network?' >&2; \
+	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
+	@touch $@
+
+# Without scripts: the programs are in the packages.
+$(AGENTS):
+	@command -v npm >/dev/null || { \
+	    echo 'make e2e needs npm, to install the clients of other agents; there is none here.' >&2; \
+	    echo 'Install Node.js, or name clients with GITGATES_E2E_CODEX=/path/to/codex and' >&2; \
+	    echo 'GITGATES_E2E_GEMINI=/path/to/gemini, or leave these tests out with' >&2; \
+	    echo 'GITGATES_E2E=skip.' >&2; exit 1; }
+	@echo 'installing $(NPM_AGENTS) in $(@D) (once, 500 MB)' >&2
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
+	    $(NPM_AGENTS) || { \
+	    echo 'npm could not install $(NPM_AGENTS); is there a network?' >&2; \
 	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
 	@touch $@
 

@@ -161,6 +161,9 @@ class Executor:
             folder_abs=f"{self.run_abs}/agent/{number}",
             limit_s=max(self.ends_at - began_s, 1.0),
         )
+        if client.tokens_add_up and turn.tokens is not None:
+            earlier = [one for one in self.turns if one.get("session") == turn.session]
+            turn = turn._replace(tokens=turn.tokens - sum(one.get("tokens", 0) for one in earlier))
         self.session = turn.session or self.session
         took_s = round(time.monotonic() - began_s, 3)
         said = {name: value for name, value in turn._asdict().items() if value not in ("", None)}

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+TOKENS_ADD_UP = True
+
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
     """Return how a turn is started; `-` reads the prompt from standard input.

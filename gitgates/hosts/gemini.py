@@ -9,6 +9,8 @@ import json
 
 from gitgates.hosts.headless import Start, Turn, shortened
 
+TOKENS_ADD_UP = False
+
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
     """Return how a turn is started; without a terminal, standard input is the prompt."""

@@ -50,6 +50,7 @@ class Client(Record):
     start: Callable[[str, str, tuple[str, ...]], Start]  # prompt, session to resume, more arguments
     read: Callable[[bytes], Turn]  # the client's output
     resumes: bool = True  # False: each turn is a new conversation
+    tokens_add_up: bool = False  # True: `read` gives those of the whole conversation so far
 
 
 def client(name: str) -> Client:
@@ -60,7 +61,8 @@ def client(name: str) -> Client:
     module = CLIENTS[name]
     __import__(module)
     found = sys.modules[module]
-    return Client(name=name, start=found.start, read=found.read)
+    adds_up = found.TOKENS_ADD_UP
+    return Client(name=name, start=found.start, read=found.read, tokens_add_up=adds_up)
 
 
 def any_client(command: str) -> Client:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import others
 from messages_api import plain_text
 
 HERE = Path(__file__).resolve().parent
@@ -40,7 +41,14 @@ class After(NamedTuple):
     main_turns: int = 0
 
 
-Turn: TypeAlias = str | Call | tuple[str | Call, ...] | After
+class Failure(NamedTuple):
+    """A request that the model's API refuses."""
+
+    status: int  # of HTTP
+    error: str  # its type
+
+
+Turn: TypeAlias = str | Call | tuple[str | Call, ...] | After | Failure
 
 
 class Options(NamedTuple):
@@ -223,8 +231,10 @@ class Client:
     def _folder_of_client(self) -> Path:
         folder = self.folder / "clients"
         folder.mkdir(exist_ok=True)
-        if not (folder / "claude").exists():
-            (folder / "claude").symlink_to(binary())
+        programs = {"claude": binary(), **{name: others.program(name) for name in others.GIVEN}}
+        for name, program in programs.items():
+            if not (folder / name).is_symlink():
+                (folder / name).symlink_to(program)
         return folder
 
 
@@ -239,15 +249,18 @@ def binary() -> Path:
 
 def _plain(turn: Turn) -> dict[str, Any]:
     """Return a turn as the driver's process reads it."""
+    status = 200
     match turn:
         case After():
             whole = turn
+        case Failure():
+            status, whole = turn.status, After(0, (turn.error,))
         case str() | Call():
             whole = After(0, (turn,))
         case _:
             whole = After(0, turn)
     plain = [block if isinstance(block, str) else block._asdict() for block in whole.blocks]
-    return {**whole._asdict(), "blocks": plain}
+    return {**whole._asdict(), "blocks": plain, "status": status}
 
 
 def _text(messages: list[dict[str, Any]]) -> str:

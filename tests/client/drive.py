@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import isolation
+import others
 from messages_api import Model
 
 _GRACE_S = 2.0
@@ -35,6 +36,8 @@ def main(folder: Path) -> None:
         prefix="e2e"
     )  # the client makes a socket in it, whose path has a limit
     env = _environment(job, short, model.port)
+    if job["command"]:
+        env = others.configure(Path(job["home"]), model.port) | env
     if not alone:
         env |= isolation.proxies_to_nowhere()
     started = time.monotonic()

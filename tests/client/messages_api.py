@@ -1,5 +1,7 @@
 """A Messages API on 127.0.0.1 that plays a script, and writes down whatever it is asked.
 
+Two other vendors' APIs play the script's main conversation, too.
+
 A script has the turns of the main conversation and, by a word that the sub-agent's prompt
 contains, those of sub-agents. Each request takes the next turn of its conversation; when there is
 none left, it is told `done`. The requests go to a file as JSON, one a line.
@@ -18,10 +20,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import other_apis
+
 SUBAGENT_HEADER = "x-claude-code-agent-id"
 SUMMARY_WANTED = re.compile(r"detailed summary of (this|the) (conversation|recent)", re.IGNORECASE)
 _HEARD = re.compile(r"\{\{(.+?)\}\}")
 _LONGEST_WAIT_S = 20.0
+_STREAM = "text/event-stream; charset=utf-8"
 _USAGE = {"input_tokens": 100, "output_tokens": 10}
 
 
@@ -107,7 +112,7 @@ class Model(ThreadingHTTPServer):
         with self._lock:
             kind = "other"
             turn: dict[str, Any] = {}
-            if path.endswith("/v1/messages"):
+            if path.endswith("/v1/messages") or other_apis.api_of(path):
                 kind = self.conversations.belongs(body, subagent=subagent)
                 turn = self.conversations.next_turn(kind)
                 self._asked += kind == "main"
@@ -153,9 +158,17 @@ class _Request(BaseHTTPRequestHandler):
             self._send(b'{"input_tokens": 1}')
             return
         self.server.wait(turn)
+        if turn["status"] != 200:
+            error = {"type": turn["blocks"][0], "message": f"scripted: {turn['blocks'][0]}"}
+            self._send(json.dumps({"type": "error", "error": error}).encode(), turn["status"])
+            return
+        if api := other_apis.api_of(path):
+            made = other_apis.answer(api, turn["blocks"], self.server.new_id("resp"))
+            self._send(made, kind=_STREAM)
+            return
         message = self._message(turn, body)
         if body.get("stream"):
-            self._send(_as_stream(message), "text/event-stream; charset=utf-8")
+            self._send(_as_stream(message), kind=_STREAM)
         else:
             self._send(json.dumps(message).encode())
 
@@ -178,9 +191,9 @@ class _Request(BaseHTTPRequestHandler):
             "usage": _USAGE,
         }
 
-    def _send(self, payload: bytes, kind: str = "application/json") -> None:
+    def _send(self, payload: bytes, status: int = 200, kind: str = "application/json") -> None:
         try:
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(payload)))
             self.end_headers()
@@ -190,7 +203,7 @@ class _Request(BaseHTTPRequestHandler):
 
 
 def _said(text: str) -> dict[str, Any]:
-    return {"blocks": [text], "delay_s": 0, "main_turns": 0}
+    return {"blocks": [text], "delay_s": 0, "main_turns": 0, "status": 200}
 
 
 def _as_stream(message: dict[str, Any]) -> bytes:

@@ -9,6 +9,7 @@ import json
 
 from gitgates.hosts.headless import Start, Turn, shortened
 
+TOKENS_ADD_UP = False
 _COUNTED = (
     "input_tokens",
     "cache_creation_input_tokens",
