@@ -122,8 +122,8 @@ def _type(json: object) -> str:
             return "array of texts"
         case {"type": "object", "properties": _}:
             return "table of numbers"
-        case {"type": "object"}:
-            return "table of texts"
+        case {"type": "object", **more}:
+            return "table of tables" if "propertyNames" in more else "table of texts"
         case {"type": "string", "description": str(words)}:
             return words
         case {"type": [*kinds]}:

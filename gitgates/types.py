@@ -111,6 +111,10 @@ class Gate(Record):
     failures: str = ""  # how its output is told apart into failures: see engine/failures.py
     observe: bool = False
     baseline: bool = False
+    metrics: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # name, pattern, whether higher or lower is better
+    ratchet: bool = False
     terminal: bool = False
 
 
@@ -241,6 +245,7 @@ class GateResult(Record):
     reason: str = ""  # why, where the status alone does not say
     excused: str = ""  # why it does not count, though it is no pass
     log_abs: str = ""  # all of the output; empty if there was none
+    metrics: Mapping[str, float] = {}  # numbers in its output
 
 
 class Visit(Record):

@@ -152,6 +152,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             changed_paths=("p",),
             log_abs="/g/gitgates/runs/r/logs/a.log",
             excused="were there before",
+            metrics={"coverage": 83.5},
         )._replace(would="BLOCK"),
         tree="ab" * 20,
         session="s",

@@ -110,6 +110,8 @@ BAD: list[tuple[str, str, str]] = [
     ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
     ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
     ("observe", "1", "got 1, expected true or false, without quotes"),
+    ("metrics", "1", "got 1, expected a table of metrics by name. Try metrics = { coverage"),
+    ("ratchet", "1", "got 1, expected true or false, without quotes"),
     ("terminal", "0", "got 0, expected true or false, without quotes"),
     ("baseline", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("jobs", '"many"', 'got "many", expected a whole number, 0 or more'),
@@ -208,6 +210,7 @@ REST = {
     "breaker": " breaker = { prompt = 10, session = 30 }.",
     "command": " and its arguments",
     "failures": " to repeat at position 0.",
+    "metrics": """ = { pattern = 'TOTAL.*?(\\d+)%', better = "higher" } }.""",
     "runner": " `pre-commit`?",
     "working_dir": " to its root",
 }

@@ -69,6 +69,8 @@ GOOD: dict[str, list[Any]] = {
     "failures": ["pytest", "^FAIL .*"],
     "observe": [True, False],
     "baseline": [True, False],
+    "metrics": [{}, {"coverage": {"pattern": r"TOTAL.*?(\d+)%", "better": "higher"}}],
+    "ratchet": [False],
     "terminal": [True, False],
     "agent": ["claude", "codex"],
     "agent_args": [[], ["--model", "x"]],

@@ -152,6 +152,16 @@ GATE_KEYS: tuple[Key, ...] = (
         "In an agent's hooks: a failure that was there before the session does not count. At its "
         "first failure in a session the gate runs once more, on what there was when that began."
     ),
+    Key("metrics", v.METRICS, "{}", weaker="fewer").means(
+        "Numbers in the output, by name: `pattern`, a regular expression with one group, which is "
+        'the number, and `better`, `"higher"` or `"lower"`. The last match counts, in what '
+        "`max_output` keeps. They are recorded for the content that was measured."
+    ),
+    Key("ratchet", v.FLAG, "false", weaker="off").means(
+        "The gate fails where one of its `metrics` is worse than what was recorded for the merge "
+        "base with the default branch, or is no longer in the output. Where nothing was recorded, "
+        "it does not."
+    ),
     Key("terminal", v.FLAG, "false", weaker="on").means(
         "In a headless run: when the gate does not pass, the run ends at once; no agent is asked "
         "to mend it."

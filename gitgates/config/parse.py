@@ -205,6 +205,9 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
         hint = "Add writes = true, so that its changes are looked for."
         message = "has a meaning only for a gate that writes"
         yield Problem(merged.where(*path, field="restage"), message, hint)
+    if gate.ratchet and not gate.metrics:
+        message = "has a meaning only for a gate with `metrics`"
+        yield Problem(merged.where(*path, field="ratchet"), message)
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
             yield _undefined(merged.where(*path, field=field), target, (*ACTIONS, *gates))
@@ -318,15 +321,14 @@ def _read(document: Document, problems: list[Problem]) -> Settings:
 
 
 def _read_named(settings: Settings, path: Path, table: object, problems: list[Problem]) -> None:
-    section, name = path
-    is_gate = section == "gates"
+    is_gate, name = path[0] == "gates", path[1]
     if not isinstance(table, dict):
         # Guess which key was meant.
         key, kind = ("command", str) if is_gate else ("gates", list)
         hint = f"Try {{ {key} = {show(table)} }}." if isinstance(table, kind) else ""
         problems.append(_no_table(settings.document, path, table, hint))
         return
-    message, hint = _wrong_name(section, name)
+    message, hint = _wrong_name(path[0], name)
     if message:
         problems.append(Problem(settings.document.where(*path), message, hint))
         return
@@ -362,10 +364,8 @@ def _read_table(
         try:
             found[key.field] = key.type.parse(value)
         except BadValue as bad:
-            where = document.where(*path, key.name)
-            if bad.entry is not None and isinstance(value, list):
-                where, value = f"{where}[{bad.entry}]", value[bad.entry]
-            message = f"got {show(value)}, expected {bad.expected}"
+            where = document.where(*path, key.name, *bad.keys) + bad.index
+            message = f"got {show(bad.part_of(value))}, expected {bad.expected}"
             problems.append(Problem(where, message, bad.hint))
 
 

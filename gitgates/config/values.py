@@ -20,11 +20,27 @@ if TYPE_CHECKING:
 class BadValue(Exception):
     """A value that does not fit: what was expected, and what to write instead."""
 
-    def __init__(self, expected: str, hint: str = "", entry: int | None = None) -> None:
+    def __init__(
+        self, expected: str, hint: str = "", entry: int | None = None, keys: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(expected)
         self.expected = expected
         self.hint = hint
         self.entry = entry  # which one of an array does not fit
+        self.keys = keys  # which value of a table does not fit
+
+    @property
+    def index(self) -> str:
+        """Return which one of an array does not fit, as it is written behind a key."""
+        return "" if self.entry is None else f"[{self.entry}]"
+
+    def part_of(self, value: object) -> object:
+        """Return what does not fit of the whole value."""
+        if self.entry is not None and isinstance(value, list):
+            return value[self.entry]
+        for key in self.keys:
+            value = value[key] if isinstance(value, dict) else value
+        return value
 
 
 class ValueType(Record):
@@ -260,6 +276,28 @@ def _failures(value: object) -> str:
     return value
 
 
+def _metrics(value: object) -> tuple[tuple[str, str, str], ...]:
+    hint = """Try metrics = { coverage = { pattern = 'TOTAL.*?(\\d+)%', better = "higher" } }."""
+    if not isinstance(value, dict):
+        raise BadValue("a table of metrics by name", hint)
+    for name, table in value.items():
+        if not name.strip() or not name.isprintable():
+            raise BadValue("names on one line that are not empty", hint)
+        if not isinstance(table, dict) or table.keys() != {"pattern", "better"}:
+            raise BadValue("a table of `pattern` and `better`", hint, keys=(name,))
+        if table["better"] not in ("higher", "lower"):
+            raise BadValue("higher or lower", keys=(name, "better"))
+        expected = "a regular expression with one group, which is the number"
+        try:
+            groups = re.compile(_failures(table["pattern"])).groups
+        except BadValue as bad:
+            raise BadValue(expected, bad.hint, keys=(name, "pattern")) from None
+        if groups != 1:
+            why = f"It has {groups} groups; (?:…) is none."
+            raise BadValue(expected, why, keys=(name, "pattern"))
+    return tuple((name, one["pattern"], one["better"]) for name, one in value.items())
+
+
 def one_of(*words: str) -> ValueType:
     """Make the type of one of some words."""
 
@@ -301,5 +339,18 @@ COMMAND = ValueType(
 )
 PRE_COMMIT = ValueType(_pre_commit, {"anyOf": [{"type": "boolean"}, {**_TEXTS, "minItems": 1}]})
 ENVIRONMENT = ValueType(_environment, {"type": "object", "additionalProperties": _ANY_TEXT})
+METRICS = ValueType(
+    _metrics,
+    {
+        "type": "object",
+        "propertyNames": _FILLED,
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["pattern", "better"],
+            "properties": {"pattern": _FILLED, "better": {"enum": ["higher", "lower"]}},
+        },
+    },
+)
 BREAKER = ValueType(_breaker, _numbers({"type": "integer", "minimum": 1}, "prompt", "session"))
 WEIGHTS = ValueType(_weights, _numbers(AMOUNT.json, "code", "tests", "documentation"))

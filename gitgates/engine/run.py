@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.engine.change_detector import GateChanges
+    from gitgates.engine.metrics import Measurement
     from gitgates.git.repo import Repo
     from gitgates.proc.watchdog import Watchdog
 
@@ -139,6 +140,7 @@ class _Job:
         self.endings: list[Ending] = []
         self.started = time.monotonic()
         self.child: Child | None = None
+        self.measurement: Measurement | None = None
         self.shell = commands[0].shell
 
 
@@ -226,9 +228,15 @@ class _Run:
             self.listener.ended(result, self.plan)
             return
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
+        measurement = None
+        if gate.metrics:
+            from gitgates.engine.metrics import Measurement  # no other gate pays for it
+
+            measurement = Measurement(gate, self.plan, self.repo, self.options.checkout)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         capture = Capture(limit, log_abs, log_limit, self._make_folder)
         job = _Job(due, self._commands(due), capture, self.detector.begin(gate, due.step.paths))
+        job.measurement = measurement
         self.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -300,9 +308,19 @@ class _Run:
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))
         result = self.detector.finish(job.changes, result)
+        if job.measurement:
+            result = self._measure(job.measurement, result)
         self.jobs.remove(job)
         self.results[job.gate.name, job.due.generation] = result
         self.listener.ended(result, self.plan)
+
+    def _measure(self, measurement: Measurement, result: GateResult) -> GateResult:
+        result = measurement.judge(result)
+        try:
+            measurement.record(result, self.run_abs)
+        except OSError as error:
+            self.listener.said(f"the numbers of {result.gate} are not recorded: {error.strerror}")
+        return result
 
     def _limit(self, job: _Job, took_s: float) -> str:
         """Say which limit a gate that timed out has met."""

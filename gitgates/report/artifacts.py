@@ -304,6 +304,9 @@ def _status(result: dict[str, Any]) -> str:
         details.append("was there before")
     if result["verdict"] in ("block", "stop") and result["passed"]:
         details.append(f"on_pass: {_text(result['action'])}")
+    details += [
+        f"{_text(name)} {number:.12g}" for name, number in result.get("metrics", {}).items()
+    ]
     if result.get("reason"):
         details.append(_text(result["reason"]))
     return f"{shown} ({', '.join(details)})" if details else shown

@@ -102,6 +102,7 @@ RESULT: Fields = {
     "changed_paths*": ("list of texts", "that it changed"),
     "observed*": ("true or false", "its failure was only watched"),
     "excused*": ("true or false", "its failures were there before"),
+    "metrics*": ("numbers by name", "that it names as `metrics`, found in its output"),
 }
 
 
@@ -211,6 +212,7 @@ def _result(visit: Visit, execution_id: str) -> dict[str, Any]:
         "changed_paths": list(result.changed_paths),
         "observed": bool(visit.would),
         "excused": bool(result.excused),
+        "metrics": dict(result.metrics),
     }
     return _filled(RESULT, fields)
 
@@ -221,7 +223,7 @@ def _filled(fields: Fields, values: dict[str, Any]) -> dict[str, Any]:
     for field in fields:
         name = field.rstrip("*")
         value = values.get(name)
-        is_empty = value is None or value is False or value in ("", [])
+        is_empty = value is None or value is False or value in ("", [], {})
         if name == field or not is_empty:
             found[name] = value
     return found
@@ -263,6 +265,8 @@ def _has(value: object, fields: Fields) -> bool:
 
 
 def _fits(value: object, kind: str) -> bool:
+    if kind == "numbers by name":
+        return isinstance(value, dict) and all(_fits(one, "number") for one in value.values())
     if isinstance(value, bool | str | dict):
         return isinstance(value, {"text": str, "true or false": bool, "object": dict}.get(kind, ()))
     if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "sessions"
 LEDGER = "ledger.jsonl"
+METRICS = "metrics.jsonl"
 LOCK_WAIT_S = 3.0  # a lock is held for one write; longer only by a process that does not go on
 _LONGEST_NAME = 80
+_MOST = 1e12
 _UNKNOWN = "unknown.session"  # no session's own name: those have no dot, or end in hex digits
 
 
@@ -215,14 +217,49 @@ def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) ->
 
     Raises: OSError where it cannot be written.
     """
-    line = to_line({"v": VERSION, "time": utc(time.time()), "what": what, **fields})
-    append_lines(f"{shared_state_abs}/{LEDGER}", lambda _fd, _size: line)
+    _append(f"{shared_state_abs}/{LEDGER}", {"what": what, **fields})
 
 
 def read_ledger(shared_state_abs: str) -> list[Fact]:
     """Return all entries that can be understood, oldest first."""
+    return _entries(f"{shared_state_abs}/{LEDGER}")
+
+
+def write_metrics(shared_state_abs: str, fields: dict[str, object]) -> None:
+    """Append the numbers that one gate has measured, in any worktree.
+
+    Raises: OSError where they cannot be written.
+    """
+    _append(f"{shared_state_abs}/{METRICS}", fields)
+
+
+def read_metrics(shared_state_abs: str, tree: str = "") -> list[Fact]:
+    """Return the numbers measured, of one tree or of all, oldest first.
+
+    Each has `gate`, `commit`, `tree` and `time`, which are texts, and `metrics`: numbers by name.
+    """
+    found = _entries(f"{shared_state_abs}/{METRICS}", tree.encode())
+    return [one for one in found if _is_measured(one) and one["tree"] == (tree or one["tree"])]
+
+
+def _is_measured(entry: Fact) -> bool:
+    numbers = entry.get("metrics")
+    return (
+        all(isinstance(entry.get(name), str) for name in ("gate", "commit", "tree", "time"))
+        and isinstance(numbers, dict)
+        and all(type(one) in (int, float) and abs(one) < _MOST for one in numbers.values())
+    )
+
+
+def _append(path_abs: str, fields: dict[str, object]) -> None:
+    line = to_line({"v": VERSION, "time": utc(time.time()), **fields})
+    append_lines(path_abs, lambda _fd, _size: line)
+
+
+def _entries(path_abs: str, part: bytes = b"") -> list[Fact]:
+    """Return the objects in a log, of the lines that have `part` in them."""
     try:
-        lines = read_lines(f"{shared_state_abs}/{LEDGER}").splitlines()
+        lines = [line for line in read_lines(path_abs).splitlines() if part in line]
     except OSError:
         return []
     return [entry for entry in parse_lines(lines) if entry is not None]
