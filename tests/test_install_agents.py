@@ -58,6 +58,7 @@ def commands(document: Any) -> set[str]:
 
 
 def test_the_project_gets_its_hooks_and_loses_them_again(ready: Repo) -> None:
+    ready.config(CONFIG + '[hooks.pre-commit]\ngates = ["g"]\n')  # git's, not the agent's
     said = ask(ready, "install")
     assert said == f"{PROJECT}: our hooks were added: {EVENTS}\n{NEXT}"
     hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 5}

@@ -14,7 +14,7 @@ from gitgates.errors import ConfigError, StateError
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, is_our_command, split
 from gitgates.lifecycle import HOOK_OF, kind_of
-from gitgates.policies.needs import needs
+from gitgates.policies.needs import agent_hooks, needs
 from gitgates.policy import Need
 from gitgates.proc.call import which
 from gitgates.types import Config, Hook
@@ -43,8 +43,8 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
 
 def unknown_events(config: Config, agent: str) -> list[str]:
     """Return the events with gates that an agent does not have."""
-    hooks = [hook.name for hook in config.hooks if hook.gates and kind_of(hook.name)]
-    return [name for name in hooks if kind_of(name) not in _kinds(agent)]
+    hooks = agent_hooks(config)
+    return [hook.name for hook in hooks if kind_of(hook.name) not in _kinds(agent)]
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
