@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from conftest import Repo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_hide_property import Change, Changes, apply
 from worktree_state import files, index, where
 
+from gitgates.errors import StateError
 from gitgates.worktree import checkpoint
 from gitgates.worktree.rollback import roll_back
 
@@ -78,3 +81,76 @@ def test_whatever_happens_all_is_as_before(
         assert not checkpoint.compare(point, where(repo)).paths
     finally:
         shutil.rmtree(folder)
+
+
+def test_what_was_ignored_is_nobodys_but_the_users(repo: Repo) -> None:
+    repo.write(".git/info/exclude", ".env\nbuild/\n*.log\n")
+    repo.write(".env", "secret\n")
+    repo.write("build/out", "out\n")
+    repo.write("logs/a.log", "log\n")
+    repo.write("a", "a\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "first")
+    before = state(repo)
+    point = checkpoint.take(where(repo), "r1")
+    repo.write(".git/info/exclude", "")
+    repo.write("logs/new", "new\n")
+    assert checkpoint.compare(point, where(repo)).paths == ("logs/new",)
+    roll_back(checkpoint.load(point.folder_abs), where(repo))
+    repo.write(".git/info/exclude", ".env\nbuild/\n*.log\n")
+    assert state(repo) == before
+
+
+def test_a_folder_that_became_a_link_is_a_folder_again(repo: Repo) -> None:
+    repo.write("d/e/f", "f\n")
+    repo.commit_all("first")
+    repo.write("d/e/f", "mine\n")
+    before = state(repo)
+    point = checkpoint.take(where(repo), "r1")
+    (repo.path / "d").rename(repo.path.parent / "moved")
+    (repo.path / "d").symlink_to("../moved")
+    found = checkpoint.compare(point, where(repo))
+    assert (found.gone, found.added) == (("d/e/f",), ("d",))
+    roll_back(point, where(repo))
+    assert state(repo) == before
+
+
+def test_without_an_index_everything_is_still_tracked(repo: Repo) -> None:
+    repo.write("a", "a\n")
+    repo.write("b.log", "b\n")
+    repo.commit_all("first")
+    point = checkpoint.take(where(repo), "r1")
+    (repo.path / ".git/index").unlink()
+    assert checkpoint.compare(point, where(repo)).paths == ()
+    repo.git("reset", "-q")
+    repo.git("rm", "-q", "--cached", "b.log")
+    repo.write(".gitignore", "*.log\n")
+    assert checkpoint.compare(point, where(repo)).paths == (".gitignore", "b.log")
+
+
+def test_files_come_back_where_a_branch_cannot(repo: Repo) -> None:
+    repo.write("a", "a\n")
+    repo.commit_all("first")
+    repo.git("branch", "spare")
+    before = state(repo)
+    point = checkpoint.take(where(repo), "r1")
+    repo.git("branch", "-D", "spare")
+    repo.git("branch", "spare/more")
+    repo.write("a", "other\n")
+    with pytest.raises(StateError, match="refs/heads/spare"):
+        roll_back(point, where(repo))
+    assert (repo.path / "a").read_text() == "a\n"
+    repo.git("branch", "-D", "spare/more")
+    roll_back(point, where(repo))
+    assert state(repo) == before
+
+
+def test_half_a_checkpoint_is_none(repo: Repo) -> None:
+    repo.write("a", "a\n")
+    repo.commit_all("first")
+    point = checkpoint.take(where(repo), "r1")
+    os.unlink(f"{point.folder_abs}/checkpoint.json")  # the last that is written
+    assert not list(checkpoint.left_behind(where(repo)))
+    checkpoint.remove_unfinished(where(repo))
+    assert not os.path.exists(point.folder_abs)
+    assert repo.git("for-each-ref", checkpoint.REFS) == ""

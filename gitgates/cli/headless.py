@@ -142,8 +142,11 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
 def _require_clear(repo: Repo, *, force: bool) -> None:
     """Raise GitError where a run could not be undone."""
     if under_way := checkpoint.under_way(repo):
-        hint = f"End it first: git {under_way.split()[0]} --continue, or --abort"
+        command = under_way.split()[0]
+        how = "reset" if command == "bisect" else "--continue, or --abort"
+        hint = f"End it first: git {command} {how}"
         raise GitError(f"{repo.root_abs}: a {under_way} is under way", hint)
+    checkpoint.remove_unfinished(repo)
     for point in checkpoint.left_behind(repo):
         raise GitError(f"the headless run {point.run} has left its checkpoint", _ways(point))
     if (lost := checkpoint.find_unsavable(repo)) and not force:

@@ -68,6 +68,8 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
         raise errors.LockError("the headless run is still under way", "End it first.")
     try:
         if rolls_back:
+            for line in recover(repo, click.echo) or ():
+                click.echo(line)  # first: it would put files over what is rolled back
             if ref := keep_failed(points[run], repo):
                 click.echo(f"the agent's work is kept as {ref}")
             for note in roll_back(points[run], repo):

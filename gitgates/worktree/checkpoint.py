@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from gitgates.errors import StateError
 from gitgates.git.repo import nul_split
 from gitgates.record import Record
-from gitgates.store.files import remove_tree, replace_file, sync_folder
+from gitgates.store.files import remove_file, remove_tree, replace_file, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,8 +44,11 @@ _UNDER_WAY = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase or am",
     "sequencer": "cherry-pick or revert",
+    "BISECT_LOG": "bisect",
 }
-ITS_FILES = (*_UNDER_WAY, "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG", "index.lock")
+_BISECT = ("START", "TERMS", "NAMES", "EXPECTED_REV", "ANCESTORS_OK", "FIRST_PARENT", "RUN")
+_OF_MERGE = ("MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG")
+ITS_FILES = (*_UNDER_WAY, *_OF_MERGE, *(f"BISECT_{name}" for name in _BISECT), "index.lock")
 
 
 class Content(Record):
@@ -67,8 +70,18 @@ class Checkpoint(Record):
     paths: Mapping[str, Content]
     tracked: frozenset[str]
     dirty: frozenset[str]  # what `git status` named: differs from HEAD, staged or not, or untracked
+    ignored: frozenset[str]  # files, and with a slash at the end folders, that git ignored
     folders: Mapping[str, int]  # path → permissions
     folder_abs: str
+
+    def was_ignored(self, path: str) -> bool:
+        """Return whether git ignored what was at a path, or a folder above it.
+
+        It is not the run's, whatever that has done to the rules.
+        """
+        parts = path.split("/")
+        above = ("/".join(parts[:depth]) + "/" for depth in range(1, len(parts)))
+        return path in self.ignored or any(folder in self.ignored for folder in above)
 
 
 class Difference(Record):
@@ -77,7 +90,7 @@ class Difference(Record):
     changed: tuple[str, ...]
     added: tuple[str, ...]
     gone: tuple[str, ...]
-    untracked: tuple[str, ...]  # was tracked, is there, and git is told not to track it any more
+    untracked: tuple[str, ...]  # was tracked, is there, and is ignored instead
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -129,6 +142,7 @@ def take(repo: Repo, run: str) -> Checkpoint:
         paths=read_paths(repo),
         tracked=frozenset(_listed(repo)),
         dirty=frozenset(_dirty(repo, head)),
+        ignored=frozenset(_ignored(repo)),
         folders=folders(repo),
         folder_abs=folder_abs,
     )
@@ -144,8 +158,10 @@ def take(repo: Repo, run: str) -> Checkpoint:
             git.out("update-ref", f"{REFS}/{run}", head)
         replace_file(f"{folder_abs}/checkpoint.json", _as_json(point))
         sync_folder(folder_abs)
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(folder_abs, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         what = f"{error.filename or folder_abs}: cannot be saved: {error.strerror}"
         raise StateError(what, "Nothing was changed. Make room, or make it readable.") from error
     return point
@@ -161,7 +177,7 @@ def load(folder_abs: str) -> Checkpoint:
             plain = json.loads(os.fsdecode(file.read()))
         del plain["v"]  # 1, the only one so far
         plain["paths"] = {path: Content(*pair) for path, pair in plain["paths"].items()}
-        plain |= {name: frozenset(plain[name]) for name in ("tracked", "dirty")}
+        plain |= {name: frozenset(plain[name]) for name in ("tracked", "dirty", "ignored")}
         return Checkpoint(**plain, folder_abs=folder_abs)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         what = f"{folder_abs}/checkpoint.json: cannot be read: {error}"
@@ -173,33 +189,47 @@ def load(folder_abs: str) -> Checkpoint:
 def compare(point: Checkpoint, repo: Repo) -> Difference:
     """Return what is not as it was, ignored files left aside."""
     now, listed = read_paths(repo), _listed(repo)
-    on_disk = {
-        path: read_content(os.path.join(repo.root_abs, path), hash_algorithm(repo))
-        for path in point.paths
-        if path not in now
-    }
-    there = {**now, **{path: content for path, content in on_disk.items() if content}}
+    there = {**now, **_read(repo, [path for path in point.paths if path not in now])}
+    # Without the index, or with nothing in it, git says nothing of what is tracked.
+    unlisted = [p for p in point.tracked if p in there and p not in listed] if listed else []
     return Difference(
         changed=tuple(
             p for p, was in point.paths.items() if p in there and there[p][:2] != was[:2]
         ),
-        added=tuple(path for path in now if path not in point.paths),
+        added=tuple(p for p in now if p not in point.paths and not point.was_ignored(p)),
         gone=tuple(path for path in point.paths if path not in there),
-        untracked=tuple(p for p in point.paths if p in there and p in point.tracked - set(listed)),
+        untracked=tuple(repo.git.ignored(unlisted, "--no-index")),
     )
 
 
 def drop(point: Checkpoint, repo: Repo) -> None:
     """Forget a checkpoint, and let git forget what only it held."""
+    remove_file(f"{point.folder_abs}/checkpoint.json")  # first: half of one is none
     repo.git.ask("update-ref", "-d", f"{REFS}/{point.run}")
     remove_tree(point.folder_abs)
 
 
 def left_behind(repo: Repo) -> Iterator[Checkpoint]:
-    """Yield the checkpoints of this worktree that no run has dropped, the oldest first."""
+    """Yield the checkpoints of this worktree that no run has dropped, the oldest first.
+
+    What has no description is none: it was being taken, and the run had not begun.
+    """
     folder_abs = folder_of(repo)
     for run in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []:
-        yield load(f"{folder_abs}/{run}")
+        if os.path.lexists(f"{folder_abs}/{run}/checkpoint.json"):
+            yield load(f"{folder_abs}/{run}")
+
+
+def remove_unfinished(repo: Repo) -> None:
+    """Remove what a run left that was killed before its checkpoint was whole.
+
+    Only for who holds the lock of headless runs.
+    """
+    folder_abs = folder_of(repo)
+    for run in os.listdir(folder_abs) if os.path.isdir(folder_abs) else []:
+        if not os.path.lexists(f"{folder_abs}/{run}/checkpoint.json"):
+            repo.git.ask("update-ref", "-d", f"{REFS}/{run}")
+            remove_tree(f"{folder_abs}/{run}")
 
 
 # What is there.
@@ -237,9 +267,23 @@ def read_content(path_abs: str, algorithm: str) -> Content | None:
 
 def read_paths(repo: Repo) -> dict[str, Content]:
     """Return what each file and link holds that git tracks or would track."""
-    algorithm = hash_algorithm(repo)
+    return _read(repo, _paths(repo))
+
+
+def _read(repo: Repo, paths: list[str]) -> dict[str, Content]:
+    """Return what files and links hold; behind a link, a path has nothing."""
+    algorithm, folders = hash_algorithm(repo), {"": True}
+
+    def is_real(folder: str) -> bool:
+        if folder not in folders:
+            mode = mode_at(os.path.join(repo.root_abs, folder))
+            folders[folder] = is_real(os.path.dirname(folder)) and stat.S_ISDIR(mode)
+        return folders[folder]
+
     found = (
-        (path, read_content(os.path.join(repo.root_abs, path), algorithm)) for path in _paths(repo)
+        (path, read_content(os.path.join(repo.root_abs, path), algorithm))
+        for path in paths
+        if is_real(os.path.dirname(path))
     )
     return {path: content for path, content in found if content}
 
@@ -257,6 +301,15 @@ def _listed(repo: Repo) -> dict[str, str]:
 
 def _others(repo: Repo) -> list[str]:
     return repo.git.names("ls-files", "-z", "--others", "--exclude-standard")
+
+
+def _ignored(repo: Repo) -> list[str]:
+    """Return the files that git ignores, and the folders of which it ignores all."""
+    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    found = repo.git.names(*ask)
+    # It names folders, too, that are not ignored themselves, only what is in them just now.
+    whole = set(repo.git.ignored(path for path in found if path.endswith("/")))
+    return [path for path in found if path in whole or not path.endswith("/")]
 
 
 def _dirty(repo: Repo, head: str) -> list[str]:
@@ -332,5 +385,5 @@ def _as_json(point: Checkpoint) -> bytes:
     plain: dict[str, Any] = {"v": _VERSION, **point._asdict()}
     del plain["folder_abs"]
     plain["paths"] = {path: list(content) for path, content in point.paths.items()}
-    plain |= {"tracked": sorted(point.tracked), "dirty": sorted(point.dirty)}
+    plain |= {name: sorted(getattr(point, name)) for name in ("tracked", "dirty", "ignored")}
     return os.fsencode(json.dumps(plain, ensure_ascii=False))

@@ -18,16 +18,19 @@ from gitgates.worktree.checkpoint import (
     Checkpoint,
     Content,
     branches,
+    compare,
     copy_file,
     folders,
     hash_algorithm,
     mode_at,
     read_content,
-    read_paths,
 )
 
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
+
+
+_MOST_PASSES = 10  # ignore files below one another, or somebody who goes on writing
 
 
 def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
@@ -36,23 +39,20 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
     What was in the way is in `replaced/` then. Raises: StateError that names what could not be put
     back, everything else is; GitError.
     """
-    notes = _restore_refs(point, repo)
+    failed: list[str] = []
+    notes = _restore_refs(point, repo, failed)
     for name in ITS_FILES:  # there was none of them
         path_abs = f"{repo.git_dir_abs}/{name}"
         if os.path.isdir(path_abs) and not os.path.islink(path_abs):
             remove_tree(path_abs)
         else:
             remove_file(path_abs)
-    pack_abs = f"{point.folder_abs}/staged.pack"
-    if os.path.exists(pack_abs):
-        with open(pack_abs, "rb") as file:
-            repo.git.out("unpack-objects", "-q", stdin=file.read())
-    _restore_index(point, repo)
-    failed: list[str] = []
+    restore_index(point, repo)
     algorithm = hash_algorithm(repo)
     for path, content in point.paths.items():
         path_abs = os.path.join(repo.root_abs, path)
         try:
+            _clear_way(point, repo, path)
             now = read_content(path_abs, algorithm)
             if now is None or now[:2] != content[:2]:
                 _put_back(point, repo, path, content)
@@ -61,37 +61,73 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
                 os.utime(path_abs, ns=times, follow_symlinks=False)
         except (OSError, GitError) as error:
             failed.append(f"`{path}`: {error}")
-    for path in read_paths(repo).keys() - point.paths.keys():
-        _replace(point, os.path.join(repo.root_abs, path))
-    _restore_folders(point, repo)
+    try:
+        _remove_added(point, repo, failed)
+        _restore_folders(point, repo)
+    except OSError as error:
+        failed.append(str(error))
     if failed:
         what = "not everything could be put back:\n  " + "\n  ".join(failed)
-        raise StateError(
-            what, f"What there was is in {point.folder_abs}; gitgates recover tries again."
-        )
+        hint = f"gitgates recover --roll-back {point.run} tries again."
+        raise StateError(what, f"What there was is in {point.folder_abs}; {hint}")
     return notes
 
 
-def _restore_refs(point: Checkpoint, repo: Repo) -> list[str]:
+def _remove_added(point: Checkpoint, repo: Repo, failed: list[str]) -> None:
+    """Move out what there was not; more of it is seen where an ignore file is gone."""
+    added: tuple[str, ...] = ()
+    for _ in range(_MOST_PASSES):
+        added = compare(point, repo).added
+        if not added:
+            return
+        for path in added:
+            _replace(point, os.path.join(repo.root_abs, path))
+    failed += [f"`{path}`: something makes such files again and again" for path in added]
+
+
+def _restore_refs(point: Checkpoint, repo: Repo, failed: list[str]) -> list[str]:
     """Have HEAD, its branch and what was deleted as they were; return what to say of others."""
-    git, notes = repo.git, []
     now = branches(repo)
-    for name, commit in point.branches.items():
-        if name == point.branch or name not in now:
-            git.out("update-ref", "-m", f"gitgates: roll back {point.run}", name, commit)
-        elif now[name] != commit:
-            notes.append(f"{name} was moved during the run, to {now[name][:12]}; it stays there")
+    why = ("-m", f"gitgates: roll back {point.run}")
+    lost = [name for name in point.branches if name == point.branch or name not in now]
+    asked: list[tuple[str, ...]] = [
+        ("update-ref", *why, name, point.branches[name]) for name in lost
+    ]
     if point.branch:
-        git.out("symbolic-ref", "HEAD", point.branch)
+        asked.append(("symbolic-ref", *why, "HEAD", point.branch))
         if not point.head:
-            git.out("update-ref", "-d", point.branch)
+            asked.append(("update-ref", "-d", point.branch))
     else:
-        git.out("update-ref", "--no-deref", "HEAD", point.head)
+        asked.append(("update-ref", *why, "--no-deref", "HEAD", point.head))
+    for one in asked:
+        try:
+            repo.git.out(*one)
+        except GitError as error:
+            failed.append(error.message)
+    return ref_notes(point, repo)
+
+
+def ref_notes(point: Checkpoint, repo: Repo) -> list[str]:
+    """Return what to say of branches that are not as they were."""
+    now, notes = branches(repo), []
+    for name, commit in point.branches.items():
+        if name not in now:
+            notes.append(f"{name} was deleted during the run; it was at {commit}")
+        elif now[name] != commit and name != point.branch:
+            notes.append(f"{name} was moved during the run, from {commit} to {now[name][:12]}")
     made = sorted(now.keys() - point.branches.keys() - {point.branch})
-    return notes + [f"{name} was made during the run; it stays" for name in made]
+    return notes + [f"{name} was made during the run" for name in made]
 
 
-def _restore_index(point: Checkpoint, repo: Repo) -> None:
+def restore_index(point: Checkpoint, repo: Repo) -> None:
+    """Put back the index as it was, and the objects that it lists.
+
+    Raises: GitError, OSError.
+    """
+    pack_abs = f"{point.folder_abs}/staged.pack"
+    if os.path.exists(pack_abs):
+        with open(pack_abs, "rb") as file:
+            repo.git.out("unpack-objects", "-q", stdin=file.read())
     names = os.listdir(point.folder_abs)
     saved = [name for name in names if name == "index" or name.startswith("sharedindex.")]
     if "index" not in saved:
@@ -104,7 +140,6 @@ def _restore_index(point: Checkpoint, repo: Repo) -> None:
 def _put_back(point: Checkpoint, repo: Repo, path: str, content: Content) -> None:
     """Move out what is in the place of a path, and put what was there into it."""
     path_abs = os.path.join(repo.root_abs, path)
-    _clear_way(point, repo, path)
     if mode_at(path_abs):
         _replace(point, path_abs)
     saved_abs = f"{point.folder_abs}/files/{content.digest}"
