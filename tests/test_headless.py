@@ -352,6 +352,27 @@ def test_whatever_an_agent_does_to_git_is_undone(work: Repo, ruin: str) -> None:
     assert work.git("branch", "--show-current") == "main"
 
 
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("sed -i s/FIXME/TODO/ a.txt", 1, b"the gates still failed"),  # lint has seen FIXME
+        ("sed -i s/FIXME/fixed/ a.txt", 0, b"all gates passed"),
+        ("echo more >> a.txt", 1, b"the gates passed, but changed files each time"),
+    ],
+)
+def test_what_a_gate_changes_is_checked_again(
+    work: Repo, command: str, status: int, said: bytes
+) -> None:
+    fixer = f'command = "{command}"\nwrites = true'
+    work.config(CONFIG.replace('command = "test ! -e broken"', fixer))
+    work.commit_all("fixer")
+    turn = agent(work, "echo good FIXME > a.txt")
+    done = headless(work, "go", "--max-retries", "0", "--agent-command", turn)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    assert said in done.stdout
+    assert work.git("show", "HEAD:a.txt") == ("bad" if status else "good fixed")
+
+
 def test_what_an_agent_left_running_is_ended(work: Repo) -> None:
     mark = f"{time.time()}"
     command = agent(work, f"echo good > a.txt; sh -c 'sleep 600; echo {mark}' &")

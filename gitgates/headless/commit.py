@@ -30,6 +30,7 @@ class Prepared(Record):
     git: Git  # whose GIT_INDEX_FILE it is
     paths: tuple[str, ...]  # that the run has changed
     mixed: tuple[str, ...]  # of these: with changes of before that cannot be told apart
+    tree: str  # its id: what gates check, and what is committed
     is_empty: bool  # nothing differs from HEAD: the agent has committed by itself, or done nothing
 
 
@@ -53,7 +54,7 @@ def prepare(point: Checkpoint, repo: Repo, *, whole: bool = False) -> Prepared:
     git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(mixed))
     tree = git.out("write-tree").decode().strip()
     is_empty = bool(head) and tree == git.out("rev-parse", f"{head}^{{tree}}").decode().strip()
-    return Prepared(git, difference.paths, mixed, is_empty)
+    return Prepared(git, difference.paths, mixed, tree, is_empty)
 
 
 def _own_index(point: Checkpoint, repo: Repo) -> Git:
@@ -122,6 +123,17 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
     ref = f"{FAILED_REFS}/{point.run}"
     git.out("update-ref", ref, made)
     return ref
+
+
+def changed_lines(point: Checkpoint, repo: Repo) -> int:
+    """Count the lines that the run has added and removed."""
+    git = prepare(point, repo, whole=True).git
+    base = point.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    total = 0
+    for line in git.lines("diff", "--cached", "--numstat", "--no-ext-diff", base):
+        added, removed = line.split("\t")[:2]
+        total += int(added if added != "-" else 0) + int(removed if removed != "-" else 0)
+    return total
 
 
 def follow_commit(repo: Repo, prepared: Prepared) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from gitgates.engine.run import Listener
     from gitgates.git.repo import Repo
+    from gitgates.headless.commit import Prepared
     from gitgates.hosts.headless import Client, Turn
     from gitgates.types import Config
     from gitgates.worktree.checkpoint import Checkpoint
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 HOOK = "headless"
 _CAN = Channels(deny=True, block=True, stop=True, context=True)
 _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
+_MOST_CHANGED = 3  # how often gates run because one of them has changed files
 _LONGEST_SUBJECT = 72  # as git's own documentation has it: more is cut off in many places
 _COMMIT_S = 1800.0  # for the hooks of a commit
 
@@ -55,6 +57,7 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "stopped": (1, "a gate stopped the run"),
     "terminal": (1, "a gate with `terminal = true` did not pass"),
     "denied": (1, "the agent changed files of `deny` in two attempts"),
+    "unsettled": (1, "the gates passed, but changed files each time"),
     "moved": (1, "a gate moved HEAD or changed the branch"),
     "mixed": (1, "changes from before the run cannot be separated from the agent's"),
     "out-of-time": (1, "the time limit of the run was reached"),
@@ -190,14 +193,21 @@ class Executor:
             if self.denied > 1:
                 return self._give_up("denied"), ""
             return self._refuse("constraints", constraints.told(found), turn)
-        moved_from = self._heads()
-        outcome, text = self._ask_policies(turn)
-        if self._heads() != moved_from:
-            return self._give_up(
-                "moved", "HEAD was put back" if not self.settings.keeps else ""
-            ), ""
+        prepared, moved_from = commit.prepare(self.point, self.repo), self._heads()
+        for _ in range(_MOST_CHANGED):
+            checked = prepared.tree
+            outcome, text = self._ask_policies(turn, prepared)
+            if self._heads() != moved_from:
+                why = "" if self.settings.keeps else "HEAD was put back"
+                return self._give_up("moved", why), ""
+            prepared = commit.prepare(self.point, self.repo)
+            if outcome != PASSED or prepared.tree == checked:
+                break
+            self.listener.said("a gate has changed files: the gates run on what it made of them")
+        else:
+            return self._give_up("unsettled"), ""
         if outcome == PASSED:
-            return self._commit(turn)
+            return self._commit(turn, prepared)
         if outcome == BLOCKED and self._is_terminal():
             return self._give_up("terminal"), ""
         if outcome == BLOCKED:
@@ -206,7 +216,7 @@ class Executor:
 
     def _violations(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         limits = self.config.headless
-        lines = _changed_lines(self.point, self.repo) if limits.max_lines else 0
+        lines = commit.changed_lines(self.point, self.repo) if limits.max_lines else 0
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         tokens = sum(counted) if counted else None
         return constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
@@ -240,13 +250,12 @@ class Executor:
         decide_alone(call)
         return call
 
-    def _ask_policies(self, turn: Turn) -> tuple[str, str]:
+    def _ask_policies(self, turn: Turn, prepared: Prepared) -> tuple[str, str]:
         """Run the gates; return the outcome, and the feedback for the agent.
 
         Uncommitted changes of tracked files from before the run are stashed meanwhile.
         """
-        index = commit.prepare(self.point, self.repo).git.env["GIT_INDEX_FILE"]
-        there = self.repo._replace(env={**self.repo.env, "GIT_INDEX_FILE": index})
+        there = self.repo._replace(env=prepared.git.env)
         with Isolation(there, self.listener.said, hides=bool(self.point.dirty)) as isolation:
             call = self._call("turn-end", turn.text)
             call.read()
@@ -305,11 +314,10 @@ class Executor:
             keep_runs=config.keep_runs,
         )
 
-    def _commit(self, turn: Turn) -> tuple[Ended | None, str]:
+    def _commit(self, turn: Turn, prepared: Prepared) -> tuple[Ended | None, str]:
         """Commit what the run has changed; if git's hooks refuse that, the attempt has failed."""
         if not self.settings.commits:
             return self._end(Ended("passed")), ""
-        prepared = commit.prepare(self.point, self.repo)
         if prepared.mixed:
             named = ", ".join(prepared.mixed)
             text = f"{named}; nothing was committed, and the working tree is left as it is"
@@ -373,14 +381,3 @@ class Executor:
         facts = {name: fact for name, fact in facts.items() if fact}
         add_headless(self.run_abs, facts, self.config.artifacts_dir, self.repo.root_abs)
         return ended._replace(attempts=self.attempts)
-
-
-def _changed_lines(point: Checkpoint, repo: Repo) -> int:
-    """Count the lines that the run has added and removed."""
-    git = commit.prepare(point, repo, whole=True).git
-    base = point.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    total = 0
-    for line in git.lines("diff", "--cached", "--numstat", "--no-ext-diff", base):
-        added, removed = line.split("\t")[:2]
-        total += int(added if added != "-" else 0) + int(removed if removed != "-" else 0)
-    return total
