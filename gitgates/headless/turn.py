@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from signal import Signals
 
 from gitgates.errors import Interrupted
 from gitgates.hosts import withheld_from_agents
-from gitgates.hosts.headless import Turn
+from gitgates.hosts.headless import UNREADABLE, Turn
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.proc.watchdog import Watchdog
 from gitgates.store.files import replace_file
@@ -51,8 +52,10 @@ def run_turn(
     said = client.read(output)
     if ending.timed_out:
         return said._replace(error=f"it did not end within {limit_s:.0f} s")
-    if ending.exit_status != 0 and not said.error:
-        how = f"exit status {ending.exit_status}" if ending.signal is None else "killed"
+    if ending.exit_status != 0 and said.error in ("", UNREADABLE):
+        how = f"exit status {ending.exit_status}"
+        if ending.signal is not None:
+            how = f"killed by {Signals(ending.signal).name}"
         said = said._replace(error=how)
     if said.error and (tail := _tail(errors_abs)):
         said = said._replace(error=f"{said.error}\n{tail}")

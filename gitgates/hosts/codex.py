@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from gitgates.hosts.headless import Start, Turn, shortened
+from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read(output: bytes) -> Turn:
                 failure = event.get("error") or event
                 error = str(failure.get("message") or "the turn failed")
     if tokens is None and not error:
-        error = "the client's output names no end of the turn"
+        error = UNREADABLE
     return Turn(session=session, text=shortened(text), tokens=tokens, error=error)
 
 

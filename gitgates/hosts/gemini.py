@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from gitgates.hosts.headless import Start, Turn, shortened
+from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
 TOKENS_ADD_UP = False
 
@@ -33,4 +33,4 @@ def read(output: bytes) -> Turn:
             error=str(error.get("message") or "unknown") if error else "",
         )
     except (ValueError, AttributeError, TypeError):
-        return Turn(error="the client's output is not the JSON that was asked for")
+        return Turn(error=UNREADABLE)

@@ -23,6 +23,7 @@ CLIENTS = {
     "gemini": "gitgates.hosts.gemini",
 }
 PLACE = "{prompt}"  # in --agent-command
+UNREADABLE = "the client's output does not say how the turn ended"
 _LONGEST_TEXT = 4000  # of what the agent said last
 
 

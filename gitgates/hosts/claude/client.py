@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from gitgates.hosts.headless import Start, Turn, shortened
+from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
 TOKENS_ADD_UP = False
 _COUNTED = (
@@ -32,12 +32,14 @@ def read(output: bytes) -> Turn:
         usage = said.get("usage") or {}
         text = str(said.get("result") or "")
         cost = said.get("total_cost_usd")
+        errors = " ".join(map(str, said.get("errors") or ()))
+        error = text or errors or str(said.get("subtype") or "unknown")
         return Turn(
             session=str(said.get("session_id") or ""),
             text=shortened(text),
             tokens=sum(int(usage.get(name) or 0) for name in _COUNTED),
             cost_usd=float(cost) if isinstance(cost, int | float) else None,
-            error=(text or str(said.get("subtype") or "unknown")) if said.get("is_error") else "",
+            error=error if said.get("is_error") else "",
         )
     except (ValueError, AttributeError, TypeError):
-        return Turn(error="the client's output is not the JSON that was asked for")
+        return Turn(error=UNREADABLE)

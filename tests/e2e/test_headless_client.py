@@ -1,0 +1,112 @@
+"""`gitgates headless` with the real client, where that fails, and beside its other hooks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude import Failure, Options, Run, Turn, bash, write
+from messages_api import plain_text
+from scene import Scene
+
+CONFIG = """
+[gates.test]
+command = "echo test >> ../ran; grep -q good a.txt"
+[hooks.headless]
+gates = ["test"]
+[headless]
+agent_args = ["--dangerously-skip-permissions"]
+"""
+GUARD = """
+[gates.allowed]
+command = "echo allowed >> ../ran; test -e allowed || { echo NOT-ALLOWED; exit 1; }"
+[hooks.PreToolUse]
+enabled_tools = ["Write"]
+gates = ["allowed"]
+[hooks.Stop]
+gates = ["test"]
+"""
+
+
+def scene(folder: Path, config: str) -> Scene:
+    found = Scene(folder, "")
+    found.repo.config(config)
+    found.repo.git("config", "user.name", "Test")
+    found.repo.git("config", "user.email", "test@example.invalid")
+    found.repo.write("a.txt", "bad\n")
+    found.commit()
+    return found
+
+
+def headless(there: Scene, *turns: Turn) -> Run:
+    once = {"CLAUDE_CODE_MAX_RETRIES": "0"}  # of a request: it would wait for minutes
+    command = ("gitgates", "headless", "make it good")
+    return there.run(*turns, options=Options(command=command, env=once, limit_s=90.0))
+
+
+def document(there: Scene) -> dict[str, Any]:
+    """Return the result of the only run."""
+    path = next((there.path / ".git/gitgates/runs").glob("*/result.json"))
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        (Failure(500, "api_error"), "API Error: 500 scripted: api_error"),
+        (Failure(401, "authentication_error"), "API Error: 401 scripted: authentication_error"),
+        (Failure(429, "rate_limit_error"), "(429) · scripted: rate_limit_error"),
+        (bash("echo half > a.txt; kill -9 $PPID"), "killed by SIGKILL"),
+        (bash("echo half > a.txt"), "Reached maximum number of turns (1)"),
+    ],
+    ids=["server error", "not authenticated", "rate limit", "crash", "max turns"],
+)
+def test_a_client_that_fails_twice_ends_the_run(tmp_path: Path, turn: Turn, why: str) -> None:
+    limited = CONFIG.replace('permissions"]', 'permissions", "--max-turns", "1"]')
+    there = scene(tmp_path, limited)
+    head = there.repo.head()
+    run = headless(there, turn, turn, "never asked")
+    assert run.end["exit_status"] == 1, run.said
+    last = next(line for line in run.said.splitlines() if line.startswith("gitgates headless: "))
+    assert last.startswith("gitgates headless: the agent's client failed twice: ")
+    assert why in last
+    assert (run.turns, there.ran("test")) == (2, 0)
+    assert (there.repo.git("status", "--porcelain"), there.repo.head()) == ("", head)
+    assert document(there)["headless"]["outcome"] == "the agent's client failed twice"
+    assert all(why in turn["error"] for turn in document(there)["headless"]["turns"])
+
+
+def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
+    there = scene(tmp_path, CONFIG)
+    wrong, right = write(there.at("a.txt"), "wrong\n"), write(there.at("a.txt"), "good\n")
+    crash = bash("kill -9 $PPID")
+    run = headless(there, crash, wrong, "one", Failure(500, "api_error"), right, "two")
+    assert run.end["exit_status"] == 0, run.said
+    assert there.ran("test") == 2
+    turns = document(there)["headless"]["turns"]
+    assert [(turn["attempt"], "error" in turn) for turn in turns] == [
+        *((1, True), (1, False)),
+        *((2, True), (2, False)),
+    ]
+    last = plain_text(run.asked()[4][-1]["content"])
+    assert last.count("## `test` failed") == 2  # told again after the failure
+    assert there.repo.git("log", "-1", "--format=%s%n%b").startswith("make it good\ntwo\n")
+
+
+def test_guards_before_tools_stay_and_the_stop_hook_leaves_the_gates_to_the_run(
+    tmp_path: Path,
+) -> None:
+    there = scene(tmp_path, CONFIG + GUARD)
+    there.install()
+    there.commit()
+    file = there.at("a.txt")
+    run = headless(
+        there, write(file, "good\n"), bash("touch allowed"), write(file, "good\n"), "done"
+    )
+    assert run.end["exit_status"] == 0, run.said
+    assert "NOT-ALLOWED" in run.told(1)
+    assert (run.turns, there.ran("allowed"), there.ran("test")) == (4, 2, 1)
+    assert there.repo.git("show", "--name-only", "--format=", "HEAD") == "a.txt\nallowed"
