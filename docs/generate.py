@@ -137,7 +137,6 @@ def _type(json: object) -> str:
 
 def _hooks() -> str:
     head = ("hook", "its paths", "reads stdin", "pre-commit framework", "install-hooks")
-    others = (point for point in HOOK_POINTS.values() if point.host == "any")
     instead = (
         f"`{hook}` without gates of its own runs those of `{other}`."
         for hook, other in STANDS_IN_FOR.items()
@@ -153,7 +152,20 @@ def _hooks() -> str:
         _table(head, (_hook_row(point) for point in GIT_HOOKS)),
         " ".join(instead) + " Symlinks and submodules are never among the paths.",
         "## Of people and programs",
-        _table(("hook", "its paths"), ((f"`{p.name}`", _SCOPES[p.scope]) for p in others)),
+        _table(
+            ("hook", "runs", "its paths"),
+            (
+                (
+                    "`headless`",
+                    "in `gitgates headless`, after each turn of the agent",
+                    "what differs from the working tree before the run",
+                ),
+                ("`manual`", "in `gitgates run`, unless it names another hook", _SCOPES["caller"]),
+            ),
+        ),
+        "`gitgates run headless` runs the gates of `headless` by hand, on the paths of `manual`. "
+        "`headless` without gates runs those of `Stop`, else default gates for the language. "
+        "[How a headless run works](../how-to/headless.md).",
         "## Of coding agents",
         "What Claude Code lets each of its events do. A verdict that an event cannot express "
         "becomes the next lower one, and that is said. "

@@ -40,6 +40,7 @@ def command(wish: str, roll_back: str | None, drop: str | None, path: str | None
         return _show(repo, path)
     if wish == "list":
         return _list(repo)
+    # First: it would put files over what is rolled back.
     lines = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     for line in lines or ():
         click.echo(line)
@@ -68,8 +69,6 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
         raise errors.LockError("the headless run is still under way", "End it first.")
     try:
         if rolls_back:
-            for line in recover(repo, click.echo) or ():
-                click.echo(line)  # first: it would put files over what is rolled back
             if ref := keep_failed(points[run], repo):
                 click.echo(f"the agent's work is kept as {ref}")
             for note in roll_back(points[run], repo):
