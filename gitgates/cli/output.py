@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
+    from gitgates.types import Decision
+
 format_option = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
 _lost: list[str] = []  # why standard output could not be written
 
@@ -77,6 +79,21 @@ def stdout() -> Terminal:
 def dump(data: bytes) -> None:
     """Write bytes unchanged; on a terminal, with control characters escaped."""
     click.echo(sanitise(data, colour=False) if sys.stdout.isatty() else data, nl=False)
+
+
+def write_junit(path: str, decision: Decision, hook: str) -> None:
+    """Write a run of the gates of a hook as JUnit XML.
+
+    Raises: UsageError where the file cannot be written.
+    """
+    from gitgates.report.documents import junit_xml  # seldom asked for
+
+    try:
+        with open(path, "wb") as file:
+            file.write(junit_xml(decision, hook))
+    except OSError as error:
+        text = f"--junit {path}: cannot be written: {error.strerror}"
+        raise errors.UsageError(text) from error
 
 
 def print_json(document: object) -> None:

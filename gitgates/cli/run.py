@@ -12,7 +12,7 @@ import click
 
 from gitgates import environ
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
-from gitgates.cli.output import format_option, print_json, stdout
+from gitgates.cli.output import format_option, print_json, stdout, write_junit
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
 from gitgates.engine.plan import find_hook, make_plan
@@ -30,12 +30,11 @@ from gitgates.report.documents import (
     VERSION,
     JsonDocument,
     JsonLines,
-    junit_xml,
     plan_document,
     plan_text,
 )
 from gitgates.report.text import Console
-from gitgates.types import Config, Decision, Hook, Plan
+from gitgates.types import Config, Hook
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -208,14 +207,14 @@ def command(
             click.echo(notes, nl=False, err=True)
             terminal.write(listener.closing(call.decision, call.plan))
             if junit:
-                _write_junit(junit, call.decision, call.plan)
+                write_junit(junit, call.decision, call.plan.event.name)
         elif call.note:
             click.echo(f"gitgates: {call.note}", err=True)
         if call.errors:
             raise call.errors[0]
     except GitgatesError as error:
         if junit and isinstance(error, InterruptedRun):
-            _write_junit(junit, error.decision, error.plan)
+            write_junit(junit, error.decision, error.plan.event.name)
         if not isinstance(listener, Console):
             terminal.write(listener.failed(error))
         raise
@@ -270,14 +269,6 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
             hint = did_you_mean(gate, known) or f"Defined are: {', '.join(known) or 'none'}."
             raise UsageError(f"no gate `{gate}`", hint)
     return hook._replace(gates=tuple(dict.fromkeys(gates)))
-
-
-def _write_junit(path: str, decision: Decision, plan: Plan) -> None:
-    try:
-        with open(path, "wb") as file:
-            file.write(junit_xml(decision, plan))
-    except OSError as error:
-        raise UsageError(f"--junit {path}: cannot be written: {error.strerror}") from error
 
 
 @click.command("explain", cls=PathCommand)

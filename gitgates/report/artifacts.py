@@ -17,7 +17,14 @@ import time
 
 from gitgates.clean import counted, plain, plain_line
 from gitgates.report.feedback import fenced
-from gitgates.report.result import AttemptReport, add_attempt, as_utf8, is_sound, outcome_of
+from gitgates.report.result import (
+    AttemptReport,
+    add_attempt,
+    as_utf8,
+    is_sound,
+    outcome_of,
+    turn_cost,
+)
 from gitgates.report.text import as_bytes, shown
 from gitgates.store import runs
 from gitgates.store.files import (
@@ -40,7 +47,9 @@ SUMMARY = "summary.md"
 PAGE = "report.html"
 _WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts that hand failures to nobody
 _LOCK_WAIT_S = 5.0
+_MOST_STEP_SUMMARY = 1 << 20  # bytes: GitHub shows nothing of more
 _SHOWN = 12_000  # characters of one output; result.json has more, and the log all
+_LONGEST_LINE = 2_000
 _HEAD = 3_000  # of them, from the beginning
 _MARKS = re.compile(r"([\\*\[\]<>|&~])")
 _ENDS = {
@@ -109,18 +118,36 @@ def save(
     return tuple(notes)
 
 
-def add_headless(run_abs: str, facts: dict[str, Any], artifacts_dir: str, root_abs: str) -> None:
-    """Add to a run's result what a headless run is beside its gates, and write its page."""
+def add_headless(
+    run_abs: str,
+    facts: dict[str, Any],
+    artifacts_dir: str,
+    root_abs: str,
+    *,
+    step_summary_abs: str = "",
+) -> tuple[str, ...]:
+    """Add to a run's result what a headless run is beside its gates, and write its page.
+
+    `step_summary_abs` is the file that a step of GitHub's CI shows: the summary is appended. Return
+    what did not go as it should.
+    """
     from gitgates.report.page import page  # only such runs have one
 
     document = read_result(run_abs)
     if document is None:
-        return
+        return (f"{run_abs}: there is no result to add to",)
     document["headless"] = as_utf8(facts)
     _write(run_abs, document)
     replace_file(f"{run_abs}/{PAGE}", page(document).encode("utf-8", "replace"))
-    if artifacts_dir:
-        _copy(run_abs, root_abs, artifacts_dir)
+    notes = _copy(run_abs, root_abs, artifacts_dir) if artifacts_dir else []
+    if step_summary_abs:
+        try:
+            with open(step_summary_abs, "ab") as file:
+                room = max(_MOST_STEP_SUMMARY - file.tell(), 0)
+                file.write(summary(document).encode()[:room])
+        except OSError as error:
+            notes.append(f"GITHUB_STEP_SUMMARY: {step_summary_abs}: {_why(error)}")
+    return tuple(notes)
 
 
 def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> bytes:
@@ -222,25 +249,59 @@ def _why(error: OSError) -> str:
 
 def summary(document: dict[str, Any]) -> str:
     """Return the Markdown of a document, which must be sound."""
-    cycle = document["quality_gates"]
-    attempts = cycle["attempts"]
+    cycle, headless = document["quality_gates"], document.get("headless", {})
+    attempts, turns = cycle["attempts"], headless.get("turns", [])
     outcome, last = document["outcome"], attempts[-1]
     final = _ENDS[outcome].format(counted(len(attempts), "attempt"))
     if outcome != "passed" and last["reason"]:
         final += f": {_text(last['reason'])}"
     parts = ["## Quality Gates - Iterative Fix Cycle", f"**Final Status:** {final}"]
-    for attempt, after in zip(attempts, [*attempts[1:], None], strict=True):
+    parts += [*_headless(headless), *_actions(turns, 1)]
+    for number, attempt in enumerate(attempts, 1):
         parts += _attempt(attempt)
-        if after and after.get("agent_fixes"):
+        after = attempts[number] if number < len(attempts) else {}
+        if own := _actions(turns, number + 1):
+            parts += own
+        elif after.get("agent_fixes"):
             parts.append(f"**Agent Action:** {_text(after['agent_fixes'])}")
         if after:
             parts.append("---")
     allowed = f" of {cycle['max_retries'] + 1} allowed" if cycle["max_retries"] else ""
-    parts.append(
-        f"**Total Duration:** {cycle['total_duration_seconds']:.1f} seconds\n"
-        f"**Total Attempts:** {len(attempts)}{allowed}"
-    )
+    totals = [f"**Total Duration:** {cycle['total_duration_seconds']:.1f} seconds"]
+    if turns:
+        tokens = [turn["tokens"] for turn in turns if "tokens" in turn]
+        used = f", {sum(tokens):,} tokens" if tokens else ""
+        seconds = sum(turn["seconds"] for turn in turns)
+        totals.append(f"**Agent:** {counted(len(turns), 'turn')}, {seconds:.1f} seconds{used}")
+    totals.append(f"**Total Attempts:** {len(attempts)}{allowed}")
+    parts.append("\n".join(totals))
     return "\n\n".join(parts) + "\n"
+
+
+def _headless(headless: dict[str, Any]) -> list[str]:
+    """Return what a headless run is beside its gates."""
+    mark = "✅ " if headless.get("status") == "passed" else "❌ "
+    facts = [
+        ("Run", mark + headless.get("outcome", "") if headless else ""),
+        ("Prompt", headless.get("task")),
+        ("Client", headless.get("agent")),
+        ("Commit", headless.get("commit")),
+        ("Kept As", headless.get("failed_ref")),
+    ]
+    lines = [f"**{name}:** {_text(value[:_LONGEST_LINE])}" for name, value in facts if value]
+    return ["\n".join(lines)] if lines else []
+
+
+def _actions(turns: list[dict[str, Any]], attempt: int) -> list[str]:
+    """Return what the agent did before an attempt: what it said of it, and what it took."""
+    parts = []
+    for turn in turns:
+        if turn["attempt"] == attempt:
+            said = _text(turn.get("text", "")[:_LONGEST_LINE])
+            failed = f"its client failed: {_text(turn['error'])}" if "error" in turn else ""
+            words = "; ".join(filter(None, (failed, said))) or "nothing was said"
+            parts.append(f"**Agent Action:** ({turn_cost(turn)}) {words}")
+    return parts
 
 
 def _text(text: str) -> str:

@@ -148,8 +148,8 @@ class JsonLines(JsonDocument):
         return json.dumps(line).encode() + b"\n"
 
 
-def junit_xml(decision: Decision, plan: Plan) -> bytes:
-    """Return a run as JUnit XML."""
+def junit_xml(decision: Decision, hook: str) -> bytes:
+    """Return a run of the gates of a hook as JUnit XML."""
     from xml.etree import ElementTree as ET  # nobody else needs it
 
     end = f"ended at {decision.asked}" if decision.asked else "was interrupted"
@@ -160,16 +160,12 @@ def junit_xml(decision: Decision, plan: Plan) -> bytes:
     ]
     tags = [tag for _name, _result, tag, _attributes in cases]
     root = ET.Element("testsuites")
-    suite = ET.SubElement(
-        root, "testsuite", name=f"gitgates {plan.event.name}", tests=str(len(cases))
-    )
+    suite = ET.SubElement(root, "testsuite", name=f"gitgates {hook}", tests=str(len(cases)))
     for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(tags.count(tag)))
     suite.set("time", f"{sum(visit.result.duration_s for visit in decision.visits):.3f}")
     for name, result, tag, attributes in cases:
-        case = ET.SubElement(
-            suite, "testcase", name=_xml(name), classname=f"gitgates.{plan.event.name}"
-        )
+        case = ET.SubElement(suite, "testcase", name=_xml(name), classname=f"gitgates.{hook}")
         case.set("time", f"{result.duration_s:.3f}")
         if tag:
             ET.SubElement(case, tag, attributes)

@@ -1,7 +1,7 @@
 """A run as one HTML page that needs nothing else: no script, no network. Cold.
 
-Everything that we did not write is escaped by the template engine, and control characters are made
-visible before.
+Everything that we did not write is escaped by the template engine, without what nobody sees of it.
+Should something get through, the page's policy (CSP) lets no script run and nothing be loaded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from gitgates.clean import plain, plain_line
+from gitgates.report.result import turn_cost
 
 _TONES = {"passed": "good", "warned": "odd"}
 _GATE_TONES = {"passed": "good", "skipped": "soft", "not-run": "soft", "not-started": "odd"}
@@ -27,15 +28,18 @@ def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> 
     cycle, headless = document["quality_gates"], document.get("headless") or {}
     turns = headless.get("turns") or []
     attempts = [_attempt(one, turns) for one in cycle["attempts"]]
-    longest = max((sum(part["seconds"] for part in one["parts"]) for one in attempts), default=0)
+    longest = max(sum(part["seconds"] for part in one["parts"]) for one in attempts)
     for part in (part for one in attempts for part in one["parts"]):
         part["percent"] = 100 * part["seconds"] / (longest or 1)
+    status = headless.get("status") or cycle["final_status"]
     return template.render(
-        title=f"gitgates {document['hook']}: {cycle['final_status']}",
+        title=f"gitgates {document['hook']}: {status}",
         outcome=plain_line(headless.get("outcome") or document["outcome"], 0),
-        tone=_TONES.get(document["outcome"], "bad"),
+        tone=_TONES.get(document["outcome"], "bad") if status == "passed" else "bad",
         facts=_facts(document, headless, turns),
+        task=plain(headless.get("task", "")).strip(),
         attempts=attempts,
+        later=_turns([turn for turn in turns if turn["attempt"] > len(attempts)]),
         metrics=[_series(one) for one in metrics if one["values"]],
     )
 
@@ -48,7 +52,6 @@ def _facts(
     costs = [turn["cost_usd"] for turn in turns if turn.get("cost_usd") is not None]
     facts = [
         ("Run", document["execution_id"]),
-        ("Prompt", headless.get("task", "")),
         ("Client", headless.get("agent", "")),
         ("Attempts", f"{len(cycle['attempts'])} of {cycle['max_retries'] + 1} allowed"),
         ("Gates", f"{cycle['total_duration_seconds']:.1f} seconds"),
@@ -57,12 +60,13 @@ def _facts(
         ("Cost", f"{sum(costs):.4f} USD" if costs else ""),
         ("Commit", headless.get("commit", "")),
         ("Kept as", headless.get("failed_ref", "")),
+        ("Working tree", "as it was before the run" if headless.get("rolled_back") else ""),
     ]
     return [(name, plain(str(value))) for name, value in facts if value]
 
 
 def _attempt(attempt: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
-    own = [turn for turn in turns if turn.get("attempt") == attempt["attempt"]]
+    own = [turn for turn in turns if turn["attempt"] == attempt["attempt"]]
     parts = [
         {"label": f"agent: {turn['seconds']:.1f} s", "seconds": turn["seconds"], "tone": "work"}
         for turn in own
@@ -78,15 +82,27 @@ def _attempt(attempt: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, 
     ]
     return {
         "number": attempt["attempt"],
+        "timestamp": plain_line(attempt["timestamp"], 0),
         "outcome": attempt["verdict"],
         "tone": _TONES.get(attempt["verdict"], "bad"),
         "reason": plain_line(attempt["reason"], 0),
-        "agent_text": plain("\n\n".join(turn["text"] for turn in own if turn.get("text"))),
+        "turns": _turns(own),
         "gates": gates,
         "parts": parts,
-        "spoken": "; ".join(str(part["label"]) for part in parts),
+        "spoken": "; ".join(str(part["label"]) for part in parts) or "nothing ran",
         "notes": [plain_line(note, 0) for note in attempt.get("notes", [])],
     }
+
+
+def _turns(turns: list[dict[str, Any]]) -> list[dict[str, str]]:
+    return [
+        {
+            "used": turn_cost(turn),
+            "text": plain(turn.get("text", "")).strip(),
+            "error": plain(turn.get("error", "")).strip(),
+        }
+        for turn in turns
+    ]
 
 
 def _gate(result: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import json
 from gitgates.clean import utf8
 from gitgates.record import Record
 from gitgates.store.log import utc
-from gitgates.types import BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
+from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ RUN: Fields = {
     "root": ("text", "the top of the working tree"),
     "session*": ("text", "the agent's session"),
     "agent*": ("text", "the sub-agent's type"),
-    "headless*": ("object", "of a headless run: task, agent, outcome, commit, turns of the agent"),
+    "headless*": (
+        "object",
+        "of a headless run: `task`, `agent`, `status`, `outcome`, `commit`, `turns` of the agent",
+    ),
     "outcome": ("text", "the verdict of the last attempt"),
     "quality_gates": ("object", "all attempts, and what they come to"),
 }
@@ -236,6 +239,41 @@ def _log(result: GateResult, execution_id: str) -> str:
         return ""
     run, _, inside = path.partition("/")
     return inside if run == execution_id else f"../{path}"
+
+
+def turn_cost(turn: dict[str, Any]) -> str:
+    """Return what a turn of the agent took: seconds, and tokens where the client told them."""
+    tokens = f", {turn['tokens']:,} tokens" if turn.get("tokens") is not None else ""
+    return f"{turn['seconds']:.1f} s{tokens}"
+
+
+def last_decision(document: dict[str, Any]) -> Decision:
+    """Return the decision of the last attempt, read back: without what `result.json` leaves out."""
+    attempt = document["quality_gates"]["attempts"][-1]
+    visits = tuple(
+        Visit(
+            result=GateResult(
+                gate=result["name"],
+                status=result["status"],
+                exit_status=result.get("exit_code"),
+                signal=result.get("signal"),
+                duration_s=result["duration_seconds"],
+                output=result["output"].encode(),
+                reason=result.get("reason", ""),
+                changed_paths=tuple(result.get("changed_paths", ())),
+            ),
+            verdict=(ALLOW, WARN, BLOCK, STOP)[VERDICTS.index(result["verdict"])],
+            action=result["action"],
+        )
+        for result in attempt["results"]
+    )
+    return Decision(
+        max((visit.verdict for visit in visits), default=ALLOW),
+        asked=attempt["asked"],
+        reason=attempt["reason"],
+        visits=visits,
+        not_run=tuple(attempt.get("not_run", ())),
+    )
 
 
 def is_sound(document: object) -> bool:

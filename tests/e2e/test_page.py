@@ -1,0 +1,82 @@
+"""The page of a headless run, rendered by Chromium: contrast, width, requests, structure."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import page_support
+import pytest
+
+from gitgates.report.page import page
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="there is no chromium in the PATH"),
+]
+CHECK = Path(__file__).with_name("page_check.html")
+
+
+def chromium(folder: Path, *args: str) -> tuple[str, list[str]]:
+    """Return what Chromium prints, and what pages wrote to its console."""
+    assert CHROMIUM
+    argv = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    argv += [f"--user-data-dir={folder}/profile", "--allow-file-access-from-files"]
+    argv += ["--disable-background-networking", "--enable-logging=stderr", *args]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+
+def look_at(folder: Path, document: dict[str, Any], scheme: str) -> dict[str, Any]:
+    """Return what is found in the page of a run."""
+    series = ({"name": "coverage", "values": [81, 79, 90.5]},)
+    (folder / "page.html").write_text(page(document, series), encoding="utf-8")
+    shutil.copy(CHECK, folder / "check.html")
+    is_light = f"--blink-settings=preferredColorScheme={int(scheme == 'light')}"
+    printed, console = chromium(
+        folder, is_light, "--dump-dom", f"file://{folder}/check.html#{scheme}"
+    )
+    assert console == []
+    found = re.search(r'<pre id="found">(.+?)</pre>', printed, re.DOTALL)
+    assert found, printed[-2000:]
+    facts: dict[str, Any] = json.loads(unescape(found[1]))
+    return facts
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["one_attempt", "twelve_attempts", "hostile", "no_gates"])
+def test_the_page_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
+    document = getattr(page_support, name)()
+    found = look_at(tmp_path, document, scheme)
+    headings = found.pop("headings")
+    assert headings[0] == 1
+    assert set(headings[1:]) == {2}
+    assert found.pop("contrast") >= 4.5
+    assert found.pop("widest") <= 375
+    assert found == {
+        "dark": scheme == "dark",
+        "title": f"gitgates headless: {document['headless']['status']}",
+        "requests": [],
+        "active": 0,
+        "mains": 1,
+        **dict.fromkeys(["unnamed", "tables", "pictures", "scrolled", "ids", "links"], 0),
+    }
+
+
+@pytest.mark.skipif(not shutil.which("pdftotext"), reason="there is no pdftotext in the PATH")
+def test_the_page_on_paper_shows_what_is_folded(tmp_path: Path) -> None:
+    passed = page_support.gate("test", output="first line\n" * 200 + "the last line\n")
+    document = page_support.run_result(("passed", (passed,)), turns=[])
+    (tmp_path / "page.html").write_text(page(document), encoding="utf-8")
+    chromium(tmp_path, f"--print-to-pdf={tmp_path}/page.pdf", f"file://{tmp_path}/page.html")
+    text = subprocess.run(
+        ["pdftotext", tmp_path / "page.pdf", "-"], capture_output=True, check=True
+    )
+    assert text.stdout.count(b"first line") == 200
+    assert b"the last line" in text.stdout
