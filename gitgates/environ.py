@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-# (name, who sets it: you, git, sudo, pre-commit, gitgates; what it does)
+# (name, who sets it: you, git, sudo, pre-commit, CI, gitgates; what it does)
 NAMES: tuple[tuple[str, str, str], ...] = (
     ("GITGATES", "you", "`0` switches every gitgates hook off for this command"),
     ("GITGATES_SKIP", "you", "gates to skip, separated by commas; required ones still run"),
@@ -46,6 +46,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
     ("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: where it came from"),
     ("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
+    ("GITHUB_STEP_SUMMARY", "CI", "a file that the summary of a headless run is appended to"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),

@@ -8,20 +8,22 @@ import shutil
 import click
 
 from gitgates import environ
-from gitgates.cli.output import format_option, print_json
+from gitgates.cli.output import format_option, print_json, write_junit
 from gitgates.cli.repository import configuration, current_repo
-from gitgates.errors import ConfigError, GitError, LockError, UsageError
+from gitgates.errors import ConfigError, GitError, GitgatesError, LockError, UsageError
 from gitgates.git.repo import Repo
 from gitgates.headless import defaults
 from gitgates.headless.executor import HOOK, OUTCOMES, Executor, HeadlessOptions
 from gitgates.headless.turn import RUN_NAME
 from gitgates.headless.worktree import in_worktree
 from gitgates.hosts.headless import CLIENTS, any_client, client
-from gitgates.report.artifacts import PAGE, RESULT
+from gitgates.report.artifacts import PAGE, RESULT, read_result
+from gitgates.report.documents import error_document
+from gitgates.report.result import last_decision
 from gitgates.report.text import Console, open_terminal
 from gitgates.store import runs
 from gitgates.store.files import lock_file
-from gitgates.types import Config
+from gitgates.types import ALLOW, BLOCK, Config, Decision, GateResult, Visit
 from gitgates.worktree import checkpoint
 
 TYPE_CHECKING = False
@@ -68,9 +70,15 @@ if TYPE_CHECKING:
     default="rollback",
     help="Put everything back (default), or keep the working tree as the agent left it.",
 )
+@click.option(
+    "--junit",
+    metavar="FILE",
+    default="",
+    help="Also write a JUnit XML file: the run, and the gates of its last attempt.",
+)
 @click.option("--force", is_flag=True, help="Run even if not everything could be put back.")
 @format_option
-def command(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
+def command(*, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
     """Have an agent do TASK until the gates of the hook `headless` pass, then commit.
 
     Failures of gates go back to the agent as the next prompt. If no retry is left, the agent's work
@@ -81,6 +89,15 @@ def command(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> 
     or the run could not start here. 75: another run is in progress. 78: configuration.
     130: interrupted; nothing was put back.
     """
+    try:
+        return _start(fmt=fmt, **wanted)
+    except GitgatesError as error:
+        if fmt == "json":
+            print_json(error_document(error))
+        raise
+
+
+def _start(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
     if not task.strip():
         raise UsageError("TASK is empty", 'Say what is to be done: gitgates headless "fix …"')
     repo = current_repo()
@@ -99,6 +116,7 @@ def command(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> 
     )
     _require_committer(repo, commits=settings.commits)
     _require_branch(repo, branch)
+    junit_abs = _junit_abs(wanted["junit"])
     console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
     if note:
         console.said(note)
@@ -110,6 +128,9 @@ def command(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> 
     else:
         executor = Executor(repo, config, settings, run_abs=run_abs, listener=console)
         ended = _run(executor, branch=branch, force=wanted["force"])
+    console.phase("")
+    if junit_abs:
+        _write_junit(junit_abs, ended, executor)
     return _say(ended, executor, fmt)
 
 
@@ -126,6 +147,7 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
         try:
             ended = executor.execute()
         except BaseException:
+            executor.listener.phase("")
             click.echo(_left(point), err=True)
             raise
         if ended.rolled_back and branch:
@@ -217,6 +239,27 @@ def _require_branch(repo: Repo, branch: str) -> None:
         raise UsageError(f"--branch {branch}: git takes no such name")
     if not repo.git.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}").exit_status:
         raise UsageError(f"--branch {branch}: there is such a branch", "Name a new one.")
+
+
+def _junit_abs(path: str) -> str:
+    """Return where the JUnit file goes: that it cannot is said before an hour of work."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if path and (not name or os.path.isdir(path) or not os.access(folder, os.W_OK)):
+        raise UsageError(f"--junit {path}: cannot be written")
+    return os.path.abspath(path) if path else ""
+
+
+def _write_junit(path_abs: str, ended: Ended, executor: Executor) -> None:
+    """Write the gates of the last attempt, which are what the run comes to, and the run itself."""
+    document = read_result(executor.run_abs)
+    decision = last_decision(document) if document else Decision(BLOCK)
+    status, words = OUTCOMES[ended.outcome]
+    seconds = sum(turn["seconds"] for turn in executor.turns)
+    result = GateResult(
+        gate=HOOK, status="failed" if status else "passed", reason=words, duration_s=seconds
+    )
+    run = Visit(result=result, verdict=BLOCK if status else ALLOW, action="CONTINUE")
+    write_junit(path_abs, decision._replace(visits=(*decision.visits, run)), HOOK)
 
 
 def _say(ended: Ended, executor: Executor, fmt: str) -> int:

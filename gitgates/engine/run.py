@@ -33,6 +33,9 @@ class Listener:
 
     live = False  # whether `tick` is called while something runs
 
+    def phase(self, text: str) -> None:
+        """Receive what is done from now on, beside gates; empty: nothing."""
+
     def planned(self, plan: Plan) -> None:
         """Receive the plan."""
 
@@ -43,7 +46,7 @@ class Listener:
         """Receive the result of a gate."""
 
     def tick(self) -> None:
-        """Be called periodically while a gate runs."""
+        """Be called periodically while something runs."""
 
     def said(self, text: str) -> None:
         """Receive a message that a person should see at once."""

@@ -20,7 +20,7 @@ from gitgates.policies.call import Call
 from gitgates.policies.driver import decide_alone
 from gitgates.record import Record
 from gitgates.report.artifacts import add_headless, save
-from gitgates.report.result import AttemptReport
+from gitgates.report.result import AttemptReport, turn_cost
 from gitgates.types import BLOCK, Command, Decision, GateResult, Visit
 from gitgates.worktree import checkpoint
 from gitgates.worktree.isolate import Isolation
@@ -152,17 +152,17 @@ class Executor:
     def _turn(self, prompt: str) -> Turn:
         settings, client = self.settings, self.settings.client
         number = len(self.turns) + 1
-        self.listener.said(f"turn {number} of {client.name}")
+        self._phase(f"{client.name} at work", self.attempts + 1)
         if not client.resumes and number > 1:
             prompt = f"{settings.task}\n\n{prompt}" if prompt != settings.task else prompt
         began_s = time.monotonic()
         turn = run_turn(
             client,
             client.start(prompt, self.session, settings.arguments),
-            self.env,
-            root_abs=self.repo.root_abs,
+            self.repo._replace(env=self.env),
             folder_abs=f"{self.run_abs}/agent/{number}",
             limit_s=max(self.ends_at - began_s, 1.0),
+            on_tick=self.listener.tick,
         )
         if client.tokens_add_up and turn.tokens is not None:
             earlier = [one for one in self.turns if one.get("session") == turn.session]
@@ -171,6 +171,7 @@ class Executor:
         took_s = round(time.monotonic() - began_s, 3)
         said = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
         self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **said})
+        self.listener.said(f"turn {number} of {client.name}: {turn_cost(self.turns[-1])}")
         if turn.error:
             first, _, _rest = turn.error.partition("\n")  # the report has all of it
             self.listener.said(f"{client.name}: {first}")
@@ -186,6 +187,7 @@ class Executor:
         paths = checkpoint.compare(self.point, self.repo).paths
         self.attempts += 1
         self.failed_turns = 0
+        self._phase("gates", self.attempts)
         if found := self._violations(paths):
             for violation in found:
                 self.listener.said(violation)
@@ -318,6 +320,7 @@ class Executor:
         """Commit what the run has changed; if git's hooks refuse that, the attempt has failed."""
         if not self.settings.commits:
             return self._end(Ended("passed")), ""
+        self._phase("commit", self.attempts)
         if prepared.mixed:
             named = ", ".join(prepared.mixed)
             text = f"{named}; nothing was committed, and the working tree is left as it is"
@@ -330,7 +333,7 @@ class Executor:
         argv = ("git", "-C", self.repo.root_abs, "commit", "-q", "-F", message_abs)
         command = Command(argv, self.repo.root_abs, prepared.git.env)
         log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
-        said, ending = run_process(command, log_abs, _COMMIT_S)
+        said, ending = run_process(command, log_abs, _COMMIT_S, self.listener.tick)
         if ending.exit_status != 0:
             text = said.decode("utf-8", "replace")
             self.listener.said(f"`git commit` failed: {log_abs}")
@@ -355,7 +358,7 @@ class Executor:
         failed_ref = commit.keep_failed(self.point, self.repo)
         if self.settings.keeps:
             return self._end(Ended(outcome, why, failed_ref=failed_ref))
-        self.listener.said("rolling back")
+        self.listener.phase("rolling back")
         try:
             notes = roll_back(self.point, self.repo)
         except GitgatesError as error:
@@ -370,14 +373,26 @@ class Executor:
 
     def _end(self, ended: Ended) -> Ended:
         """Write the reports."""
+        status, words = OUTCOMES[ended.outcome]
         facts = {
             "task": self.settings.task,
             "agent": self.settings.client.name,
-            "outcome": OUTCOMES[ended.outcome][1],
+            "status": "failed" if status else "passed",
+            "outcome": f"{words}: {ended.why}".splitlines()[0].removesuffix(": "),
             "commit": ended.commit,
             "failed_ref": ended.failed_ref,
+            "rolled_back": ended.rolled_back,
             "turns": self.turns,
         }
         facts = {name: fact for name, fact in facts.items() if fact}
-        add_headless(self.run_abs, facts, self.config.artifacts_dir, self.repo.root_abs)
-        return ended._replace(attempts=self.attempts)
+        notes = add_headless(
+            self.run_abs,
+            facts,
+            self.config.artifacts_dir,
+            self.repo.root_abs,
+            step_summary_abs=self.repo.env.get("GITHUB_STEP_SUMMARY", ""),
+        )
+        return ended._replace(attempts=self.attempts, notes=(*ended.notes, *notes))
+
+    def _phase(self, text: str, attempt: int) -> None:
+        self.listener.phase(f"attempt {attempt} of {self.settings.max_retries + 1}: {text}")

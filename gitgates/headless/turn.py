@@ -15,8 +15,9 @@ from gitgates.types import Command, Ending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
+    from gitgates.git.repo import Repo
     from gitgates.hosts.headless import Client, Start
 
 RUN_NAME = "GITGATES_HEADLESS"
@@ -29,15 +30,17 @@ _APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
 def run_turn(
     client: Client,
     start: Start,
-    env: Mapping[str, str],
+    repo: Repo,
     *,
-    root_abs: str,
     folder_abs: str,
     limit_s: float,
+    on_tick: Callable[[], None],
 ) -> Turn:
     """Give an agent a prompt; return what its client said when all that it started is gone.
 
-    `folder_abs` is where its output goes. Raises: Interrupted after a signal; OSError.
+    `repo` has the environment that it gets; `folder_abs` is where its output goes.
+
+    Raises: Interrupted after a signal; OSError.
     """
     os.makedirs(folder_abs, mode=0o700, exist_ok=True)
     stdin_abs = ""
@@ -45,10 +48,10 @@ def run_turn(
         stdin_abs = f"{folder_abs}/prompt.txt"
         replace_file(stdin_abs, start.stdin)
     withheld = withheld_from_agents()
-    theirs = {name: value for name, value in env.items() if name not in withheld}
+    theirs = {name: value for name, value in repo.env.items() if name not in withheld}
     errors_abs = f"{folder_abs}/stderr.log"
-    command = Command((*_APART, errors_abs, *start.argv), root_abs, theirs, stdin_abs)
-    output, ending = run_process(command, f"{folder_abs}/stdout.log", limit_s)
+    command = Command((*_APART, errors_abs, *start.argv), repo.root_abs, theirs, stdin_abs)
+    output, ending = run_process(command, f"{folder_abs}/stdout.log", limit_s, on_tick)
     said = client.read(output)
     if ending.timed_out:
         return said._replace(error=f"it did not end within {limit_s:.0f} s")
@@ -62,8 +65,12 @@ def run_turn(
     return said
 
 
-def run_process(command: Command, log_abs: str, limit_s: float) -> tuple[bytes, Ending]:
+def run_process(
+    command: Command, log_abs: str, limit_s: float, on_tick: Callable[[], None]
+) -> tuple[bytes, Ending]:
     """Run a process to its end; return its output and how it ended.
+
+    `on_tick` is called now and then until it ends.
 
     Raises: Interrupted after a signal, when everything that was started is gone.
     """
@@ -71,7 +78,7 @@ def run_process(command: Command, log_abs: str, limit_s: float) -> tuple[bytes, 
     watch = Watchdog()  # ends it where we are killed
     try:
         with SignalPipe() as signals:
-            with Group(signals) as group:
+            with Group(signals, on_tick) as group:
                 child = group.start(command, limit_s, capture)
                 if isinstance(child, str):
                     return child.encode(), Ending(not_started=child, exit_status=127)

@@ -32,6 +32,7 @@ _STATUS_WIDTH = 11
 _MINUTE_S = 60
 _PATIENCE_S = 0.3  # what runs longer is told in the live line
 _LIVE_WIDTH = 78
+_SILENT_S = 300.0  # systems of CI end what prints nothing for ten minutes
 _CLEAR = b"\r\x1b[K"
 
 
@@ -71,6 +72,9 @@ def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
 class Console(Listener):
     """The listener that prints each gate as it ends, and on a terminal a line of what runs.
 
+    A phase is in that line, too, with the time since it began; where there is no such line, it is
+    printed when it begins, and again every few minutes.
+
     `quiet`: only what did not pass. `verbose`: the output of gates that passed, too.
     """
 
@@ -80,8 +84,19 @@ class Console(Listener):
         self._verbose = verbose
         self.live = terminal.live and not quiet
         self._running: dict[str, float] = {}  # gate → when it started
+        self._phase = ""
+        self._phase_began = self._phase_said = 0.0
         self._drawn = ""  # the live line, while it is there
         self._skipped: set[str] = set()  # gates whose line is printed already
+
+    def phase(self, text: str) -> None:
+        """Show what is done from now on."""
+        self._clear()
+        self._phase = shown(text)
+        self._phase_began = self._phase_said = time.monotonic()
+        if self._phase and not self.live:
+            self.said(text)
+        self.tick()
 
     def started(self, gate: str) -> None:
         """Record when a gate started."""
@@ -101,11 +116,20 @@ class Console(Listener):
     def tick(self) -> None:
         """Redraw the live line if it has changed."""
         now = time.monotonic()
-        if not self.live or not any(now - at > _PATIENCE_S for at in self._running.values()):
+        if not self.live:
+            if self._phase and now - self._phase_said >= _SILENT_S:
+                self._phase_said = now
+                self.said(f"{self._phase}, {_elapsed(now - self._phase_began)}")
             return
         gates = ", ".join(f"{gate} {now - at:.0f} s" for gate, at in self._running.items())
-        line = f"running: {gates}"[:_LIVE_WIDTH]
-        if line != self._drawn:
+        if not any(now - at > _PATIENCE_S for at in self._running.values()):
+            gates = ""
+        line = f"running: {gates}" if gates else ""
+        if self._phase:
+            line = f"{self._phase}, {_elapsed(now - self._phase_began)}"
+            line += f": {gates}" if gates else ""
+        line = line[:_LIVE_WIDTH]
+        if line and line != self._drawn:
             self._drawn = line
             self._terminal.write(_CLEAR + line.encode("utf-8", "replace"))
 
@@ -226,9 +250,12 @@ def shown(text: str) -> str:
 
 
 def _time(seconds: float) -> str:
-    if seconds >= _MINUTE_S:
-        return f"{int(seconds) // _MINUTE_S} m {int(seconds) % _MINUTE_S:02} s"
-    return f"{seconds:.2f} s"
+    return _elapsed(seconds) if seconds >= _MINUTE_S else f"{seconds:.2f} s"
+
+
+def _elapsed(seconds: float) -> str:
+    minutes = f"{int(seconds) // _MINUTE_S} m " if seconds >= _MINUTE_S else ""
+    return f"{minutes}{int(seconds) % _MINUTE_S:{'02' if minutes else ''}} s"
 
 
 def as_bytes(text: str) -> bytes:
