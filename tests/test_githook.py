@@ -385,6 +385,7 @@ def test_hook_input_reaches_every_gate_that_asks(repo: Repo, out: Path) -> None:
     head = repo.head()
     expected = f"refs/heads/main {head} refs/heads/main {'0' * 40}\n../remote.git ../remote.git\n"
     assert (out / "one").read_text() == (out / "two").read_text() == expected
+    assert not any((repo.path / ".git/gitgates/runs").iterdir())  # nothing was printed
 
 
 def change(repo: Repo, name: str, content: str = "x") -> None:

@@ -209,6 +209,10 @@ class _Run:
         self.detector.close()
         if self.stdin_abs:
             os.unlink(self.stdin_abs)
+            try:
+                os.rmdir(self.run_abs)
+            except OSError:
+                pass  # there are logs in it
         if self.watch:
             self.watch.close()
         if self.has_folder:
