@@ -414,6 +414,17 @@ def test_a_worktree_of_its_own(work: Repo) -> None:
     assert [path.name for path in work.path.parent.iterdir() if "headless" in path.name] == []
 
 
+def test_a_worktree_with_uncommitted_changes_stays(work: Repo) -> None:
+    command = agent(work, "echo worse > a.txt")
+    options = ("--max-retries", "0", "--worktree", "--on-failure", "keep")
+    done = headless(work, "go", *options, "--agent-command", command)
+    assert done.returncode == 1
+    said = (done.stdout + done.stderr).decode()
+    (folder,) = (path for path in work.path.parent.iterdir() if ".headless-" in path.name)
+    assert f"{folder} stays (contains modified or untracked files); to remove it: git" in said
+    assert f"everything is left as it is in {folder}; the checkpoint is " in said
+
+
 def test_without_gates_those_of_the_language_run(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,7 @@ def _start(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> i
 
 
 def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
-    """Take the checkpoint, and run; say how everything comes back where that is interrupted."""
+    """Take the checkpoint, and run; drop it, or say how to restore it."""
     repo = executor.repo
     os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
     lock = lock_file(f"{repo.state_abs}/headless.lock")
@@ -162,7 +162,7 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
 
 
 def _require_clear(repo: Repo, *, force: bool) -> None:
-    """Raise GitError where a run could not be undone."""
+    """Raise GitError if a run could not be rolled back."""
     if under_way := checkpoint.under_way(repo):
         command = under_way.split()[0]
         how = "reset" if command == "bisect" else "--continue, or --abort"
@@ -180,8 +180,8 @@ def _require_clear(repo: Repo, *, force: bool) -> None:
 
 
 def _left(point: Checkpoint) -> str:
-    what = f"gitgates: everything is left as it is; the checkpoint is {point.folder_abs}"
-    return f"{what}\n  {_ways(point)}"
+    what = f"everything is left as it is in {point.root_abs}"
+    return f"gitgates: {what}; the checkpoint is {point.folder_abs}\n  {_ways(point)}"
 
 
 def _ways(point: Checkpoint) -> str:
@@ -192,7 +192,7 @@ def _ways(point: Checkpoint) -> str:
 
 
 def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
-    """Return the configuration with a hook `headless` that has gates, and what to say of it."""
+    """Return the configuration with gates for the hook `headless`, and a note on their origin."""
     try:
         config = configuration(repo)
     except ConfigError as error:

@@ -230,9 +230,9 @@ def show(run_id: str, fmt: str) -> int:
 @click.argument("run_id", metavar="ID")
 @click.option("--branch", metavar="NAME", help="Default: headless-ID.")
 def restore(run_id: str, branch: str | None) -> int:
-    """Make a branch of what a headless run made and gave up; ID is its name, or `latest`.
+    """Make a branch of the work of a failed headless run.
 
-    Nothing is checked out.
+    ID is the run, the beginning of its name, or `latest`. Nothing is checked out.
     """
     git = current_repo().git
     refs = git.lines("for-each-ref", "--format=%(refname)", "--sort=refname", FAILED_REFS)

@@ -1,1 +1,1 @@
-"""Run an agent with nobody watching: until its gates pass, then commit; else lose nothing."""
+"""Run an agent without a terminal until its gates pass, then commit; else roll back."""

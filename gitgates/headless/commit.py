@@ -1,8 +1,8 @@
-"""What a run has changed, as a commit: only that, whatever else is in the working tree.
+"""Commit what a run has changed, and nothing else of the working tree.
 
-The commit is prepared in an index of its own. A file that somebody had changed before the run is
-committed without those changes, which a three-way merge takes out; where that conflicts, nobody
-but a person can tell them apart.
+The commit is prepared in an index of its own. A file that had uncommitted changes before the run is
+committed without them, by a three-way merge; where that conflicts, the file is `mixed`, and only a
+person can separate the changes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ FAILED_REFS = "refs/gitgates/failed"
 
 
 class Prepared(Record):
-    """An index with what is to be committed."""
+    """An index, apart from the user's, with what is to be committed."""
 
-    git: Git  # whose GIT_INDEX_FILE it is
-    paths: tuple[str, ...]  # that the run has changed
-    mixed: tuple[str, ...]  # of these: with changes of before that cannot be told apart
+    git: Git  # with this index as GIT_INDEX_FILE
+    paths: tuple[str, ...]  # changed by the run
+    mixed: tuple[str, ...]  # of these: with earlier changes that cannot be separated
     tree: str  # its id: what gates check, and what is committed
     is_empty: bool  # nothing differs from HEAD: the agent has committed by itself, or done nothing
 
 
 def prepare(point: Checkpoint, repo: Repo, *, whole: bool = False) -> Prepared:
-    """Make the index of the commit. `whole`: with what was there before in changed files, too.
+    """Prepare the index of the commit. `whole`: with the earlier changes of changed files.
 
-    Raises: GitError where git cannot read what the run has written.
+    Raises: GitError if git cannot read what the run has written.
     """
     git = _own_index(point, repo)
     head = _head(git)
@@ -58,7 +58,7 @@ def prepare(point: Checkpoint, repo: Repo, *, whole: bool = False) -> Prepared:
 
 
 def _own_index(point: Checkpoint, repo: Repo) -> Git:
-    """Return git with an index of the run's, a copy of the user's, whose times save reading."""
+    """Return git with a copy of the user's index, whose file times save reading the files."""
     index_abs = f"{point.folder_abs}/commit.index"
     users_abs = f"{repo.git_dir_abs}/index"
     remove_file(index_abs)
@@ -74,7 +74,7 @@ def _head(git: Git) -> str:
 
 
 def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> bool:
-    """Stage what the run did to a file that was changed before; False where that conflicts."""
+    """Stage a file without the changes from before the run; return False if they conflict."""
     listed = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
     saved_abs = (
         f"{point.folder_abs}/files/{point.paths[path].digest}" if path in point.paths else ""
@@ -96,7 +96,7 @@ def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> 
 
 
 def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
-    """Return the three-way merge of three blobs; None where it conflicts."""
+    """Return the three-way merge of three blobs; None if it conflicts."""
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for name, blob in (("ours", ours), ("base", base), ("theirs", theirs)):
@@ -108,9 +108,9 @@ def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
 
 
 def keep_failed(point: Checkpoint, repo: Repo) -> str:
-    """Keep everything that the run made as a commit under a ref; return the ref, or nothing.
+    """Commit the agent's work under a ref of ours; return the ref, empty if nothing changed.
 
-    Empty where it made nothing. Raises: GitError.
+    Raises: GitError.
     """
     prepared = prepare(point, repo, whole=True)
     git, head = prepared.git, _head(prepared.git)
@@ -118,7 +118,7 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
         return ""
     tree = git.out("write-tree").decode().strip()
     parents = ("-p", head) if head else ()
-    message = f"What the headless run {point.run} made, and gave up".encode()
+    message = f"Work of the failed headless run {point.run}".encode()
     made = git.out("commit-tree", tree, *parents, stdin=message).decode().strip()
     ref = f"{FAILED_REFS}/{point.run}"
     git.out("update-ref", ref, made)
@@ -137,7 +137,7 @@ def changed_lines(point: Checkpoint, repo: Repo) -> int:
 
 
 def follow_commit(repo: Repo, prepared: Prepared) -> None:
-    """Have the user's index hold what was committed; what else is staged stays staged.
+    """Update the committed paths in the user's index; what else is staged stays staged.
 
     Raises: GitError.
     """

@@ -23,9 +23,9 @@ LANGUAGES: tuple[tuple[tuple[str, ...], tuple[tuple[str, str, float], ...]], ...
 
 
 def with_gates(config: Config, root_abs: str) -> tuple[Config, str]:
-    """Return the configuration with a hook `headless` that has gates, and what to say of that.
+    """Return the configuration with gates for the hook `headless`, and a note on their origin.
 
-    Where it has none, those of the end of an agent's turn are taken, else those of the language.
+    If it has none, it gets those of the end of an agent's turn, else those of the language.
 
     Raises: ConfigError where there are none at all.
     """
@@ -37,18 +37,18 @@ def with_gates(config: Config, root_abs: str) -> tuple[Config, str]:
     stop = hooks.get(HOOK_OF["turn-end"], base)
     if listed := tuple(name for name in stop.gates if name not in policy_gates()):
         hook = base._replace(gates=listed, max_retries=stop.max_retries)
-        note = f"the hook {HOOK} has no gates, so that those of {stop.name} run"
+        note = f"the hook {HOOK} has no gates: those of {stop.name} run"
         return config._replace(hooks=(*others, hook)), note
     gates = _of_language(root_abs)
     if not gates:
         raise ConfigError(
-            f"{root_abs}: there are no gates, so that nothing would be checked",
+            f"{root_abs}: there are no gates: nothing would be checked",
             f'Name some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or begin with: gitgates init',
         )
     names = tuple(gate.name for gate in gates)
     hook = base._replace(gates=names)
     known = tuple(gate for gate in config.gates if gate.name not in names)
-    note = f"no gates are configured; taken are: {', '.join(str(gate.command) for gate in gates)}"
+    note = f"no gates are configured; defaults: {', '.join(str(gate.command) for gate in gates)}"
     return config._replace(gates=(*known, *gates), hooks=(*others, hook)), note
 
 

@@ -36,9 +36,9 @@ def run_turn(
     limit_s: float,
     on_tick: Callable[[], None],
 ) -> Turn:
-    """Give an agent a prompt; return what its client said when all that it started is gone.
+    """Start the client with a prompt, wait for its whole process group, and parse its output.
 
-    `repo` has the environment that it gets; `folder_abs` is where its output goes.
+    `repo` has its environment; `folder_abs` gets the prompt and the output; `limit_s` is a timeout.
 
     Raises: Interrupted after a signal; OSError.
     """

@@ -1,4 +1,4 @@
-"""A linked worktree for one run, beside the repository, and gone afterwards."""
+"""A linked worktree for one run, beside the repository, removed afterwards."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 def in_worktree(
     repo: Repo, branch: str, link: tuple[str, ...], say: Callable[[str], None]
 ) -> Iterator[Repo]:
-    """Yield a worktree of HEAD on a new branch; remove it, unless something in it is left.
+    """Yield a worktree of HEAD on a new branch; remove it unless it has uncommitted changes.
 
-    What git ignores and gates need (`link`) is linked into it. Raises: GitError.
+    Ignored files and folders that gates need (`link`) are symlinks to those of `repo`.
+    Raises: GitError.
     """
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     branch = branch or f"headless/{stamp}-{os.getpid()}"
@@ -46,6 +47,8 @@ def in_worktree(
         now = git.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}").stdout
         if removed.exit_status:
             said = removed.stderr.decode("utf-8", "replace").strip()
-            say(f"{folder_abs} stays: {said}; remove it with: git worktree remove --force")
+            reason = said.removeprefix(f"fatal: '{folder_abs}' ").partition(", use --force")[0]
+            command = f"git worktree remove --force {folder_abs}"
+            say(f"{folder_abs} stays ({reason}); to remove it: {command}")
         elif now.decode().strip() == begun_at:
             git.ask("branch", "-q", "-D", branch)  # nothing was committed to it

@@ -1,16 +1,15 @@
-"""Checkpoints: a working tree, its index, HEAD and branch as they are, and back, byte for byte.
+"""Checkpoints: save a working tree, its index, HEAD and branches, to restore them byte for byte.
 
-A snapshot is not enough for that: filters and line endings make other bytes of a checkout, and a
-tree knows neither modes nor empty folders. So each file is known by the hash of its raw bytes; what
-HEAD does not hold under that hash is copied. HEAD's own objects are held by a ref until the
-checkpoint is dropped.
+A tree of git is not enough: a checkout applies filters and line endings, and a tree has neither all
+modes nor empty folders. So each file is identified by the hash of its raw bytes, and copied unless
+HEAD holds that object. A ref keeps the objects of HEAD until the checkpoint is dropped.
 
     checkpoints/RUN/checkpoint.json   modes and hashes, folders, HEAD, branches; written last
     checkpoints/RUN/files/HASH        raw bytes that HEAD does not hold
     checkpoints/RUN/index             the index as it was; staged.pack: its objects beside HEAD's
     checkpoints/RUN/replaced/N        what a rollback found in place of a file, or beside them
 
-Ignored files are neither saved nor touched. Whatever else cannot come back is listed beforehand.
+Ignored files are neither saved nor touched. What else cannot be restored is listed beforehand.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ ITS_FILES = (*_UNDER_WAY, *_OF_MERGE, *(f"BISECT_{name}" for name in _BISECT), "
 
 
 class Content(Record):
-    """What one path holds."""
+    """Mode, content and time of one path."""
 
     mode: int  # as lstat(2) says: type and permissions
     digest: str  # git's object id of the raw bytes; of a link: where it leads
@@ -60,7 +59,7 @@ class Content(Record):
 
 
 class Checkpoint(Record):
-    """What there was, and where it is kept."""
+    """The state before a run, and the folder of the copies."""
 
     run: str
     root_abs: str
@@ -85,7 +84,7 @@ class Checkpoint(Record):
 
 
 class Difference(Record):
-    """What is not as it was."""
+    """The paths that differ from a checkpoint."""
 
     changed: tuple[str, ...]
     added: tuple[str, ...]
@@ -99,12 +98,12 @@ class Difference(Record):
 
 
 def folder_of(repo: Repo, run: str = "") -> str:
-    """Return where the checkpoint of a run is, or all of this worktree."""
+    """Return the folder of a run's checkpoint; without a run, of all those of this worktree."""
     return f"{repo.state_abs}/checkpoints/{run}".rstrip("/")
 
 
 def under_way(repo: Repo) -> str:
-    """Return the command of git that waits to be continued here; empty: none does."""
+    """Return the git command in progress here, such as `merge`; empty if there is none."""
     for name, command in _UNDER_WAY.items():
         if os.path.lexists(f"{repo.git_dir_abs}/{name}"):
             return command
@@ -112,7 +111,7 @@ def under_way(repo: Repo) -> str:
 
 
 def find_unsavable(repo: Repo) -> list[str]:
-    """Return, in words, what a rollback could not bring back if the run changed it."""
+    """Return messages about what a rollback could not restore if the run changed it."""
     found = [f"{path}: a repository of its own" for path in _others(repo) if path.endswith("/")]
     found += [f"{path}: a submodule" for path, mode in _listed(repo).items() if mode == _SUBMODULE]
     for path in _paths(repo):
@@ -126,7 +125,7 @@ def find_unsavable(repo: Repo) -> list[str]:
 
 
 def take(repo: Repo, run: str) -> Checkpoint:
-    """Save everything; return the checkpoint when all of it is on the disk.
+    """Take a checkpoint; return it when all of it is synced to the disk.
 
     Raises: GitError or StateError; then nothing was touched, and nothing is left.
     """
@@ -187,7 +186,7 @@ def load(folder_abs: str) -> Checkpoint:
 
 
 def compare(point: Checkpoint, repo: Repo) -> Difference:
-    """Return what is not as it was, ignored files left aside."""
+    """Return the paths that differ from the checkpoint, without ignored ones."""
     now, listed = read_paths(repo), _listed(repo)
     there = {**now, **_read(repo, [path for path in point.paths if path not in now])}
     # Without the index, or with nothing in it, git says nothing of what is tracked.
@@ -203,7 +202,7 @@ def compare(point: Checkpoint, repo: Repo) -> Difference:
 
 
 def drop(point: Checkpoint, repo: Repo) -> None:
-    """Forget a checkpoint, and let git forget what only it held."""
+    """Remove a checkpoint, and the ref that keeps its objects."""
     remove_file(f"{point.folder_abs}/checkpoint.json")  # first: half of one is none
     repo.git.ask("update-ref", "-d", f"{REFS}/{point.run}")
     remove_tree(point.folder_abs)
@@ -244,12 +243,12 @@ def mode_at(path_abs: str) -> int:
 
 
 def hash_algorithm(repo: Repo) -> str:
-    """Return the hash that the repository names its objects by."""
+    """Return the repository's object format: `sha1` or `sha256`."""
     return repo.git.out("rev-parse", "--show-object-format").decode().strip()
 
 
 def read_content(path_abs: str, algorithm: str) -> Content | None:
-    """Return what a path holds; None where there is no file or link."""
+    """Return the content of a path; None if there is no file or link."""
     try:
         found = os.lstat(path_abs)
     except OSError:
@@ -266,12 +265,12 @@ def read_content(path_abs: str, algorithm: str) -> Content | None:
 
 
 def read_paths(repo: Repo) -> dict[str, Content]:
-    """Return what each file and link holds that git tracks or would track."""
+    """Return the content of each file and link that is tracked, or untracked and not ignored."""
     return _read(repo, _paths(repo))
 
 
 def _read(repo: Repo, paths: list[str]) -> dict[str, Content]:
-    """Return what files and links hold; behind a link, a path has nothing."""
+    """Return the content of files and links; a path behind a symlink has none."""
     algorithm, folders = hash_algorithm(repo), {"": True}
 
     def is_real(folder: str) -> bool:
@@ -359,7 +358,7 @@ def _held_by(repo: Repo, head: str) -> set[str]:
 
 
 def copy_file(path_abs: str, saved_abs: str) -> None:
-    """Copy a file's bytes to a name that nothing has, and sync them."""
+    """Copy a file's bytes to a new file, and sync it."""
     with open(path_abs, "rb") as source, open(saved_abs, "xb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
         target.flush()
@@ -367,7 +366,7 @@ def copy_file(path_abs: str, saved_abs: str) -> None:
 
 
 def _save_index(repo: Repo, folder_abs: str, held: set[str]) -> None:
-    """Copy the index, and pack what it lists that HEAD does not hold."""
+    """Copy the index, and pack the objects that it lists and HEAD does not have."""
     for name in os.listdir(repo.git_dir_abs):
         if name == "index" or name.startswith("sharedindex."):
             copy_file(f"{repo.git_dir_abs}/{name}", f"{folder_abs}/{name}")

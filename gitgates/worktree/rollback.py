@@ -34,10 +34,10 @@ _MOST_PASSES = 10  # ignore files below one another, or somebody who goes on wri
 
 
 def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
-    """Put everything back as it was; may be repeated, as after a kill. Return what to say.
+    """Restore a checkpoint; may be repeated, as after a kill. Return notes for the person.
 
-    What was in the way is in `replaced/` then. Raises: StateError that names what could not be put
-    back, everything else is; GitError.
+    What was in the way is in `replaced/` then. Raises: GitError; StateError that names what could
+    not be restored, when everything else is.
     """
     failed: list[str] = []
     notes = _restore_refs(point, repo, failed)
@@ -74,7 +74,7 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
 
 
 def _remove_added(point: Checkpoint, repo: Repo, failed: list[str]) -> None:
-    """Move out what there was not; more of it is seen where an ignore file is gone."""
+    """Move new files out, again until there are none: a restored .gitignore shows others."""
     added: tuple[str, ...] = ()
     for _ in range(_MOST_PASSES):
         added = compare(point, repo).added
@@ -86,7 +86,7 @@ def _remove_added(point: Checkpoint, repo: Repo, failed: list[str]) -> None:
 
 
 def _restore_refs(point: Checkpoint, repo: Repo, failed: list[str]) -> list[str]:
-    """Have HEAD, its branch and what was deleted as they were; return what to say of others."""
+    """Restore HEAD, its branch and deleted branches; return notes on other branches."""
     now = branches(repo)
     why = ("-m", f"gitgates: roll back {point.run}")
     lost = [name for name in point.branches if name == point.branch or name not in now]
@@ -108,7 +108,7 @@ def _restore_refs(point: Checkpoint, repo: Repo, failed: list[str]) -> list[str]
 
 
 def ref_notes(point: Checkpoint, repo: Repo) -> list[str]:
-    """Return what to say of branches that are not as they were."""
+    """Return notes on branches that differ from the checkpoint."""
     now, notes = branches(repo), []
     for name, commit in point.branches.items():
         if name not in now:
@@ -120,7 +120,7 @@ def ref_notes(point: Checkpoint, repo: Repo) -> list[str]:
 
 
 def restore_index(point: Checkpoint, repo: Repo) -> None:
-    """Put back the index as it was, and the objects that it lists.
+    """Restore the index, and the objects that it lists.
 
     Raises: GitError, OSError.
     """
@@ -138,7 +138,7 @@ def restore_index(point: Checkpoint, repo: Repo) -> None:
 
 
 def _put_back(point: Checkpoint, repo: Repo, path: str, content: Content) -> None:
-    """Move out what is in the place of a path, and put what was there into it."""
+    """Move aside what is at a path, and restore its content there."""
     path_abs = os.path.join(repo.root_abs, path)
     if mode_at(path_abs):
         _replace(point, path_abs)
@@ -157,7 +157,7 @@ def _put_back(point: Checkpoint, repo: Repo, path: str, content: Content) -> Non
 
 
 def _clear_way(point: Checkpoint, repo: Repo, path: str) -> None:
-    """Make the folders that a path needs; what stands in their place is moved out."""
+    """Make the parent folders of a path; what is in their place is moved aside."""
     folder_abs = repo.root_abs
     for name in path.split("/")[:-1]:
         folder_abs = f"{folder_abs}/{name}"
@@ -175,7 +175,7 @@ def _replace(point: Checkpoint, path_abs: str) -> None:
 
 
 def _restore_folders(point: Checkpoint, repo: Repo) -> None:
-    """Have the folders that there were, with their permissions, and no empty ones besides."""
+    """Restore folders and their permissions, and remove new empty ones."""
     for path, mode in point.folders.items():
         path_abs = os.path.join(repo.root_abs, path)
         if not mode_at(path_abs):
