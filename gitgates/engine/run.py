@@ -208,11 +208,7 @@ class _Run:
     def close(self) -> None:
         self.detector.close()
         if self.stdin_abs:
-            os.unlink(self.stdin_abs)
-            try:
-                os.rmdir(self.run_abs)
-            except OSError:
-                pass  # there are logs in it
+            runs.discard_stdin(self.stdin_abs)
         if self.watch:
             self.watch.close()
         if self.has_folder:

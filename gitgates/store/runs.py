@@ -48,6 +48,15 @@ def keep_stdin(run_abs: str, stdin: bytes) -> str:
     return path_abs
 
 
+def discard_stdin(path_abs: str) -> None:
+    """Remove what `keep_stdin` made; a folder with logs stays."""
+    os.unlink(path_abs)
+    try:
+        os.rmdir(os.path.dirname(path_abs))
+    except OSError:
+        return
+
+
 def make(run_abs: str) -> None:
     """Make the folder of a run. Where nothing can be written the run goes on, without logs."""
     try:
