@@ -13,7 +13,7 @@ from gitgates.agent_types import Channels, Payload
 from gitgates.engine.command import with_hook
 from gitgates.errors import GitError, GitgatesError
 from gitgates.headless import commit, constraints
-from gitgates.headless.turn import RUN_NAME, run_process, run_turn
+from gitgates.headless.turn import RUN_NAME, run_process, run_turn, why_unchanged
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.policies.breaker import BLOCKED, EXHAUSTED, PASSED
 from gitgates.policies.call import Call
@@ -139,11 +139,13 @@ class Executor:
             before = self._content()
             turn = self._turn(prompt)
             if turn.error or before == self._content():
-                if not turn.error:
-                    self.listener.said("the agent has changed nothing")
+                why = turn.error
+                if not why:
+                    why = why_unchanged(turn, self.settings.client, self.settings.arguments)
+                    self.listener.said("the agent has changed nothing" + (why and f": {why}"))
                 self.failed_turns += 1
                 if self.failed_turns >= _MOST_FAILED_TURNS:
-                    return self._give_up("agent-failed" if turn.error else "unchanged", turn.error)
+                    return self._give_up("agent-failed" if turn.error else "unchanged", why)
                 continue
             ended, prompt = self._judge(turn)
             if ended:

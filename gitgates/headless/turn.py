@@ -65,6 +65,15 @@ def run_turn(
     return said
 
 
+def why_unchanged(turn: Turn, client: Client, arguments: tuple[str, ...]) -> str:
+    """Return why a turn may have changed nothing; empty if unknown."""
+    if turn.refused:
+        return f"it had no permission for {turn.refused}; the key `agent_args` can give that"
+    if client.resumes and not arguments:
+        return "the key `agent_args`, which says what it may do, is empty"
+    return ""
+
+
 def run_process(
     command: Command, log_abs: str, limit_s: float, on_tick: Callable[[], None]
 ) -> tuple[bytes, Ending]:

@@ -35,6 +35,7 @@ class Turn(Record):
     tokens: int | None = None  # of this turn, read and written
     cost_usd: float | None = None
     error: str = ""  # why the turn did not end as it should
+    refused: str = ""  # the tools that the client had no permission for, where it names them
 
 
 class Start(Record):

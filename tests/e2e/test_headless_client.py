@@ -75,7 +75,7 @@ def test_a_client_that_fails_twice_ends_the_run(tmp_path: Path, turn: Turn, why:
     assert why in last
     assert (run.turns, there.ran("test")) == (2, 0)
     assert (there.repo.git("status", "--porcelain"), there.repo.head()) == ("", head)
-    assert document(there)["headless"]["outcome"] == "the agent's client failed twice"
+    assert document(there)["headless"]["outcome"].startswith("the agent's client failed twice: ")
     assert all(why in turn["error"] for turn in document(there)["headless"]["turns"])
 
 
@@ -94,6 +94,18 @@ def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
     last = plain_text(run.asked()[4][-1]["content"])
     assert last.count("## `test` failed") == 2  # told again after the failure
     assert there.repo.git("log", "-1", "--format=%s%n%b").startswith("make it good\ntwo\n")
+
+
+def test_a_client_without_permission_is_told_of(tmp_path: Path) -> None:
+    there = scene(tmp_path, CONFIG.partition("[headless]")[0])
+    tries = (bash("cat a.txt > b.txt"), write(there.at("a.txt"), "good\n"), "I may not.") * 2
+    run = headless(there, *tries)
+    assert run.end["exit_status"] == 1, run.said
+    assert (
+        "the agent changed nothing in two turns: it had no permission for Bash, Write; "
+        "the key `agent_args` can give that"
+    ) in run.said
+    assert there.ran("test") == 0
 
 
 def test_guards_before_tools_stay_and_the_stop_hook_leaves_the_gates_to_the_run(

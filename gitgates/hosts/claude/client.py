@@ -34,12 +34,14 @@ def read(output: bytes) -> Turn:
         cost = said.get("total_cost_usd")
         errors = " ".join(map(str, said.get("errors") or ()))
         error = text or errors or str(said.get("subtype") or "unknown")
+        refused = {str(one.get("tool_name")) for one in said.get("permission_denials") or ()}
         return Turn(
             session=str(said.get("session_id") or ""),
             text=shortened(text),
             tokens=sum(int(usage.get(name) or 0) for name in _COUNTED),
             cost_usd=float(cost) if isinstance(cost, int | float) else None,
             error=error if said.get("is_error") else "",
+            refused=", ".join(sorted(refused)),
         )
     except (ValueError, AttributeError, TypeError):
         return Turn(error=UNREADABLE)
