@@ -302,6 +302,8 @@ def test_broken_settings(ready: Repo) -> None:
     found = only(ready)
     assert found.where == LOCAL
     assert found.what.startswith("cannot be read: 1:")
+    ready.write(LOCAL, "[]")
+    assert only(ready).what == "cannot be read: the file is an array, expected an object"
 
 
 def test_of_broken_settings_nobody_knows_what_they_hold(ready: Repo) -> None:

@@ -105,7 +105,7 @@ def sources(agent: str, repo: Repo) -> list[Source]:
             )
             found.append(source._replace(settings=settings))
         except GitgatesError as error:
-            broken = error.message.removeprefix(f"{source.where}:")
+            broken = error.message.removeprefix(f"{source.where}:").lstrip()
             found.append(source._replace(broken=broken))
     if plugin := enabled_plugins(found).get(_OURS):
         settings = agent_settings(agent).plugin()
