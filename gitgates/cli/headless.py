@@ -13,7 +13,8 @@ from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import ConfigError, GitError, GitgatesError, LockError, UsageError
 from gitgates.git.repo import Repo
 from gitgates.headless import defaults
-from gitgates.headless.executor import HOOK, OUTCOMES, Executor, HeadlessOptions
+from gitgates.headless.executor import HOOK, Executor
+from gitgates.headless.outcomes import OUTCOMES, HeadlessOptions
 from gitgates.headless.turn import RUN_NAME
 from gitgates.headless.worktree import in_worktree
 from gitgates.hosts.headless import CLIENTS, any_client, client
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.git.repo import Repo
-    from gitgates.headless.executor import Ended
+    from gitgates.headless.outcomes import Ended
     from gitgates.hosts.headless import Client
     from gitgates.types import Hook
     from gitgates.worktree.checkpoint import Checkpoint
@@ -150,8 +151,6 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
             executor.listener.phase("")
             click.echo(_left(point), err=True)
             raise
-        if ended.rolled_back and branch:
-            repo.git.ask("branch", "-q", "-D", branch)  # what was on it is kept
         if ended.outcome == "passed" or ended.rolled_back:
             checkpoint.drop(point, repo)
         else:

@@ -8,13 +8,15 @@ person can separate the changes.
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 
 from gitgates.errors import GitError
 from gitgates.git.repo import nul_ended
 from gitgates.record import Record
 from gitgates.store.files import remove_file
-from gitgates.worktree.checkpoint import compare
+from gitgates.worktree.checkpoint import compare, copy_file, mode_at
+from gitgates.worktree.rollback import restore_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,32 +36,73 @@ class Prepared(Record):
     is_empty: bool  # nothing differs from HEAD: the agent has committed by itself, or done nothing
 
 
-def prepare(point: Checkpoint, repo: Repo, *, whole: bool = False) -> Prepared:
+def prepare(
+    point: Checkpoint, repo: Repo, *, whole: bool = False, name: str = "commit.index"
+) -> Prepared:
     """Prepare the index of the commit. `whole`: with the earlier changes of changed files.
 
     Raises: GitError if git cannot read what the run has written.
     """
-    git = _own_index(point, repo)
+    git = _own_index(point, repo, name)
     head = _head(git)
     git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
     difference = compare(point, repo)
-    mine = set(difference.paths) if whole else set(difference.paths) - point.dirty
-    removed = [*difference.gone, *difference.untracked]
-    git.out("update-index", "--force-remove", "-z", "--stdin", stdin=nul_ended(removed))
-    written = sorted(mine.difference(removed))
-    git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(written))
-    both = sorted(set(difference.paths) - mine - set(removed))
+    # What the agent has committed is not what is in the working tree, and there the gates look.
+    paths = sorted({*difference.paths, *committed_paths(git, point.head, head)})
+    unknown = set(paths).difference(difference.changed, difference.added, point.paths)
+    gone = {path for path in unknown if not mode_at(os.path.join(repo.root_abs, path))}
+    removed = gone.union(difference.gone, difference.untracked)
+    there = [path for path in paths if path not in removed and path not in unknown]
+    mine = [path for path in there if whole or path not in point.dirty]
+    both = [path for path in there if not whole and path in point.dirty]
+    git.out("update-index", "--force-remove", "-z", "--stdin", stdin=nul_ended(sorted(removed)))
+    git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(mine))
     mixed = tuple(path for path in both if not _add_without_earlier(point, repo, git, path))
     # Gates see those as they are; nobody commits them.
     git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(mixed))
     tree = git.out("write-tree").decode().strip()
     is_empty = bool(head) and tree == git.out("rev-parse", f"{head}^{{tree}}").decode().strip()
-    return Prepared(git, difference.paths, mixed, tree, is_empty)
+    return Prepared(git, tuple(paths), mixed, tree, is_empty)
 
 
-def _own_index(point: Checkpoint, repo: Repo) -> Git:
-    """Return git with a copy of the user's index, whose file times save reading the files."""
-    index_abs = f"{point.folder_abs}/commit.index"
+def committed_paths(git: Git, old: str, new: str) -> list[str]:
+    """Return the paths that differ between two commits; `old` may be empty for none."""
+    if old == new:
+        return []
+    if not old:
+        return git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", new)
+    return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new or _none(git))
+
+
+def written(before: Prepared, after: Prepared, *, fixers: bool) -> list[str]:
+    """Return what somebody wrote between two calls of `prepare`, and is to be checked again.
+
+    New files are, where gates are there to write files; else they are reports, and not committed.
+    """
+    ask = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+    only = () if fixers else ("--diff-filter=a",)
+    return before.git.names(*ask, *only, before.tree, after.tree)
+
+
+def changed_lines(point: Checkpoint, repo: Repo) -> int:
+    """Return how many lines the run has added and removed."""
+    git = prepare(point, repo, whole=True).git
+    total = 0
+    ask = ("diff", "--cached", "--numstat", "--no-ext-diff")
+    for line in git.lines(*ask, point.head or _none(git)):
+        added, removed = line.split("\t")[:2]
+        total += int(added if added != "-" else 0) + int(removed if removed != "-" else 0)
+    return total
+
+
+def _none(git: Git) -> str:
+    """Return the tree that holds nothing."""
+    return git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+
+
+def _own_index(point: Checkpoint, repo: Repo, name: str) -> Git:
+    """Return git with an index of the run's, a copy of the user's, whose times save reading."""
+    index_abs = f"{point.folder_abs}/{name}"
     users_abs = f"{repo.git_dir_abs}/index"
     remove_file(index_abs)
     if os.path.exists(users_abs):
@@ -76,16 +119,16 @@ def _head(git: Git) -> str:
 def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> bool:
     """Stage a file without the changes from before the run; return False if they conflict."""
     listed = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
-    saved_abs = (
-        f"{point.folder_abs}/files/{point.paths[path].digest}" if path in point.paths else ""
-    )
-    if not listed or not os.path.isfile(saved_abs):
+    earlier = _earlier(point, git, path)
+    if not listed or earlier is None:
         return False  # HEAD has no such file, or it was a link
     mode, ours = listed.split(" ")[:2]
-    with open(saved_abs, "rb") as file:
-        base = git.out("hash-object", "-w", "--stdin", f"--path={path}", stdin=file.read())
+    base = git.out("hash-object", "-w", "--stdin", f"--path={path}", stdin=earlier).decode().strip()
+    users = git._replace(env={**git.env, "GIT_INDEX_FILE": f"{point.folder_abs}/index"})
+    if users.resolve(f":0:{path}") not in (base, git.resolve(f"{point.head}:{path}")):
+        return False  # what was staged would be nowhere any more
     now = git.out("hash-object", "-w", f"--path={path}", "--", path)
-    merged = _merge(git, ours, base.decode().strip(), now.decode().strip())
+    merged = _merge(git, ours, base, now.decode().strip())
     if merged is None:
         return False
     blob = git.out("hash-object", "-w", "--stdin", stdin=merged).decode().strip()
@@ -93,6 +136,18 @@ def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> 
     mode = ("100755" if is_executable else "100644") if mode.startswith("100") else mode
     git.out("update-index", "--cacheinfo", f"{mode},{blob},{path}")
     return True
+
+
+def _earlier(point: Checkpoint, git: Git, path: str) -> bytes | None:
+    """Return what a file held before the run, as it was on the disk; None where there was none."""
+    was = point.paths.get(path)
+    if was is None or not stat.S_ISREG(was.mode):
+        return None
+    try:
+        with open(f"{point.folder_abs}/files/{was.digest}", "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return git.out("cat-file", "blob", was.digest)
 
 
 def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
@@ -125,27 +180,33 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
     return ref
 
 
-def changed_lines(point: Checkpoint, repo: Repo) -> int:
-    """Count the lines that the run has added and removed."""
-    git = prepare(point, repo, whole=True).git
-    base = point.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    total = 0
-    for line in git.lines("diff", "--cached", "--numstat", "--no-ext-diff", base):
-        added, removed = line.split("\t")[:2]
-        total += int(added if added != "-" else 0) + int(removed if removed != "-" else 0)
-    return total
+def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
+    """Have the index as it was before the run, but for what was committed; return what to say.
 
-
-def follow_commit(repo: Repo, prepared: Prepared) -> None:
-    """Update the committed paths in the user's index; what else is staged stays staged.
-
-    Raises: GitError.
+    What else was staged stays staged, and what an agent has staged beside is not any more.
     """
     git = repo.git
-    if not os.path.exists(f"{repo.git_dir_abs}/index"):
-        git.out("read-tree", "HEAD")  # the run has removed it
-    ask = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
-    if prepared.paths:
-        done = git.ask(*ask, stdin=nul_ended(prepared.paths))
-        if done.exit_status:
-            raise GitError(f"the index does not follow the commit: {os.fsdecode(done.stderr)}")
+    paths = committed_paths(git, point.head, _head(git))
+    try:
+        restore_index(point, repo)
+        ask = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
+        if paths:
+            git.out(*ask, stdin=nul_ended(paths))
+    except (OSError, GitError) as error:
+        return [f"the index does not follow the commit: {error}; mend it with: git reset"]
+    return []
+
+
+def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:
+    """Keep uncommitted content of before the run that is not there any more; say where."""
+    changed = set(compare(point, repo).paths)
+    notes = []
+    for path in sorted(point.dirty & changed & point.paths.keys()):
+        saved_abs = f"{point.folder_abs}/files/{point.paths[path].digest}"
+        if os.path.isfile(saved_abs):
+            kept_abs = f"{repo.state_abs}/kept/{point.run}/{path}"
+            os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
+            remove_file(kept_abs)
+            copy_file(saved_abs, kept_abs)
+            notes.append(f"`{path}` had uncommitted changes; as it was, it is in {kept_abs}")
+    return notes

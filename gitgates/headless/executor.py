@@ -13,12 +13,13 @@ from gitgates.agent_types import Channels, Payload
 from gitgates.engine.command import with_hook
 from gitgates.errors import GitError, GitgatesError
 from gitgates.headless import commit, constraints
+from gitgates.headless.notes import configured, differing, head_notes, hooks_of, settings_of
+from gitgates.headless.outcomes import OUTCOMES, Ended
 from gitgates.headless.turn import RUN_NAME, run_process, run_turn, why_unchanged
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.policies.breaker import BLOCKED, EXHAUSTED, PASSED
 from gitgates.policies.call import Call
 from gitgates.policies.driver import decide_alone
-from gitgates.record import Record
 from gitgates.report.artifacts import add_headless, save
 from gitgates.report.result import AttemptReport, turn_cost
 from gitgates.types import BLOCK, Command, Decision, GateResult, Visit
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from gitgates.engine.run import Listener
     from gitgates.git.repo import Repo
     from gitgates.headless.commit import Prepared
-    from gitgates.hosts.headless import Client, Turn
+    from gitgates.headless.outcomes import HeadlessOptions
+    from gitgates.hosts.headless import Turn
     from gitgates.types import Config
     from gitgates.worktree.checkpoint import Checkpoint
 
@@ -43,50 +45,6 @@ _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
 _MOST_CHANGED = 3  # how often gates run because one of them has changed files
 _LONGEST_SUBJECT = 72  # as git's own documentation has it: more is cut off in many places
 _COMMIT_S = 1800.0  # for the hooks of a commit
-
-# Outcome of a run → exit status, and description.
-OUTCOMES: dict[str, tuple[int, str]] = {
-    "passed": (0, "all gates passed"),
-    "unchanged": (1, "the agent changed nothing in two turns"),
-    "agent-failed": (1, "the agent's client failed twice"),
-    "exhausted": (1, "the gates still failed when no retry was left"),
-    "not-converging": (1, "the same failures came again and again"),
-    "breaker": (1, "too many blocks"),
-    "cannot-fix": (1, "the agent said that it cannot fix what is wrong"),
-    "could-not-run": (1, "a gate could not run in two attempts"),
-    "stopped": (1, "a gate stopped the run"),
-    "terminal": (1, "a gate with `terminal = true` did not pass"),
-    "denied": (1, "the agent changed files of `deny` in two attempts"),
-    "unsettled": (1, "the gates passed, but changed files each time"),
-    "moved": (1, "a gate moved HEAD or changed the branch"),
-    "mixed": (1, "changes from before the run cannot be separated from the agent's"),
-    "out-of-time": (1, "the time limit of the run was reached"),
-}
-
-
-class HeadlessOptions(Record):
-    """The task and the options of a run."""
-
-    task: str
-    client: Client
-    arguments: tuple[str, ...] = ()  # more, for the client
-    max_retries: int = 3
-    commits: bool = True
-    message: str = ""
-    budget_s: float = 3600.0
-    keeps: bool = False  # what a failed run made stays in the working tree
-
-
-class Ended(Record):
-    """The result of a run."""
-
-    outcome: str  # a key of OUTCOMES
-    why: str = ""  # details
-    commit: str = ""  # its id
-    failed_ref: str = ""  # holds the agent's work
-    attempts: int = 0
-    rolled_back: bool = False
-    notes: tuple[str, ...] = ()
 
 
 class Executor:
@@ -119,9 +77,15 @@ class Executor:
 
         Raises: GitError, StateError; then nothing has changed.
         """
+        self.hooks, self.git_settings = hooks_of(self.repo), settings_of(self.repo)
+        self.configured, self.branch = configured(self.repo), branch
         self.point = checkpoint.take(self.repo, self.run)
         if branch:
-            self.repo.git.out("switch", "-q", "-c", branch)
+            try:
+                self.repo.git.out("switch", "-q", "-c", branch)
+            except GitError:
+                checkpoint.drop(self.point, self.repo)
+                raise
         return self.point
 
     def execute(self) -> Ended:
@@ -182,7 +146,11 @@ class Executor:
     def _content(self) -> tuple[object, ...]:
         """Return the content of all files, HEAD and branch, to detect what a turn changed."""
         paths = checkpoint.read_paths(self.repo)
-        return {path: content[:2] for path, content in paths.items()}, self._heads()
+        return (
+            {path: content[:2] for path, content in paths.items()},
+            self._heads(),
+            hooks_of(self.repo),
+        )
 
     def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
         """Check one attempt; return the result of the run, or the next prompt."""
@@ -199,14 +167,14 @@ class Executor:
             return self._refuse("constraints", constraints.told(found), turn)
         prepared, moved_from = commit.prepare(self.point, self.repo), self._heads()
         for _ in range(_MOST_CHANGED):
-            checked = prepared.tree
             outcome, text = self._ask_policies(turn, prepared)
             if self._heads() != moved_from:
                 why = "" if self.settings.keeps else "HEAD was put back"
                 return self._give_up("moved", why), ""
-            prepared = commit.prepare(self.point, self.repo)
-            if outcome != PASSED or prepared.tree == checked:
+            after = commit.prepare(self.point, self.repo, name="after.index")
+            if outcome != PASSED or not commit.written(prepared, after, fixers=self._fixes()):
                 break
+            prepared = commit.prepare(self.point, self.repo)
             self.listener.said("a gate has changed files: the gates run on what it made of them")
         else:
             return self._give_up("unsettled"), ""
@@ -223,7 +191,14 @@ class Executor:
         lines = commit.changed_lines(self.point, self.repo) if limits.max_lines else 0
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         tokens = sum(counted) if counted else None
-        return constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
+        found = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
+        if changed := differing(self.hooks, hooks_of(self.repo)):
+            found += (f"hooks of git, or core.hooksPath, were changed: {', '.join(changed)}",)
+        return found
+
+    def _fixes(self) -> bool:
+        """Return whether a gate is there to write files."""
+        return any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
 
     def _heads(self) -> tuple[str, str]:
         git = self.repo.git
@@ -260,7 +235,7 @@ class Executor:
         Uncommitted changes of tracked files from before the run are stashed meanwhile.
         """
         there = self.repo._replace(env=prepared.git.env)
-        with Isolation(there, self.listener.said, hides=bool(self.point.dirty)) as isolation:
+        with Isolation(there, self.listener.said, hides=True) as isolation:
             call = self._call("turn-end", turn.text)
             call.read()
             before = sum(one.hook == HOOK for one in call.session.rounds)
@@ -268,7 +243,9 @@ class Executor:
         for note in isolation.notes:
             self.listener.said(note)
         rounds = [one for one in call.session.rounds if one.hook == HOOK]
-        outcome = rounds[-1].outcome if len(rounds) > before else "stopped"
+        outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
+        if len(rounds) > before:
+            outcome = rounds[-1].outcome
         if outcome == PASSED and verdict.level >= BLOCK:
             outcome = BLOCKED  # another policy than the gates has said so
         return outcome, verdict.to_agent
@@ -321,18 +298,20 @@ class Executor:
     def _commit(self, turn: Turn, prepared: Prepared) -> tuple[Ended | None, str]:
         """Commit what the run has changed; if git's hooks refuse that, the attempt has failed."""
         if not self.settings.commits:
-            return self._end(Ended("passed")), ""
+            return self._pass(Ended("passed")), ""
         self._phase("commit", self.attempts)
         if prepared.mixed:
             named = ", ".join(prepared.mixed)
             text = f"{named}; nothing was committed, and the working tree is left as it is"
             return self._end(Ended("mixed", text)), ""
         if prepared.is_empty:  # the agent has committed by itself
-            return self._end(Ended("passed", commit=self._heads()[0])), ""
+            return self._pass(Ended("passed", commit=self._heads()[0])), ""
         message_abs = f"{self.point.folder_abs}/message"
         with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
             file.write(self._message(turn))
-        argv = ("git", "-C", self.repo.root_abs, "commit", "-q", "-F", message_abs)
+        # Whatever is configured for the cleanup: `#12` begins no comment.
+        how = ("-q", "--cleanup=whitespace", "-F", message_abs)
+        argv = ("git", "-C", self.repo.root_abs, "commit", *how)
         command = Command(argv, self.repo.root_abs, prepared.git.env)
         log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
         said, ending = run_process(command, log_abs, _COMMIT_S, self.listener.tick)
@@ -341,8 +320,21 @@ class Executor:
             self.listener.said(f"`git commit` failed: {log_abs}")
             told = f"The gates passed, but `git commit` failed:\n\n{text}"
             return self._refuse("git commit", told, turn)
-        commit.follow_commit(self.repo, prepared)
-        return self._end(Ended("passed", commit=self._heads()[0])), ""
+        return self._pass(Ended("passed", commit=self._heads()[0])), ""
+
+    def _pass(self, ended: Ended) -> Ended:
+        """Have the index follow the commit; say what else is not as it was."""
+        notes = commit.follow_commit(self.point, self.repo) if ended.commit else []
+        notes += commit.keep_earlier(self.point, self.repo)
+        notes += head_notes(self.point, self.repo)
+        if configured(self.repo) != self.configured:
+            notes.append("the configuration of gitgates was changed; that of before was used")
+        return self._end(ended._replace(notes=self._not_own(notes)))
+
+    def _not_own(self, notes: list[str]) -> tuple[str, ...]:
+        """Return notes without those on the branch that was made for the run."""
+        own = f"refs/heads/{self.branch} was" if self.branch else "\0"
+        return tuple(note for note in notes if not note.startswith(own))
 
     def _message(self, turn: Turn) -> str:
         subject, _, rest = self.settings.message.partition("\n")
@@ -350,7 +342,7 @@ class Executor:
         if len(subject) > _LONGEST_SUBJECT:
             subject, rest = f"{subject[: _LONGEST_SUBJECT - 1].rstrip()}…", f"{subject}\n{rest}"
         parts = [subject, rest.strip(), turn.text.strip(), f"Gitgates-Run: {self.run}"]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        return "\n\n".join(part for part in parts if part).replace("\0", "") + "\n"
 
     def _give_up(self, outcome: str, why: str = "") -> Ended:
         """Keep the agent's work under a ref, and roll back unless told otherwise."""
@@ -362,20 +354,26 @@ class Executor:
             return self._end(Ended(outcome, why, failed_ref=failed_ref))
         self.listener.phase("rolling back")
         try:
-            notes = roll_back(self.point, self.repo)
+            said = roll_back(self.point, self.repo)
         except GitgatesError as error:
             hint = f"gitgates recover --roll-back {self.run}"
             raise GitError(
                 f"the rollback failed: {error.message}",
                 f"The checkpoint is in {self.point.folder_abs}. Try again with: {hint}",
             ) from error
-        return self._end(
-            Ended(outcome, why, failed_ref=failed_ref, rolled_back=True, notes=tuple(notes))
-        )
+        if self.branch:
+            self.repo.git.ask("branch", "-q", "-D", self.branch)  # what was on it is kept
+        ended = Ended(outcome, why, failed_ref=failed_ref, rolled_back=True)
+        return self._end(ended._replace(notes=self._not_own(said)))
 
     def _end(self, ended: Ended) -> Ended:
         """Write the reports."""
         status, words = OUTCOMES[ended.outcome]
+        before = {**self.hooks, **self.git_settings}
+        changed = differing(before, {**hooks_of(self.repo), **settings_of(self.repo)})
+        if changed:
+            note = f"changed during the run, and left so: {', '.join(changed)}"
+            ended = ended._replace(notes=(*ended.notes, note))
         facts = {
             "task": self.settings.task,
             "agent": self.settings.client.name,

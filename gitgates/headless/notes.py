@@ -1,0 +1,75 @@
+"""What a run has changed beside files: hooks and settings of git, branches, tags, the stash."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config.load import load
+from gitgates.errors import ConfigError
+from gitgates.worktree.checkpoint import hash_algorithm, read_content
+from gitgates.worktree.rollback import ref_notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.git.repo import Repo
+    from gitgates.types import Config
+    from gitgates.worktree.checkpoint import Checkpoint
+
+_SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
+
+
+def hooks_of(repo: Repo) -> dict[str, str]:
+    """Return the folder that git takes hooks from, and each hook there, with a digest.
+
+    Of a folder in the working tree, the name alone: what is in there is seen as any other file is.
+    """
+    said = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
+    folder_abs = os.path.join(repo.root_abs, os.fsdecode(said).rstrip("\n"))
+    found = {folder_abs: ""}
+    is_own = folder_abs.startswith(repo.common_dir_abs) or not folder_abs.startswith(repo.root_abs)
+    for name in sorted(os.listdir(folder_abs)) if is_own and os.path.isdir(folder_abs) else []:
+        if not name.endswith(".sample"):
+            found |= _digest(repo, f"{folder_abs}/{name}")
+    return found
+
+
+def settings_of(repo: Repo) -> dict[str, str]:
+    """Return the settings of the repository, its tags and its stash, each with a digest."""
+    found: dict[str, str] = {}
+    for folder_abs in dict.fromkeys((repo.common_dir_abs, repo.git_dir_abs)):
+        for name in _SETTINGS:
+            found |= _digest(repo, f"{folder_abs}/{name}")
+    refs = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags", "refs/stash")
+    return found | dict(line.split(" ") for line in repo.git.lines(*refs))
+
+
+def _digest(repo: Repo, path_abs: str) -> dict[str, str]:
+    content = read_content(path_abs, hash_algorithm(repo))
+    return {path_abs: f"{content.mode:o} {content.digest}"} if content else {}
+
+
+def differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the names of what is not as it was."""
+    return sorted({name for name, _digest in before.items() ^ now.items()})
+
+
+def configured(repo: Repo) -> Config | None:
+    """Return the configuration of gitgates in the working tree; None where there is none."""
+    try:
+        return load(repo.root_abs)
+    except ConfigError:
+        return None
+
+
+def head_notes(point: Checkpoint, repo: Repo) -> list[str]:
+    """Return what to say of HEAD and branches after a run that was not rolled back."""
+    notes = []
+    branch = repo.git.ask("symbolic-ref", "-q", "HEAD").stdout.decode().strip()
+    if branch != point.branch:
+        was, now = point.branch or "detached", branch or "detached"
+        notes.append(f"HEAD was {was} before the run, and is {now} now")
+    if point.head and repo.git.ask("merge-base", "--is-ancestor", point.head, "HEAD").exit_status:
+        notes.append(f"{point.head} was HEAD before the run, and is not in its history any more")
+    return notes + ref_notes(point, repo)

@@ -1,0 +1,161 @@
+"""An agent that does to the repository what nobody expects, and what is committed nevertheless."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from conftest import Repo
+from test_headless import CONFIG, agent, headless, prompts
+
+GOOD = "echo good > a.txt"
+
+
+@pytest.fixture
+def work(repo: Repo) -> Repo:
+    repo.config(CONFIG)
+    repo.write("a.txt", "bad\n")
+    repo.commit_all("first")
+    return repo
+
+
+def run(repo: Repo, *turns: str, args: tuple[str, ...] = ()) -> subprocess.CompletedProcess[bytes]:
+    return headless(repo, "go", "--agent-command", agent(repo, *turns), *args)
+
+
+def passed(repo: Repo, *turns: str, args: tuple[str, ...] = ()) -> str:
+    """Return what a run says that passes."""
+    done = run(repo, *turns, args=args)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout.decode()
+
+
+def committed(repo: Repo) -> str:
+    return repo.git("show", "--name-only", "--format=", "HEAD")
+
+
+@pytest.mark.parametrize("ruin", ["rm .git/index", "git rm -rq --cached ."])
+def test_what_the_index_does_not_list_is_not_deleted(work: Repo, ruin: str) -> None:
+    passed(work, f"{ruin}; {GOOD}")
+    assert committed(work) == "a.txt"
+    assert work.git("status", "--porcelain") == ""
+
+
+def test_what_was_ignored_is_not_committed(work: Repo) -> None:
+    work.write(".gitignore", ".env\n")
+    work.commit_all("ignore")
+    work.write(".env", "secret\n")
+    passed(work, f"echo other > .gitignore; {GOOD}")
+    assert committed(work) == ".gitignore\na.txt"
+
+
+def test_what_the_agent_has_committed_is_what_gates_have_seen(work: Repo) -> None:
+    work.write("b.txt", "fine\n")
+    work.commit_all("b")
+    passed(work, f"echo evil > b.txt; {GOOD}; git commit -qam own; echo fine > b.txt")
+    assert work.git("show", "HEAD:b.txt") == "fine"
+    assert work.git("status", "--porcelain") == ""
+
+
+def test_reports_of_gates_are_not_committed(work: Repo) -> None:
+    work.config(CONFIG.replace("grep -q good a.txt", "date +%N > report; grep -q good a.txt"))
+    work.commit_all("report")
+    passed(work, GOOD)
+    assert committed(work) == "a.txt"
+    assert work.git("status", "--porcelain") == "?? report"
+
+
+def test_uncommitted_work_that_an_agent_has_removed_is_kept(work: Repo) -> None:
+    work.write("d/mine", "committed\n")
+    work.commit_all("d")
+    work.write("d/mine", "not committed\n")
+    work.write("untracked", "untracked\n")
+    told = passed(work, f"git checkout -q d/mine; rm untracked; {GOOD}")
+    assert "`d/mine` had uncommitted changes" in told
+    for path, content in (("d/mine", b"not committed\n"), ("untracked", b"untracked\n")):
+        assert work.gitgates("recover", "--show", path).stdout == content
+
+
+def test_staged_stays_staged_and_nothing_else_is(work: Repo) -> None:
+    work.write("staged", "staged\n")
+    work.git("add", "staged")
+    work.write("mine", "mine\n")
+    passed(work, f"{GOOD}; echo b > b; git add -A")
+    assert committed(work) == "a.txt\nb"
+    assert work.git("status", "--porcelain") == "A  staged\n?? mine"
+
+
+def test_a_file_with_staged_and_other_changes_is_not_committed(work: Repo) -> None:
+    lines = [f"{number}\n" for number in range(20)]
+    work.write("both", "".join(lines))
+    work.commit_all("both")
+    work.write("both", "".join(["staged\n", *lines[1:]]))
+    work.git("add", "both")
+    work.write("both", "".join(["other\n", *lines[1:]]))
+    done = run(work, f"{GOOD}; sed -i 's/^19$/agent/' both")
+    assert done.returncode == 1
+    assert b"cannot be separated" in done.stdout
+    assert work.git("show", ":both") == "".join(["staged\n", *lines[1:]]).rstrip("\n")
+
+
+def test_hooks_of_git_are_not_for_the_agent(work: Repo) -> None:
+    hook = work.path / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    passed(work, f"rm {hook}; {GOOD}", f"printf '#!/bin/sh\\n' > {hook}; chmod 755 {hook}")
+    assert f"hooks of git, or core.hooksPath, were changed: {hook}" in prompts(work)[1]
+
+
+@pytest.mark.parametrize(
+    ("turn", "note"),
+    [
+        ("git checkout -q --detach", "HEAD was refs/heads/main before the run, and is detached"),
+        ("git switch -qc elsewhere", "refs/heads/elsewhere was made during the run"),
+        ("git branch -qD spare", "refs/heads/spare was deleted during the run; it was at "),
+        ("git commit -qa --amend -m x", " was HEAD before the run, and is not in its history"),
+        ("git tag v1", "changed during the run, and left so: refs/tags/v1"),
+        ("echo '# x' >> .git/config", "left so: {git}/config"),
+        ("sed -i s/good/bad/ pyproject.toml", "the configuration of gitgates was changed"),
+    ],
+)
+def test_what_else_an_agent_has_changed_is_said(work: Repo, turn: str, note: str) -> None:
+    work.git("branch", "spare")
+    assert note.format(git=work.path / ".git") in passed(work, f"{GOOD}; {turn}")
+
+
+def test_where_no_gate_applies_nothing_is_committed(work: Repo) -> None:
+    only_py = CONFIG.replace("[gates.lint]", 'files = ["*.py"]\n[gates.lint]')
+    work.config(only_py.replace('"test", "lint", "build"', '"test"'))
+    work.commit_all("files")
+    done = run(work, GOOD)
+    assert done.returncode == 1
+    assert b"no gate applies to what was changed, so that nothing was checked" in done.stdout
+    assert work.git("status", "--porcelain") == ""
+
+
+def test_a_message_may_hold_anything(work: Repo) -> None:
+    work.git("config", "commit.cleanup", "strip")
+    turn = "printf 'a\\0b\\n'; " + GOOD
+    done = headless(work, "#12: mend it", "--agent-command", agent(work, turn))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert work.git("log", "-1", "--format=%s") == "#12: mend it"
+
+
+def test_a_branch_that_cannot_be_made_leaves_nothing(work: Repo) -> None:
+    work.git("branch", "fix")
+    assert run(work, GOOD, args=("--branch", "fix/x")).returncode == 74
+    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
+    passed(work, GOOD)
+
+
+def test_a_branch_of_a_failed_run_is_not_said_to_stay(work: Repo) -> None:
+    done = run(work, "echo worse > a.txt", args=("--branch", "x", "--max-retries", "0"))
+    assert done.returncode == 1
+    assert b"note:" not in done.stdout
+
+
+def test_a_bisection_under_way_is_not_disturbed(work: Repo) -> None:
+    work.git("bisect", "start")
+    done = run(work, GOOD)
+    assert done.returncode == 74
+    assert b"a bisect is under way\n  End it first: git bisect reset" in done.stderr
