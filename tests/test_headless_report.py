@@ -107,6 +107,21 @@ def test_a_run_that_failed_in_spite_of_its_gates_is_not_shown_as_passed() -> Non
     assert "**Run:** ❌ a gate moved HEAD" in summary(document)
 
 
+def test_what_is_known_of_a_gate_beside_its_status() -> None:
+    document = page_support.one_attempt()
+    results = document["quality_gates"]["attempts"][0]["results"]
+    results[0] |= {"metrics": {"coverage": 91.5}, "action": "BLOCK", "verdict": "block"}
+    results[1] |= {"passed": False, "status": "failed", "observed": True, "verdict": "warn"}
+    shown = re.findall(r'<td class="(?!num)[a-z]+">(.+?)</td>', page(document))
+    assert shown == [
+        "passed: on_pass: BLOCK, coverage 91.5",
+        "failed: observed",
+        "skipped: no path",
+    ]
+    assert "| ✅ Pass (on_pass: BLOCK, coverage 91.5) |" in summary(document)
+    assert "| ⚠️ Fail (observed) |" in summary(document)
+
+
 def test_hostile_text_stays_text() -> None:
     document = page_support.hostile()
     shown = page(document)

@@ -21,6 +21,7 @@ from gitgates.report.result import (
     AttemptReport,
     add_attempt,
     as_utf8,
+    details,
     is_sound,
     outcome_of,
     turn_cost,
@@ -137,8 +138,11 @@ def add_headless(
     if document is None:
         return (f"{run_abs}: there is no result to add to",)
     document["headless"] = as_utf8(facts)
-    _write(run_abs, document)
-    replace_file(f"{run_abs}/{PAGE}", page(document).encode("utf-8", "replace"))
+    try:
+        _write(run_abs, document)
+        replace_file(f"{run_abs}/{PAGE}", page(document).encode("utf-8", "replace"))
+    except OSError as error:  # what was committed, or put back, is so all the same
+        return (f"{run_abs}: no report written: {_why(error)}",)
     notes = _copy(run_abs, root_abs, artifacts_dir) if artifacts_dir else []
     if step_summary_abs:
         try:
@@ -356,21 +360,10 @@ def _row(cells: list[str]) -> str:
 
 def _status(result: dict[str, Any]) -> str:
     shown = _STATUSES.get(result["status"], _text(result["status"]))
-    details = []
     if not result["passed"] and result["verdict"] == "warn":
         shown = shown.replace("❌", "⚠️")
-    if result.get("observed"):
-        details.append("observed")
-    if result.get("excused"):
-        details.append("was there before")
-    if result["verdict"] in ("block", "stop") and result["passed"]:
-        details.append(f"on_pass: {_text(result['action'])}")
-    details += [
-        f"{_text(name)} {number:.12g}" for name, number in result.get("metrics", {}).items()
-    ]
-    if result.get("reason"):
-        details.append(_text(result["reason"]))
-    return f"{shown} ({', '.join(details)})" if details else shown
+    more = ", ".join(map(_text, details(result)))
+    return f"{shown} ({more})" if more else shown
 
 
 def _fenced(result: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from gitgates.clean import plain, plain_line
-from gitgates.report.result import turn_cost
+from gitgates.report.result import details, turn_cost
 
 _TONES = {"passed": "good", "warned": "odd"}
 _GATE_TONES = {"passed": "good", "skipped": "soft", "not-run": "soft", "not-started": "odd"}
@@ -106,10 +106,10 @@ def _turns(turns: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _gate(result: dict[str, Any]) -> dict[str, Any]:
-    reason = f": {result['reason']}" if result.get("reason") else ""
+    more = ", ".join(details(result))
     return {
         "name": plain_line(result["name"], 0),
-        "ended": plain_line(f"{result['status']}{reason}", 0),
+        "ended": plain_line(f"{result['status']}: {more}".removesuffix(": "), 0),
         "tone": _GATE_TONES.get(result["status"], "bad"),
         "passed": result["passed"],
         "exit": str(result.get("exit_code", "")),

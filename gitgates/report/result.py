@@ -241,6 +241,23 @@ def _log(result: GateResult, execution_id: str) -> str:
     return inside if run == execution_id else f"../{path}"
 
 
+def details(result: dict[str, Any]) -> list[str]:
+    """Return what is to be known of a gate's end beside its status, in a few words each."""
+    blocked = result["verdict"] in ("block", "stop")
+    found = {
+        "observed": result.get("observed"),
+        "was there before": result.get("excused"),
+        f"on_pass: {result['action']}": blocked and result["passed"],
+    }
+    numbers = [f"{name} {number:.12g}" for name, number in result.get("metrics", {}).items()]
+    reason = result.get("reason")
+    return [
+        *(word for word, holds in found.items() if holds),
+        *numbers,
+        *([reason] if reason else []),
+    ]
+
+
 def turn_cost(turn: dict[str, Any]) -> str:
     """Return what a turn of the agent took: seconds, and tokens where the client told them."""
     tokens = f", {turn['tokens']:,} tokens" if turn.get("tokens") is not None else ""

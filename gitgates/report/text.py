@@ -121,7 +121,7 @@ class Console(Listener):
                 self._phase_said = now
                 self.said(f"{self._phase}, {_elapsed(now - self._phase_began)}")
             return
-        gates = ", ".join(f"{gate} {now - at:.0f} s" for gate, at in self._running.items())
+        gates = ", ".join(f"{gate} {_elapsed(now - at)}" for gate, at in self._running.items())
         if not any(now - at > _PATIENCE_S for at in self._running.values()):
             gates = ""
         line = f"running: {gates}" if gates else ""
