@@ -300,6 +300,13 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
             ),
         ),
         (
+            "[hooks.headless]\non_exhausted = 'stop'",
+            (
+                "hooks.headless.on_exhausted: unknown key. "
+                "`on_exhausted` has a meaning only for Stop, SubagentStop."
+            ),
+        ),
+        (
             "[hooks.Stop]\nenabled_tools = []",
             (
                 "hooks.Stop.enabled_tools: unknown key. "

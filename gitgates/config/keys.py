@@ -173,7 +173,7 @@ HEADLESS_KEYS: tuple[Key, ...] = (
         "The agent that `gitgates headless` starts."
     ),
     Key("agent_args", v.NAMES, "[]", weaker="any").means(
-        "Further arguments for its client: what it may do without asking anybody, for example."
+        "Further arguments of its client, such as permissions: nobody can answer a prompt."
     ),
     Key("max_files", v.COUNT, "0", weaker="greater").means(
         "The most files that a run may change. 0: any number."
@@ -188,7 +188,7 @@ HEADLESS_KEYS: tuple[Key, ...] = (
         "Patterns of the only files that a run may change. Missing: every file."
     ),
     Key("deny", v.PATTERNS, "[]", weaker="fewer").means(
-        "Patterns of files that a run must not change; a second time ends it."
+        "Patterns of files that a run must not change; a second attempt that does ends it."
     ),
 )
 
@@ -197,7 +197,7 @@ HOOK_KEYS: tuple[Key, ...] = (
     # What stands behind a gate that blocks is not run with `sequence`.
     Key("strategy", v.one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).means(
         "`sequence`: stop at the first gate that blocks. `collect`: run all, independent ones at "
-        "once, and report every failure."
+        "once, and report every failure; that is the default of `headless`."
     ),
     Key(
         "unstaged",
@@ -217,14 +217,14 @@ HOOK_KEYS: tuple[Key, ...] = (
         "The agents that the hook answers to. Missing: all; an empty array: none."
     ),
     Key("max_retries", v.COUNT, "3", weaker="less", only_in=RETRY_HOOKS).means(
-        "How often failures go back to the agent before it is let go."
+        "How often failures go back to the agent before it is let go, or a headless run fails."
     ),
     Key(
         "on_exhausted",
         v.one_of("allow", "stop"),
         '"allow"',
         weaker=("allow",),
-        only_in=RETRY_HOOKS,
+        only_in=ENDING_HOOKS,  # a headless run ends then
     ).means(
         "What happens when that is used up. `allow`: the agent is let go, and the person is told. "
         "`stop`: the agent is stopped."
