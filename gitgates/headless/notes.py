@@ -64,7 +64,7 @@ def configured(repo: Repo) -> Config | None:
 
 
 def head_notes(point: Checkpoint, repo: Repo) -> list[str]:
-    """Return what to say of HEAD and branches after a run that was not rolled back."""
+    """Return notes on HEAD and branches after a run that was not rolled back."""
     notes = []
     branch = repo.git.ask("symbolic-ref", "-q", "HEAD").stdout.decode().strip()
     if branch != point.branch:

@@ -1,4 +1,4 @@
-"""How a headless run is wanted, and what can become of it."""
+"""The options of a headless run, and its possible results."""
 
 from __future__ import annotations
 
