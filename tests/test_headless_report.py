@@ -214,6 +214,7 @@ def test_what_takes_long_is_repeated_where_there_is_no_terminal(
     monkeypatch.setattr("gitgates.report.text.time.monotonic", lambda: now[0])
     console = text.Console(text.Terminal(1))
     console.phase("attempt 1 of 4: claude at work")
+    assert console.live  # it is told the time while gates run
     for _ in range(700):
         now[0] += 1
         console.tick()

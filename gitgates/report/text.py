@@ -82,7 +82,7 @@ class Console(Listener):
         self._terminal = terminal
         self._quiet = quiet
         self._verbose = verbose
-        self.live = terminal.live and not quiet
+        self._draws = self.live = terminal.live and not quiet
         self._running: dict[str, float] = {}  # gate → when it started
         self._phase = ""
         self._phase_began = self._phase_said = 0.0
@@ -94,7 +94,8 @@ class Console(Listener):
         self._clear()
         self._phase = shown(text)
         self._phase_began = self._phase_said = time.monotonic()
-        if self._phase and not self.live:
+        self.live = True  # even without a live line: a phase is said again
+        if self._phase and not self._draws:
             self.said(text)
         self.tick()
 
@@ -116,7 +117,7 @@ class Console(Listener):
     def tick(self) -> None:
         """Redraw the live line if it has changed."""
         now = time.monotonic()
-        if not self.live:
+        if not self._draws:
             if self._phase and now - self._phase_said >= _SILENT_S:
                 self._phase_said = now
                 self.said(f"{self._phase}, {_elapsed(now - self._phase_began)}")
