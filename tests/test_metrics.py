@@ -313,6 +313,7 @@ def test_what_a_headless_run_measures_is_what_it_commits(ratchet: Repo) -> None:
     ratchet.git("switch", "-qc", "work")
     done = ratchet.gitgates("headless", "--agent-command", f"sh {agent}", "mend it")
     assert done.returncode == 0, done.stderr
+    assert b"test: coverage" in next(ratchet.path.rglob("report.html")).read_bytes()
     tree = ratchet.git("rev-parse", "HEAD^{tree}")
     found = [(number, tree) for number, _commit, tree in measured(ratchet)]
     assert found[-3][0] == 79

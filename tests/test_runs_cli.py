@@ -12,10 +12,11 @@ import pytest
 from artifact_support import FAILED, PASSED, Place, attempt, save, visit
 from conftest import Repo
 
-from gitgates.cli.runs import COLUMNS, gate_stats
+from gitgates.report.artifacts import add_headless
 from gitgates.report.result import AttemptReport, add_attempt
+from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats
 from gitgates.store import runs
-from gitgates.store.log import write_ledger
+from gitgates.store.log import read_metrics, write_ledger, write_metrics
 from gitgates.types import STOP
 
 
@@ -194,6 +195,48 @@ def test_a_gate_flaps_that_ends_otherwise_on_one_snapshot() -> None:
     assert stats_of(document(FAILED), document(PASSED))["a"].flaps == []  # not known
 
 
+def test_a_failure_that_needed_no_change_is_a_false_positive() -> None:
+    tree, other = "a" * 40, "b" * 40
+    failed, passed = FAILED._replace(tree=tree), PASSED._replace(tree=tree)
+    found = stats_of(document(failed, passed), document(failed, failed, passed))
+    assert found["a"].false_positives == 2
+    changed = document(failed, PASSED._replace(tree=other), passed)
+    not_known = document(FAILED, PASSED)
+    both = visit("a", "failed"), visit("a", "passed")
+    again_at_once = document(attempt(*both, tree=tree), attempt(visit("b", "passed"), tree=tree))
+    assert stats_of(changed, not_known, again_at_once)["a"].false_positives == 0
+    assert stats_of(document(failed), document(passed))["a"].false_positives == 0  # two runs
+
+
+def headless(*attempts: AttemptReport, status: str, turns: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**document(*attempts), "headless": {"status": status, "turns": turns}}
+
+
+def test_what_came_of_headless_runs() -> None:
+    long = PASSED._replace(duration_s=30.0)
+    turn = {"attempt": 1, "seconds": 10.0}
+    runs = [
+        headless(PASSED, status="passed", turns=[{**turn, "tokens": 1000}]),
+        headless(FAILED, FAILED, long, status="passed", turns=[{**turn, "tokens": 500}] * 3),
+        headless(FAILED, PASSED, status="passed", turns=[turn, turn]),
+        headless(FAILED, FAILED, status="failed", turns=[turn, turn]),
+        headless(FAILED, PASSED, status="failed", turns=[turn, turn]),  # left to a person
+        headless(attempt(verdict="could-not-run"), status="failed", turns=[turn]),
+        document(FAILED, PASSED),  # of an agent that a person watches
+    ]
+    assert headless_stats(runs) == {
+        "runs": 6,
+        "passed": 3,
+        "failed_at_first": 4,
+        "fixed": 2,
+        "fix_rate": 0.5,
+        "attempts_to_pass": 2,
+        "seconds_to_pass": 20.0,
+        "tokens_to_pass": 1250,
+    }
+    assert set(headless_stats([document(FAILED)]).values()) == {0, None}
+
+
 def test_overrides_are_skips_and_what_an_agent_cannot_fix() -> None:
     gave_up = FAILED._replace(cannot_fix=(("a", "no network"),), verdict="cannot-fix")
     found = stats_of(document(FAILED, gave_up), skipped=("a", "gone"))
@@ -217,9 +260,9 @@ def test_the_table_of_gates(repo: Repo) -> None:
     with Path(state(repo), "ledger.jsonl").open("a") as file:
         file.write('{"torn\n[]\n')
     assert lines(repo, "runs", "stats") == [
-        "gate  runs  total  median  changed  overridden    fed back  fixed  attempts  flaps",
-        "a        2  0.0 s   0.0 s        1           1  7 B (100%)   100%       2.0      1",
-        "z        0  0.0 s       -        0           1    0 B (0%)      -         -      0",
+        "gate  runs  total  median  changed  overridden    fed back  fixed  attempts  false  flaps",
+        "a        2  0.0 s   0.0 s        1           1  7 B (100%)   100%       2.0      1      1",
+        "z        0  0.0 s       -        0           1    0 B (0%)      -         -      0      0",
         f"flaps: a on {tree}",
         "of 1 run with results",
     ]
@@ -235,6 +278,7 @@ def test_the_table_of_gates(repo: Repo) -> None:
         "fed_back_bytes": 7,
         "fix_rate": 1.0,
         "attempts_to_pass": 2.0,
+        "false_positives": 1,
         "flaps": [tree],
     }
 
@@ -256,6 +300,56 @@ def test_hostile_names_have_no_effect_on_the_terminal(repo: Repo) -> None:
         shown = repo.gitgates("runs", *args).stdout.decode()
         assert "x y" in shown
         assert not set(shown) & set("\x1b\x07\u202e")
+
+
+def test_headless_runs_and_numbers_over_time(repo: Repo) -> None:
+    run_abs = Path(state(repo), "runs", cycle(repo, FAILED, PASSED))
+    turns = [{"attempt": number, "seconds": 10.5, "tokens": 21_000} for number in (1, 2)]
+    facts = {"task": "mend it", "status": "passed", "outcome": "all gates passed", "turns": turns}
+    entries: list[dict[str, object]] = [
+        {"gate": "a", "commit": "", "tree": "t", "metrics": {"cover": number, "x\x1b": 7}}
+        for number in (80, 81.5, 79, 90)
+    ]
+    for entry in entries:
+        write_metrics(state(repo), entry)
+    write_metrics(state(repo), {**entries[0], "metrics": {"cover": "no number"}})
+    write_metrics(state(repo), {**entries[0], "gate": "another", "metrics": {"cover": 0.5}})
+    with Path(state(repo), "metrics.jsonl").open("a") as file:
+        file.write('{"torn\n[]\n')
+    measured = read_metrics(state(repo))
+    add_headless(
+        str(run_abs), facts, shared_state_abs=state(repo), artifacts_dir="", root_abs=str(repo.path)
+    )
+    assert lines(repo, "runs", "stats")[2:] == [
+        "of 1 run with results",
+        "",
+        "headless runs       1",
+        "passed              1",
+        "fixed by the agent  1 of 1 that failed at first (100%)",
+        "attempts to pass    2",
+        "time to pass        21.0 s",
+        "tokens to pass      42,000",
+        "",
+        "gate     metric  number  first  least  most  last",
+        "a        cover        4     80     79    90    90  ▂▃▁█",
+        "a        x            4      7      7     7     7  ▄▄▄▄",
+        "another  cover        1    0.5    0.5   0.5   0.5  ▄",
+    ]
+    found = json.loads("".join(lines(repo, "runs", "stats", "--format", "json")))
+    assert found["headless"]["fix_rate"] == 1.0
+    [cover, _x, _another] = found["metrics"]
+    assert (cover["gate"], cover["metric"]) == ("a", "cover")
+    assert [one["value"] for one in cover["values"]] == [80, 81.5, 79, 90]
+    assert cover["values"][0] == {
+        "time": measured[0]["time"],
+        "commit": "",
+        "tree": "t",
+        "value": 80,
+    }
+    page = (run_abs / "report.html").read_text()
+    assert ">a: cover</h2>" in page
+    assert "4 runs: from 80 to 90, least 79, most 90" in page
+    assert "another: cover" not in page
 
 
 @pytest.mark.parametrize("name", ["summary.md", "result.json"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -17,139 +16,17 @@ from gitgates.config.load import load
 from gitgates.git.repo import Repo
 from gitgates.headless.commit import FAILED_REFS
 from gitgates.report import artifacts
+from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats, sparkline, trends
 from gitgates.store import runs
 from gitgates.store.files import read_state
-from gitgates.store.log import read_ledger
+from gitgates.store.log import read_ledger, read_metrics
 from gitgates.types import Config
 
-_DECIDING = ("BLOCK", "STOP")
-_IDLE = ("skipped", "not-run")
-
-# field → the head of its column, how a value is written, and what it counts.
-# The help of `gitgates runs stats` has these.
-COLUMNS = {
-    "runs": ("runs", "{}", "how often the gate ran; skipped is not run"),
-    "total_seconds": ("total", "{:.1f} s", "the time of all of these together"),
-    "median_seconds": ("median", "{:.1f} s", "the time in the middle: half of them took less"),
-    "changed": ("changed", "{}", "outcomes changed: how often its own BLOCK or STOP decided"),
-    "overrides": (
-        "overridden",
-        "{}",
-        """how often a person skipped it (SKIP, GITGATES_SKIP) since the oldest kept run began, or
-        an agent said that it cannot fix it""",
-    ),
-    "fed_back_bytes": (
-        "fed back",
-        "{} B",
-        """its share of the bytes that agents were given: those of an attempt are shared out among
-        the gates that decided, by the length of their outputs""",
-    ),
-    "fix_rate": (
-        "fixed",
-        "{:.0%}",
-        """of the cycles of an agent in which it did not pass at some attempt: those in which it
-        passed at a later one""",
-    ),
-    "attempts_to_pass": (
-        "attempts",
-        "{:.1f}",
-        """of the cycles of an agent in which it passed: how often it had run with its first pass,
-        on average""",
-    ),
-    "flaps": (
-        "flaps",
-        "{}",
-        """snapshots on which it passed once and did not another time, under the same hook; each is
-        listed below""",
-    ),
-}
 _VERSION = 1
 _SHOWN = 20
 _NAMED = 5  # runs, in an error
 _FAILED_SHOWN = 3
 _HELP_WIDTH = 72
-
-
-class _Tally:
-    """The counters of one gate."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self.changed = 0
-        self.overrides = 0
-        self.fed_back = 0.0
-        self.cycles: list[list[bool]] = []  # of agents: whether it passed, attempt by attempt
-        self.on_tree: dict[tuple[str, str], set[bool]] = {}  # hook and tree → whether it passed
-
-
-def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the statistics of each gate, the longest total time first.
-
-    Fields are those of COLUMNS and the name; None if there was nothing to count.
-
-    `skipped`: a gate's name for each time that a person left it out.
-    """
-    tallies: dict[str, _Tally] = {}
-    for document in documents:
-        _add_run(document["quality_gates"], tallies)
-    for name in skipped:
-        tallies.setdefault(name, _Tally()).overrides += 1
-    found = [_gate(name, tally) for name, tally in tallies.items()]
-    return sorted(found, key=lambda gate: (-gate["total_seconds"], gate["name"]))
-
-
-def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
-    passes: dict[str, list[bool]] = {}
-    for attempt in cycle["attempts"]:
-        for result in attempt["results"]:
-            tally = tallies.setdefault(result["name"], _Tally())
-            if result["status"] in _IDLE:
-                continue
-            tally.seconds.append(result["duration_seconds"])
-            tally.changed += _decided(result)
-            passes.setdefault(result["name"], []).append(result["passed"])
-            if tree := attempt.get("tree"):
-                tally.on_tree.setdefault((attempt["hook"], tree), set()).add(result["passed"])
-        _share_out(attempt, tallies)
-        for name, _reason in attempt.get("cannot_fix", []):
-            tallies.setdefault(name, _Tally()).overrides += 1
-    if cycle["max_retries"]:
-        for name, passed in passes.items():
-            tallies[name].cycles.append(passed)
-
-
-def _decided(result: dict[str, Any]) -> bool:
-    return result["verdict"] in ("block", "stop") and result["action"] in _DECIDING
-
-
-def _share_out(attempt: dict[str, Any], tallies: dict[str, _Tally]) -> None:
-    deciding = [result for result in attempt["results"] if _decided(result)]
-    weights = [len(result["output"]) for result in deciding]
-    if not any(weights):
-        weights = [1 for _ in deciding]
-    for result, weight in zip(deciding, weights, strict=True):
-        tallies[result["name"]].fed_back += attempt["fed_back_bytes"] * weight / sum(weights)
-
-
-def _gate(name: str, tally: _Tally) -> dict[str, Any]:
-    seconds, runs = sorted(tally.seconds), len(tally.seconds)
-    failed = [passed for passed in tally.cycles if False in passed]
-    fixed = [passed for passed in failed if True in passed[passed.index(False) :]]
-    waits = [passed.index(True) + 1 for passed in tally.cycles if True in passed]
-    return {
-        "name": name,
-        "runs": runs,
-        "total_seconds": round(sum(seconds), 3),
-        "median_seconds": round((seconds[(runs - 1) // 2] + seconds[runs // 2]) / 2, 3)
-        if runs
-        else None,
-        "changed": tally.changed,
-        "overrides": tally.overrides,
-        "fed_back_bytes": round(tally.fed_back),
-        "fix_rate": round(len(fixed) / len(failed), 3) if failed else None,
-        "attempts_to_pass": round(sum(waits) / len(waits), 2) if waits else None,
-        "flaps": sorted({tree for (_, tree), ends in tally.on_tree.items() if len(ends) > 1}),
-    }
 
 
 def _help_of_stats() -> str:
@@ -160,8 +37,12 @@ def _help_of_stats() -> str:
         )
         for head, _form, meaning in COLUMNS.values()
     )
-    first = "Tell what the kept runs say of each gate."
-    return f"{first}\n\n\b\n{columns}\n\n`-`: there was nothing to count."
+    first = "Tell what the kept runs say of gates, headless runs and numbers."
+    more = (
+        "Of headless runs, attempts and time are medians, tokens the mean where they are known. "
+        "Numbers (`metrics`) are drawn from the least to the most, the newest last."
+    )
+    return f"{first}\n\n\b\n{columns}\n\n`-`: there was nothing to count.\n\n{more}"
 
 
 @click.group("runs", invoke_without_command=True)
@@ -268,14 +149,17 @@ def prune(keep: int | None) -> int:
 @command.command("stats", help=_help_of_stats())
 @format_option
 def stats(fmt: str) -> int:
-    """Tell what the kept runs say of each gate."""
+    """Tell what the kept runs say of gates, headless runs and numbers."""
     repo = current_repo()
     known = [document for _, document in _documents(repo) if document]
-    found = gate_stats(known, _skipped(repo, known))
+    gates, headless = gate_stats(known, _skipped(repo, known)), headless_stats(known)
+    metrics = trends(read_metrics(repo.shared_state_abs))
     if fmt == "json":
-        print_json({"version": _VERSION, "runs": len(known), "gates": found})
+        more = {"gates": gates, "headless": headless, "metrics": metrics}
+        print_json({"version": _VERSION, "runs": len(known), **more})
     else:
-        click.echo(_stats_text(found, len(known)), nl=False)
+        text = _stats_text(gates, len(known)) + _headless_text(headless) + _metrics_text(metrics)
+        click.echo(text, nl=False)
     return errors.OK
 
 
@@ -374,6 +258,40 @@ def _stats_text(found: list[dict[str, Any]], number: int) -> str:
     ]
     closing = f"of {counted(number, 'run')} with results\n"
     return table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
+
+
+def _headless_text(found: dict[str, Any]) -> str:
+    """Format the statistics of headless runs; empty where there are none."""
+    if not found["runs"]:
+        return ""
+    rate = f" ({found['fix_rate']:.0%})" if found["failed_at_first"] else ""
+    rows: list[tuple[str, ...]] = [
+        ("headless runs", str(found["runs"])),
+        ("passed", str(found["passed"])),
+        (
+            "fixed by the agent",
+            f"{found['fixed']} of {found['failed_at_first']} that failed at first{rate}",
+        ),
+        ("attempts to pass", _cell(found["attempts_to_pass"], "{:g}")),
+        ("time to pass", _cell(found["seconds_to_pass"], "{:.1f} s")),
+        ("tokens to pass", _cell(found["tokens_to_pass"], "{:,}")),
+    ]
+    return "\n" + table(rows)
+
+
+def _metrics_text(metrics: list[dict[str, Any]]) -> str:
+    """Format numbers over time; empty where there are none."""
+    if not metrics:
+        return ""
+    rows: list[tuple[str, ...]] = [
+        ("gate", "metric", "number", "first", "least", "most", "last", "")
+    ]
+    for one in metrics:
+        values = [value["value"] for value in one["values"]]
+        numbers = (values[0], min(values), max(values), values[-1])
+        names = (plain_line(one["gate"]), plain_line(one["metric"]), str(len(values)))
+        rows.append((*names, *(f"{number:.12g}" for number in numbers), sparkline(values)))
+    return "\n" + table(rows, right=(2, 3, 4, 5, 6))
 
 
 def _cell(value: Any, form: str) -> str:  # noqa: ANN401 - as the field has it

@@ -96,7 +96,7 @@ class Measurement:
             elif now < was if better == "higher" else now > was:
                 worse.append(f"`{name}` is {now:.12g}, and was {was:.12g}")
         where = f" at the merge base with {base.branch} ({base.commit[:_SHORT]})"
-        return ", ".join(worse) + where if worse else ""
+        return "; ".join(worse) + where if worse else ""
 
 
 def find_numbers(gate: Gate, output: bytes) -> dict[str, float]:

@@ -384,12 +384,12 @@ class Executor:
             "rolled_back": ended.rolled_back,
             "turns": self.turns,
         }
-        facts = {name: fact for name, fact in facts.items() if fact}
         notes = add_headless(
             self.run_abs,
             facts,
-            self.config.artifacts_dir,
-            self.repo.root_abs,
+            shared_state_abs=self.repo.shared_state_abs,
+            artifacts_dir=self.config.artifacts_dir,
+            root_abs=self.repo.root_abs,
             step_summary_abs=self.repo.env.get("GITHUB_STEP_SUMMARY", ""),
         )
         return ended._replace(attempts=self.attempts, notes=(*ended.notes, *notes))

@@ -36,6 +36,7 @@ from gitgates.store.files import (
     replace_file,
     sync_folder,
 )
+from gitgates.store.log import read_metrics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,25 +123,34 @@ def save(
 def add_headless(
     run_abs: str,
     facts: dict[str, Any],
+    *,
+    shared_state_abs: str,
     artifacts_dir: str,
     root_abs: str,
-    *,
     step_summary_abs: str = "",
 ) -> tuple[str, ...]:
     """Add to a run's result what a headless run is beside its gates, and write its page.
 
-    `step_summary_abs` is the file that a step of GitHub's CI shows: the summary is appended. Return
-    what did not go as it should.
+    Numbers in `shared_state_abs` of the run's gates are drawn. `step_summary_abs` is the file that
+    a step of GitHub's CI shows: the summary is appended. Return what did not go as it should.
     """
     from gitgates.report.page import page  # only such runs have one
+    from gitgates.report.statistics import trends
 
     document = read_result(run_abs)
     if document is None:
         return (f"{run_abs}: there is no result to add to",)
-    document["headless"] = as_utf8(facts)
+    attempts = document["quality_gates"]["attempts"]
+    gates = {result["name"] for attempt in attempts for result in attempt["results"]}
+    metrics = tuple(
+        {"name": f"{one['gate']}: {one['metric']}", "values": [v["value"] for v in one["values"]]}
+        for one in trends(read_metrics(shared_state_abs))
+        if one["gate"] in gates
+    )
+    document["headless"] = as_utf8({name: fact for name, fact in facts.items() if fact})
     try:
         _write(run_abs, document)
-        replace_file(f"{run_abs}/{PAGE}", page(document).encode("utf-8", "replace"))
+        replace_file(f"{run_abs}/{PAGE}", page(document, metrics).encode("utf-8", "replace"))
     except OSError as error:  # what was committed, or put back, is so all the same
         return (f"{run_abs}: no report written: {_why(error)}",)
     notes = _copy(run_abs, root_abs, artifacts_dir) if artifacts_dir else []

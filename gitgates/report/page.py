@@ -127,9 +127,9 @@ def _series(metric: dict[str, Any]) -> dict[str, str]:
         f"{number * step:.2f},{19 - 18 * (value - low) / ((high - low) or 1):.2f}"
         for number, value in enumerate(values)
     ]
-    first, last = values[0], values[-1]
+    first, last, least, most = (f"{value:.12g}" for value in (values[0], values[-1], low, high))
     return {
         "name": plain_line(metric["name"], 0),
         "points": " ".join(points if len(points) > 1 else [points[0], "100,19"]),
-        "spoken": f"{len(values)} runs: from {first:g} to {last:g}, least {low:g}, most {high:g}",
+        "spoken": f"{len(values)} runs: from {first} to {last}, least {least}, most {most}",
     }

@@ -1,0 +1,216 @@
+"""What many runs say together: of each gate, of headless runs, of numbers. Pure and cold."""
+
+from __future__ import annotations
+
+from statistics import fmean, median
+
+from gitgates.report.result import OUTCOMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_DECIDING = ("BLOCK", "STOP")
+_IDLE = ("skipped", "not-run")
+_BARS = "▁▂▃▄▅▆▇█"
+_DRAWN = 40  # values, the newest
+
+# field → the head of its column, how a value is written, and what it counts.
+# The help of `gitgates runs stats` has these.
+COLUMNS = {
+    "runs": ("runs", "{}", "how often the gate ran; skipped is not run"),
+    "total_seconds": ("total", "{:.1f} s", "the time of all of these together"),
+    "median_seconds": ("median", "{:.1f} s", "the time in the middle: half of them took less"),
+    "changed": ("changed", "{}", "outcomes changed: how often its own BLOCK or STOP decided"),
+    "overrides": (
+        "overridden",
+        "{}",
+        """how often a person skipped it (SKIP, GITGATES_SKIP) since the oldest kept run began, or
+        an agent said that it cannot fix it""",
+    ),
+    "fed_back_bytes": (
+        "fed back",
+        "{} B",
+        """its share of the bytes that agents were given: those of an attempt are shared out among
+        the gates that decided, by the length of their outputs""",
+    ),
+    "fix_rate": (
+        "fixed",
+        "{:.0%}",
+        """of the cycles of an agent in which it did not pass at some attempt: those in which it
+        passed at a later one""",
+    ),
+    "attempts_to_pass": (
+        "attempts",
+        "{:.1f}",
+        """of the cycles of an agent in which it passed: how often it had run with its first pass,
+        on average""",
+    ),
+    "false_positives": (
+        "false",
+        "{}",
+        """its failures that needed no change: at the next attempt of the same run it passed on the
+        same tree""",
+    ),
+    "flaps": (
+        "flaps",
+        "{}",
+        """snapshots on which it passed once and did not another time, under the same hook; each is
+        listed below""",
+    ),
+}
+
+
+class _Tally:
+    """The counters of one gate."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.changed = 0
+        self.overrides = 0
+        self.fed_back = 0.0
+        self.cycles: list[list[bool]] = []  # of agents: whether it passed, attempt by attempt
+        self.false_positives = 0
+        self.on_tree: dict[tuple[str, str], set[bool]] = {}  # hook and tree → whether it passed
+
+
+def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the statistics of each gate, the longest total time first.
+
+    Fields are those of COLUMNS and the name; None if there was nothing to count.
+
+    `skipped`: a gate's name for each time that a person left it out.
+    """
+    tallies: dict[str, _Tally] = {}
+    for document in documents:
+        _add_run(document["quality_gates"], tallies)
+    for name in skipped:
+        tallies.setdefault(name, _Tally()).overrides += 1
+    found = [_gate(name, tally) for name, tally in tallies.items()]
+    return sorted(found, key=lambda gate: (-gate["total_seconds"], gate["name"]))
+
+
+def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
+    passes: dict[str, list[bool]] = {}
+    failed: dict[str, str] = {}  # gate → the tree that it failed on, at one attempt
+    for attempt in cycle["attempts"]:
+        earlier, failed = failed, {}
+        tree = attempt.get("tree", "")
+        for result in attempt["results"]:
+            tally = tallies.setdefault(result["name"], _Tally())
+            if result["status"] in _IDLE:
+                continue
+            tally.seconds.append(result["duration_seconds"])
+            tally.changed += _decided(result)
+            passes.setdefault(result["name"], []).append(result["passed"])
+            if not result["passed"]:
+                failed[result["name"]] = tree
+            elif tree and earlier.get(result["name"]) == tree:
+                tally.false_positives += 1
+            if tree:
+                tally.on_tree.setdefault((attempt["hook"], tree), set()).add(result["passed"])
+        _share_out(attempt, tallies)
+        for name, _reason in attempt.get("cannot_fix", []):
+            tallies.setdefault(name, _Tally()).overrides += 1
+    if cycle["max_retries"]:
+        for name, passed in passes.items():
+            tallies[name].cycles.append(passed)
+
+
+def _decided(result: dict[str, Any]) -> bool:
+    return result["verdict"] in ("block", "stop") and result["action"] in _DECIDING
+
+
+def _share_out(attempt: dict[str, Any], tallies: dict[str, _Tally]) -> None:
+    deciding = [result for result in attempt["results"] if _decided(result)]
+    weights = [len(result["output"]) for result in deciding]
+    if not any(weights):
+        weights = [1 for _ in deciding]
+    for result, weight in zip(deciding, weights, strict=True):
+        tallies[result["name"]].fed_back += attempt["fed_back_bytes"] * weight / sum(weights)
+
+
+def _gate(name: str, tally: _Tally) -> dict[str, Any]:
+    seconds, runs = tally.seconds, len(tally.seconds)
+    failed = [passed for passed in tally.cycles if False in passed]
+    fixed = [passed for passed in failed if True in passed[passed.index(False) :]]
+    waits = [passed.index(True) + 1 for passed in tally.cycles if True in passed]
+    return {
+        "name": name,
+        "runs": runs,
+        "total_seconds": round(sum(seconds), 3),
+        "median_seconds": round(median(seconds), 3) if runs else None,
+        "changed": tally.changed,
+        "overrides": tally.overrides,
+        "fed_back_bytes": round(tally.fed_back),
+        "fix_rate": round(len(fixed) / len(failed), 3) if failed else None,
+        "attempts_to_pass": round(sum(waits) / len(waits), 2) if waits else None,
+        "false_positives": tally.false_positives,
+        "flaps": sorted({tree for (_, tree), ends in tally.on_tree.items() if len(ends) > 1}),
+    }
+
+
+def headless_stats(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return what came of headless runs; None if there was nothing to count.
+
+    A run has failed at first if a gate did, or a limit was not kept to, at its first attempt. No
+    person has a part in such a run: if it passes in the end, its agent has fixed it.
+    """
+    found = [one for one in documents if one.get("headless")]
+    failed = [one for one in found if _has_failed(one["quality_gates"]["attempts"][0])]
+    passed = [one for one in found if _has_passed(one)]
+    fixed = [one for one in failed if _has_passed(one)]
+    tokens = [sum(counts) for one in passed if (counts := _of_turns(one, "tokens"))]
+    seconds = [
+        one["quality_gates"]["total_duration_seconds"] + sum(_of_turns(one, "seconds"))
+        for one in passed
+    ]
+    attempts = [len(one["quality_gates"]["attempts"]) for one in passed]
+    return {
+        "runs": len(found),
+        "passed": len(passed),
+        "failed_at_first": len(failed),
+        "fixed": len(fixed),
+        "fix_rate": round(len(fixed) / len(failed), 3) if failed else None,
+        "attempts_to_pass": median(attempts) if attempts else None,
+        "seconds_to_pass": round(median(seconds), 3) if seconds else None,
+        "tokens_to_pass": round(fmean(tokens)) if tokens else None,
+    }
+
+
+def _has_passed(document: dict[str, Any]) -> bool:
+    return bool(document["headless"].get("status") == "passed")
+
+
+def _has_failed(attempt: dict[str, Any]) -> bool:
+    return bool(attempt["results"]) and OUTCOMES[attempt["verdict"]][0] == "failed"
+
+
+def _of_turns(document: dict[str, Any], name: str) -> list[float]:
+    turns = document["headless"].get("turns", [])
+    return [turn[name] for turn in turns if turn.get(name) is not None]
+
+
+def trends(measured: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return gate, metric and values of each number over time, the oldest value first.
+
+    `measured`: entries of the log of numbers, in its order.
+    """
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in measured:
+        where = {name: entry[name] for name in ("time", "commit", "tree")}
+        for name, value in entry["metrics"].items():
+            found.setdefault((entry["gate"], name), []).append({**where, "value": value})
+    return [
+        {"gate": gate, "metric": metric, "values": values}
+        for (gate, metric), values in sorted(found.items())
+    ]
+
+
+def sparkline(values: list[float]) -> str:
+    """Return the newest values as a line of bars, from the least of them to the most."""
+    shown = values[-_DRAWN:]
+    low, span = min(shown), max(shown) - min(shown)
+    top = len(_BARS) - 1
+    return "".join(_BARS[round((one - low) / span * top) if span else top // 2] for one in shown)
