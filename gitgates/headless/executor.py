@@ -15,7 +15,7 @@ from gitgates.errors import GitError, GitgatesError
 from gitgates.headless import commit, constraints
 from gitgates.headless.notes import configured, differing, head_notes, hooks_of, settings_of
 from gitgates.headless.outcomes import OUTCOMES, Ended
-from gitgates.headless.turn import RUN_NAME, run_process, run_turn, why_unchanged
+from gitgates.headless.turn import RUN_NAME, run_process, run_turn, why_unchanged, without_earlier
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.policies.breaker import BLOCKED, EXHAUSTED, PASSED
 from gitgates.policies.call import Call
@@ -130,9 +130,7 @@ class Executor:
             limit_s=max(self.ends_at - began_s, 1.0),
             on_tick=self.listener.tick,
         )
-        if client.tokens_add_up and turn.tokens is not None:
-            earlier = [one for one in self.turns if one.get("session") == turn.session]
-            turn = turn._replace(tokens=turn.tokens - sum(one.get("tokens", 0) for one in earlier))
+        turn = without_earlier(turn, client, self.turns)
         self.session = turn.session or self.session
         took_s = round(time.monotonic() - began_s, 3)
         said = {name: value for name, value in turn._asdict().items() if value not in ("", None)}

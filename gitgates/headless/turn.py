@@ -16,6 +16,7 @@ from gitgates.types import Command, Ending
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from gitgates.git.repo import Repo
     from gitgates.hosts.headless import Client, Start
@@ -63,6 +64,16 @@ def run_turn(
     if said.error and (tail := _tail(errors_abs)):
         said = said._replace(error=f"{said.error}\n{tail}")
     return said
+
+
+def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -> Turn:
+    """Subtract from a client's totals what earlier turns of the same conversation used."""
+    for name in client.totals:
+        total = getattr(turn, name)
+        before = sum(one.get(name, 0) for one in earlier if one.get("session") == turn.session)
+        if total is not None and total >= before:  # else the client has begun to count anew
+            turn = turn._replace(**{name: round(total - before, 6)})
+    return turn
 
 
 def why_unchanged(turn: Turn, client: Client, arguments: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TOKENS_ADD_UP = True
+TOTALS = ("tokens",)
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:

@@ -9,7 +9,7 @@ import json
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
-TOKENS_ADD_UP = False
+TOTALS: tuple[str, ...] = ()
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:

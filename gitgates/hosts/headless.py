@@ -52,7 +52,7 @@ class Client(Record):
     start: Callable[[str, str, tuple[str, ...]], Start]  # prompt, session to resume, more arguments
     read: Callable[[bytes], Turn]  # the client's output
     resumes: bool = True  # False: each turn is a new conversation
-    tokens_add_up: bool = False  # True: `read` gives those of the whole conversation so far
+    totals: tuple[str, ...] = ()  # fields of Turn that `read` gives for the conversation so far
 
 
 def client(name: str) -> Client:
@@ -63,8 +63,7 @@ def client(name: str) -> Client:
     module = CLIENTS[name]
     __import__(module)
     found = sys.modules[module]
-    adds_up = found.TOKENS_ADD_UP
-    return Client(name=name, start=found.start, read=found.read, tokens_add_up=adds_up)
+    return Client(name=name, start=found.start, read=found.read, totals=found.TOTALS)
 
 
 def any_client(command: str) -> Client:

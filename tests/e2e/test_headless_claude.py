@@ -47,11 +47,16 @@ def headless(scene: Scene, *turns: Turn, args: tuple[str, ...] = ()) -> Run:
     return scene.run(*turns, options=Options(command=command, limit_s=90.0))
 
 
+def document(scene: Scene) -> dict[str, Any]:
+    """Return the result of the newest run."""
+    results = sorted((scene.path / ".git/gitgates/runs").glob("*/result.json"))
+    found: dict[str, Any] = json.loads(results[-1].read_text())
+    return found
+
+
 def statuses(scene: Scene) -> list[dict[str, str]]:
     """Return of each attempt of the newest run how each gate ended."""
-    results = sorted((scene.path / ".git/gitgates/runs").glob("*/result.json"))
-    document: dict[str, Any] = json.loads(results[-1].read_text())
-    attempts = document["quality_gates"]["attempts"]
+    attempts = document(scene)["quality_gates"]["attempts"]
     return [{one["name"]: one["status"] for one in attempt["results"]} for attempt in attempts]
 
 
@@ -84,6 +89,9 @@ def test_failures_are_mended_in_the_same_conversation(
     assert [name for name, end in statuses(scene)[0].items() if end == "failed"] == failed
     assert set(statuses(scene)[1].values()) == {"passed"}
     assert shown in run.told(2)
+    turns = document(scene)["headless"]["turns"]
+    assert [turn["tokens"] for turn in turns] == [220, 220]
+    assert turns[0]["cost_usd"] == turns[1]["cost_usd"]  # the client names that of both
     assert "implement add" in str(run.asked()[2][0])  # the conversation goes on
     assert "mended" in scene.repo.git("log", "-1", "--format=%B")
 

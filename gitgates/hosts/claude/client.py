@@ -9,7 +9,7 @@ import json
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
-TOKENS_ADD_UP = False
+TOTALS = ("cost_usd",)
 _COUNTED = (
     "input_tokens",
     "cache_creation_input_tokens",
