@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -151,6 +152,16 @@ def test_what_could_be_damaged_is_refused_with_what_to_do(repo: Repo, why: str) 
         assert f"gitgates git-hook --via={manager} pre-commit" in err or manager == "prek"
     assert files(repo) == before
     assert repo.hooks() == []
+
+
+def test_the_lines_for_lefthooks_toml_are_toml(repo: Repo) -> None:
+    repo.write("lefthook.toml", "")
+    _code, _out, err = repo.gitgates("install-hooks", "--via", "lefthook")
+    lines = tomllib.loads(err.partition("by hand:\n")[2])
+    assert lines["pre-commit"]["commands"]["zz-gitgates"] == {
+        "files": "echo lefthook.toml",
+        "run": "true {files} && gitgates git-hook --via=lefthook pre-commit {0}",
+    }
 
 
 def test_the_entries_are_what_their_readers_read(repo: Repo) -> None:

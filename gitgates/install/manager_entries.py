@@ -57,7 +57,15 @@ fi
 
 def lefthook_by_hand(hooks: tuple[str, ...], file: str) -> str:
     """Return our commands as the lines of hooks that have no others."""
-    return blocks.yaml_lines({hook: _lefthook_entry(hook, file) for hook in hooks})
+    entries = {hook: _lefthook_entry(hook, file) for hook in hooks}
+    if not file.endswith(".toml"):
+        return blocks.yaml_lines(entries)
+    lines = []
+    for hook, entry in entries.items():
+        lines.append(f"[{hook}.commands.{_LEFTHOOK_COMMAND}]\n")
+        keys = entry["commands"][_LEFTHOOK_COMMAND]
+        lines += [f"{key} = {json.dumps(value)}\n" for key, value in keys.items()]
+    return "".join(lines)
 
 
 def add_lefthook_yaml(
