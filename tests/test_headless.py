@@ -490,6 +490,8 @@ def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) ->
     until = time.monotonic() + 30
     while not ready.exists() and time.monotonic() < until:
         time.sleep(0.02)
+    assert b"is in progress" in work.gitgates("recover").stdout
+    assert b"in progress here" in headless(work, "go", "--agent-command", command).stderr
     os.kill(process.pid, number)
     _out, err = process.communicate(timeout=30)
     run = next((work.path / ".git/gitgates/checkpoints").iterdir()).name

@@ -141,7 +141,9 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
     os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
     lock = lock_file(f"{repo.state_abs}/headless.lock")
     if lock < 0:
-        raise LockError("another headless run is under way here", "Use --worktree, or wait for it.")
+        raise LockError(
+            "another headless run is in progress here", "Use --worktree, or wait for it."
+        )
     try:
         _require_clear(repo, force=force)
         point = executor.begin(branch)

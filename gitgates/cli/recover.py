@@ -46,14 +46,26 @@ def command(wish: str, roll_back: str | None, drop: str | None, path: str | None
         click.echo(line)
     if roll_back or drop:
         return _end_headless(repo, roll_back or drop or "", rolls_back=bool(roll_back))
+    if not _name_checkpoints(repo) and lines is None:
+        click.echo("nothing to recover")
+    return errors.OK
+
+
+def _name_checkpoints(repo: Repo) -> bool:
+    """Print the checkpoints of headless runs that have not ended well; return if there are any."""
     points = [*checkpoint.left_behind(repo)]
+    if not points:
+        return False
+    lock = lock_file(f"{repo.state_abs}/headless.lock")
+    if lock < 0:
+        click.echo(f"the headless run {points[-1].run} is in progress")
+        return True
+    os.close(lock)
     for point in points:
         click.echo(f"the headless run {point.run} has left a checkpoint: {point.folder_abs}")
         click.echo(f"  to put everything back: gitgates recover --roll-back {point.run}")
         click.echo(f"  to keep what is there: gitgates recover --drop {point.run}")
-    if lines is None and not points:
-        click.echo("nothing to recover")
-    return errors.OK
+    return True
 
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
@@ -62,11 +74,11 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
 
     points = {point.run: point for point in checkpoint.left_behind(repo)}
     if run not in points:
-        named = ", ".join(points) or "there is none here"
+        named = ", ".join(points) or "none"
         raise errors.UsageError(f"no checkpoint of a run `{run}`", f"Checkpoints: {named}.")
     lock = lock_file(f"{repo.state_abs}/headless.lock")
     if lock < 0:
-        raise errors.LockError("the headless run is still under way", "End it first.")
+        raise errors.LockError("the headless run is in progress", "End it first.")
     try:
         if rolls_back:
             if ref := keep_failed(points[run], repo):

@@ -122,8 +122,8 @@ def restore(run_id: str, branch: str | None) -> int:
         runs_kept[-1:] if run_id == "latest" else []
     )
     if len(found) != 1:
-        named = ", ".join(runs_kept[-_NAMED:]) or "there is none"
-        raise errors.UsageError(f"no failed run `{run_id}` is kept", f"Kept are: {named}.")
+        named = ", ".join(runs_kept[-_NAMED:]) or "none"
+        raise errors.UsageError(f"no work of a failed run `{run_id}`", f"Kept runs: {named}.")
     name = branch or f"headless-{found[0]}"
     git.out("branch", "--no-track", name, f"{FAILED_REFS}/{found[0]}")
     click.echo(f"made the branch {name}; to go there: git switch {name}")
