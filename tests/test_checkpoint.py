@@ -150,7 +150,7 @@ def test_half_a_checkpoint_is_none(repo: Repo) -> None:
     repo.commit_all("first")
     point = checkpoint.take(where(repo), "r1")
     os.unlink(f"{point.folder_abs}/checkpoint.json")  # the last that is written
-    assert not list(checkpoint.left_behind(where(repo)))
+    assert not list(checkpoint.left_behind(where(repo).state_abs))
     checkpoint.remove_unfinished(where(repo))
     assert not os.path.exists(point.folder_abs)
     assert repo.git("for-each-ref", checkpoint.REFS) == ""

@@ -103,7 +103,7 @@ def test_hooks_of_git_are_not_for_the_agent(work: Repo) -> None:
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
     passed(work, f"rm {hook}; {GOOD}", f"printf '#!/bin/sh\\n' > {hook}; chmod 755 {hook}")
-    assert f"hooks of git, or core.hooksPath, were changed: {hook}" in prompts(work)[1]
+    assert f"must stay as before the run: {hook}" in prompts(work)[1]
 
 
 @pytest.mark.parametrize(
@@ -159,3 +159,43 @@ def test_a_bisection_under_way_is_not_disturbed(work: Repo) -> None:
     done = run(work, GOOD)
     assert done.returncode == 74
     assert b"a bisect is under way\n  End it first: git bisect reset" in done.stderr
+
+
+@pytest.mark.parametrize("left", ["git init -q inner", "rm b.txt; mkfifo b.txt"])
+def test_what_git_cannot_hold_is_not_left(work: Repo, left: str) -> None:
+    work.write("b.txt", "b\n")
+    work.commit_all("b")
+    passed(work, f"{GOOD}; {left}", "rm -rf inner; [ -f b.txt ] || { rm b.txt; echo b > b.txt; }")
+    assert "must stay as before the run: " in prompts(work)[1]
+    assert committed(work) == "a.txt"
+
+
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+def test_local_changes_that_git_does_not_see_are_not_committed(work: Repo, flag: str) -> None:
+    lines = [f"{number}\n" for number in range(20)]
+    work.write("s", "".join(lines))
+    work.commit_all("s")
+    work.git("update-index", flag, "s")
+    work.write("s", "".join(["local\n", *lines[1:]]))
+    passed(work, f"{GOOD}; sed -i 's/^19$/agent/' s")
+    assert work.git("show", "HEAD:s") == "".join([*lines[:19], "agent"])
+    assert (work.path / "s").read_text() == "".join(["local\n", *lines[1:19], "agent\n"])
+
+
+def test_a_checkpoint_of_another_worktree_is_found(work: Repo) -> None:
+    args = ("--worktree", "--on-failure", "keep", "--max-retries", "0")
+    assert run(work, "echo worse > a.txt", args=args).returncode == 1
+    there = next(work.path.parent.glob("repo.headless-*"))
+    found = work.gitgates("recover").stdout.decode()
+    assert "has left a checkpoint" in found
+    name = found.split()[3]
+    assert work.gitgates("recover", "--roll-back", name).returncode == 0
+    assert (there / "a.txt").read_text() == "bad\n"
+    assert b"nothing to recover" in work.gitgates("recover").stdout
+
+
+def test_a_worktree_of_nothing_is_refused(repo: Repo) -> None:
+    repo.config(CONFIG)
+    done = run(repo, GOOD, args=("--worktree",))
+    assert done.returncode == 74
+    assert b"there is no commit yet" in done.stderr

@@ -170,7 +170,7 @@ def _require_clear(repo: Repo, *, force: bool) -> None:
         hint = f"End it first: git {command} {how}"
         raise GitError(f"{repo.root_abs}: a {under_way} is under way", hint)
     checkpoint.remove_unfinished(repo)
-    for point in checkpoint.left_behind(repo):
+    for point in checkpoint.left_behind(repo.state_abs):
         raise GitError(f"the headless run {point.run} has left its checkpoint", _ways(point))
     if (lost := checkpoint.find_unsavable(repo)) and not force:
         listed = "\n  ".join(lost)

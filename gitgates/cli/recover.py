@@ -15,6 +15,7 @@ from gitgates.store.files import lock_file, open_regular
 from gitgates.store.rescue import Rescue
 from gitgates.types import Config
 from gitgates.worktree import checkpoint
+from gitgates.worktree.checkpoint import Checkpoint
 from gitgates.worktree.gc import collect
 from gitgates.worktree.isolate import recover
 from gitgates.worktree.rollback import roll_back
@@ -53,29 +54,36 @@ def command(wish: str, roll_back: str | None, drop: str | None, path: str | None
 
 def _name_checkpoints(repo: Repo) -> bool:
     """Print the checkpoints of headless runs that have not ended well; return if there are any."""
-    points = [*checkpoint.left_behind(repo)]
-    if not points:
-        return False
-    lock = lock_file(f"{repo.state_abs}/headless.lock")
-    if lock < 0:
-        click.echo(f"the headless run {points[-1].run} is in progress")
-        return True
-    os.close(lock)
+    points = _checkpoints(repo)
     for point in points:
+        lock = lock_file(f"{os.path.dirname(os.path.dirname(point.folder_abs))}/headless.lock")
+        if lock < 0:
+            click.echo(f"the headless run {point.run} is in progress")
+            continue
+        os.close(lock)
         click.echo(f"the headless run {point.run} has left a checkpoint: {point.folder_abs}")
         click.echo(f"  to put everything back: gitgates recover --roll-back {point.run}")
         click.echo(f"  to keep what is there: gitgates recover --drop {point.run}")
-    return True
+    return bool(points)
+
+
+def _checkpoints(repo: Repo) -> list[Checkpoint]:
+    """Return the checkpoints of headless runs that no run has dropped, of all worktrees."""
+    found = [point for one in repo.states_abs for point in checkpoint.left_behind(one)]
+    return [point for point in found if os.path.isdir(point.root_abs)]
 
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
     """Roll back to the checkpoint of a headless run, or drop it."""
     from gitgates.headless.commit import keep_failed  # seldom needed
 
-    points = {point.run: point for point in checkpoint.left_behind(repo)}
+    points = {point.run: point for point in _checkpoints(repo)}
     if run not in points:
         named = ", ".join(points) or "none"
         raise errors.UsageError(f"no checkpoint of a run `{run}`", f"Checkpoints: {named}.")
+    if points[run].root_abs != repo.root_abs:
+        repo = find_repo(points[run].root_abs, environ.read())  # another worktree
+        recover(repo, click.echo)
     lock = lock_file(f"{repo.state_abs}/headless.lock")
     if lock < 0:
         raise errors.LockError("the headless run is in progress", "End it first.")

@@ -13,7 +13,7 @@ from gitgates.agent_types import Channels, Payload
 from gitgates.engine.command import with_hook
 from gitgates.errors import GitError, GitgatesError
 from gitgates.headless import commit, constraints
-from gitgates.headless.notes import configured, differing, head_notes, hooks_of, settings_of
+from gitgates.headless.notes import configured, differing, head_notes, protected, settings_of
 from gitgates.headless.outcomes import OUTCOMES, Ended
 from gitgates.headless.turn import RUN_NAME, run_process, run_turn, why_unchanged, without_earlier
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
@@ -77,7 +77,7 @@ class Executor:
 
         Raises: GitError, StateError; then nothing has changed.
         """
-        self.hooks, self.git_settings = hooks_of(self.repo), settings_of(self.repo)
+        self.protected, self.git_settings = protected(self.repo), settings_of(self.repo)
         self.configured, self.branch = configured(self.repo), branch
         self.point = checkpoint.take(self.repo, self.run)
         if branch:
@@ -147,7 +147,7 @@ class Executor:
         return (
             {path: content[:2] for path, content in paths.items()},
             self._heads(),
-            hooks_of(self.repo),
+            protected(self.repo),
         )
 
     def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
@@ -190,8 +190,8 @@ class Executor:
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         tokens = sum(counted) if counted else None
         found = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
-        if changed := differing(self.hooks, hooks_of(self.repo)):
-            found += (f"hooks of git, or core.hooksPath, were changed: {', '.join(changed)}",)
+        if changed := differing(self.protected, protected(self.repo)):
+            found += (f"must stay as before the run: {', '.join(changed)}",)
         return found
 
     def _fixes(self) -> bool:
@@ -367,8 +367,8 @@ class Executor:
     def _end(self, ended: Ended) -> Ended:
         """Write the reports."""
         status, words = OUTCOMES[ended.outcome]
-        before = {**self.hooks, **self.git_settings}
-        changed = differing(before, {**hooks_of(self.repo), **settings_of(self.repo)})
+        before = {**self.protected, **self.git_settings}
+        changed = differing(before, {**protected(self.repo), **settings_of(self.repo)})
         if changed:
             note = f"changed during the run, and left so: {', '.join(changed)}"
             ended = ended._replace(notes=(*ended.notes, note))

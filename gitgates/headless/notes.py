@@ -6,7 +6,7 @@ import os
 
 from gitgates.config.load import load
 from gitgates.errors import ConfigError
-from gitgates.worktree.checkpoint import hash_algorithm, read_content
+from gitgates.worktree.checkpoint import find_unsavable, hash_algorithm, read_content
 from gitgates.worktree.rollback import ref_notes
 
 TYPE_CHECKING = False
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
 
 
-def hooks_of(repo: Repo) -> dict[str, str]:
-    """Return the folder that git takes hooks from, and each hook there, with a digest.
+def protected(repo: Repo) -> dict[str, str]:
+    """Return what no commit shows: git's hooks with a digest each, and what git cannot hold.
 
-    Of a folder in the working tree, the name alone: what is in there is seen as any other file is.
+    Of a folder of hooks in the working tree, the name alone: its files are seen as others are.
     """
     said = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
     folder_abs = os.path.join(repo.root_abs, os.fsdecode(said).rstrip("\n"))
@@ -32,7 +32,7 @@ def hooks_of(repo: Repo) -> dict[str, str]:
     for name in sorted(os.listdir(folder_abs)) if is_own and os.path.isdir(folder_abs) else []:
         if not name.endswith(".sample"):
             found |= _digest(repo, f"{folder_abs}/{name}")
-    return found
+    return found | dict.fromkeys(find_unsavable(repo), "")
 
 
 def settings_of(repo: Repo) -> dict[str, str]:

@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import contextmanager
 
+from gitgates.errors import GitError
 from gitgates.git.repo import find_repo
 
 TYPE_CHECKING = False
@@ -28,7 +29,8 @@ def in_worktree(
     branch = branch or f"headless/{stamp}-{os.getpid()}"
     folder_abs = f"{repo.root_abs}.headless-{stamp}-{os.getpid()}"
     git = repo.git
-    begun_at = git.out("rev-parse", "--verify", "HEAD").decode().strip()
+    if not (begun_at := git.resolve("HEAD")):
+        raise GitError("there is no commit yet to make a worktree of", "Commit something first.")
     git.out("worktree", "add", "-q", "-b", branch, folder_abs)
     say(f"working in {folder_abs}, on branch {branch}")
     try:

@@ -140,7 +140,7 @@ def take(repo: Repo, run: str) -> Checkpoint:
         branches=branches(repo),
         paths=read_paths(repo),
         tracked=frozenset(_listed(repo)),
-        dirty=frozenset(_dirty(repo, head)),
+        dirty=frozenset([*_dirty(repo, head), *_flagged(repo)]),
         ignored=frozenset(_ignored(repo)),
         folders=folders(repo),
         folder_abs=folder_abs,
@@ -208,12 +208,12 @@ def drop(point: Checkpoint, repo: Repo) -> None:
     remove_tree(point.folder_abs)
 
 
-def left_behind(repo: Repo) -> Iterator[Checkpoint]:
-    """Yield the checkpoints of this worktree that no run has dropped, the oldest first.
+def left_behind(state_abs: str) -> Iterator[Checkpoint]:
+    """Yield the checkpoints of a worktree that no run has dropped, the oldest first.
 
     What has no description is none: it was being taken, and the run had not begun.
     """
-    folder_abs = folder_of(repo)
+    folder_abs = f"{state_abs}/checkpoints"
     for run in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []:
         if os.path.lexists(f"{folder_abs}/{run}/checkpoint.json"):
             yield load(f"{folder_abs}/{run}")
@@ -319,6 +319,13 @@ def _dirty(repo: Repo, head: str) -> list[str]:
     ask = ("diff", *plain, "--ignore-submodules=none")
     staged, unstaged = repo.git.names(*ask, "--cached", head), repo.git.names(*ask, head)
     return [*staged, *unstaged, *_others(repo)]
+
+
+def _flagged(repo: Repo) -> list[str]:
+    """Return the files that git is told to take as unchanged, whatever is in them."""
+    found = repo.git.names("ls-files", "-v", "-z")
+    flagged = [line[2:] for line in found if line[0] == "S" or line[0].islower()]
+    return [path for path in flagged if os.path.lexists(os.path.join(repo.root_abs, path))]
 
 
 def branches(repo: Repo) -> dict[str, str]:
