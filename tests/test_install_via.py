@@ -100,6 +100,18 @@ def test_a_file_that_was_not_there_goes_again(repo: Repo, manager: str) -> None:
     assert list(files(repo)) == ["pyproject.toml"]
 
 
+def test_a_file_that_says_who_made_it_goes_too(repo: Repo) -> None:
+    repo.gitgates("install-hooks", "--via", "lefthook")
+    ours = (repo.path / "lefthook.yml").read_text()
+    made = "# made by `gitgates install-hooks --via lefthook`\n"
+    repo.write("lefthook.yml", made + ours)
+    assert repo.gitgates("install-hooks", "--via", "lefthook")[0] == 0
+    assert (repo.path / "lefthook.yml").read_text() == ours
+    repo.write("lefthook.yml", made + ours)
+    assert repo.gitgates("uninstall-hooks", "--via", "lefthook")[0] == 0
+    assert not (repo.path / "lefthook.yml").exists()
+
+
 def test_a_manager_that_is_not_there(repo: Repo) -> None:
     code, out, err = repo.gitgates("install-hooks", "--via", "simple-git-hooks")
     assert (code, out) == (78, "")

@@ -25,8 +25,9 @@ RULES = "<!-- gitgates: begin -->"
 _ENDS = {_COMMAND: "# gitgates: the block ends here", RULES: "<!-- gitgates: end -->"}
 _MARKS = "|".join(map(re.escape, (*_ENDS, *_ENDS.values())))
 _HALF = re.compile(rf"^[ \t]*(?:{_MARKS})", re.MULTILINE)
+_MADE = r"(?:\A# made by `gitgates install-hooks [^\n]*\n)?"  # once was written above a block
 _BLOCK = re.compile(
-    rf"^[ \t]*(?:{'|'.join(map(re.escape, _ENDS))})(?:(?!^[ \t]*(?:{_MARKS})).)*"
+    rf"{_MADE}^[ \t]*(?:{'|'.join(map(re.escape, _ENDS))})(?:(?!^[ \t]*(?:{_MARKS})).)*"
     rf"^[ \t]*(?:{'|'.join(map(re.escape, _ENDS.values()))})\r?(?:\n|\Z)",
     re.MULTILINE | re.DOTALL,
 )
