@@ -91,6 +91,8 @@ required = true
 files = ["*.py"]
 [gates.test]
 command = "pytest"
+ratchet = true
+metrics = { cover = { pattern = "([0-9]+)%", better = "higher" } }
 [hooks.pre-commit]
 gates = ["check"]
 [hooks.Stop]
@@ -129,6 +131,11 @@ skills = ["review"]
             ('command = "pytest"', 'command = "pytest"\nfiles = ["a"]'),
             "gates.test.files: all → [`a`]",
         ),
+        (("ratchet = true", "ratchet = false"), "gates.test.ratchet: true → false"),
+        (
+            ('better = "higher"', 'better = "lower"'),
+            "gates.test.metrics: - ('cover', '([0-9]+)%', 'higher')",
+        ),
         (('"check", "test", "review"', '"check", "test"'), "hooks.Stop.gates: - review"),
         (('[hooks.pre-commit]\ngates = ["check"]\n', ""), "hooks.pre-commit: removed, with check"),
         (('"collect"', '"sequence"'), "hooks.Stop.strategy: `collect` → `sequence`"),
@@ -156,7 +163,9 @@ skills = ["review"]
 def test_tells_how_a_gate_is_relaxed(change: tuple[str, str], wanted: str) -> None:
     before, after = config_of(GATES), config_of(but(GATES, change))
     assert [one.detail for one in compare_gates(before, after, "gitgates.toml")] == [wanted]
-    is_another = any(sign in wanted for sign in ("command", "reviewer:", ": - *", ": - core"))
+    is_another = any(
+        sign in wanted for sign in ("command", "metrics", "reviewer:", ": - *", ": - core")
+    )
     if not is_another:
         assert compare_gates(after, before, "gitgates.toml") == (), "stricter is no finding"
 
