@@ -28,6 +28,38 @@ def work(repo: Repo) -> Repo:
     return repo
 
 
+def test_a_run_without_an_attempt(work: Repo) -> None:
+    assert headless(work, "go", "--agent-command", agent(work, "exit 3", "exit 4")).returncode == 1
+    folder = next((work.path / ".git/gitgates/runs").iterdir())
+    shown = re.sub(r"\d+\.\d s(econds)?", "TIME", (folder / "summary.md").read_text())
+    assert (
+        shown
+        == """\
+## Quality Gates - Iterative Fix Cycle
+
+**Final Status:** ❌ Could not run, after 0 attempts: exit status 4
+
+**Run:** ❌ the agent's client failed twice: exit status 4
+**Prompt:** go
+**Client:** sh
+
+**Agent Action:** (TIME) its client failed: exit status 3
+
+**Agent Action:** (TIME) its client failed: exit status 4
+
+**Total Duration:** TIME
+**Agent:** 2 turns, TIME
+**Total Attempts:** 0 of 3 allowed
+"""
+    )
+    html = (folder / "report.html").read_text()
+    assert "<dd>0 of 3 allowed</dd>" in html
+    assert "Attempt 1" not in html
+    assert "exit status 4" in html
+    listed = json.loads(work.gitgates("runs", "list", "--format", "json").stdout)
+    assert [one["attempts"] for one in listed["runs"]] == [0]
+
+
 def test_the_summary_of_a_run(work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     step = tmp_path / "step.md"
     step.write_text("# Before\n")

@@ -16,6 +16,7 @@ from gitgates.config.load import load
 from gitgates.git.repo import Repo
 from gitgates.headless.commit import FAILED_REFS
 from gitgates.report import artifacts
+from gitgates.report.result import attempts_made
 from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats, sparkline, trends
 from gitgates.store import runs
 from gitgates.store.files import read_state
@@ -230,7 +231,7 @@ def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
         "host": document["host"],
         "hook": last["hook"],
         "timestamp": cycle["attempts"][0]["timestamp"],
-        "attempts": len(cycle["attempts"]),
+        "attempts": len(attempts_made(document)),
         "total_duration_seconds": cycle["total_duration_seconds"],
         "failed": [
             result["name"]

@@ -21,6 +21,7 @@ from gitgates.report.result import (
     AttemptReport,
     add_attempt,
     as_utf8,
+    attempts_made,
     details,
     is_sound,
     outcome_of,
@@ -264,8 +265,8 @@ def _why(error: OSError) -> str:
 def summary(document: dict[str, Any]) -> str:
     """Return the Markdown of a document, which must be sound."""
     cycle, headless = document["quality_gates"], document.get("headless", {})
-    attempts, turns = cycle["attempts"], headless.get("turns", [])
-    outcome, last = document["outcome"], attempts[-1]
+    attempts, turns = attempts_made(document), headless.get("turns", [])
+    outcome, last = document["outcome"], cycle["attempts"][-1]
     final = _ENDS[outcome].format(counted(len(attempts), "attempt"))
     if outcome != "passed" and last["reason"]:
         final += f": {_text(last['reason'])}"

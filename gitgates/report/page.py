@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from gitgates.clean import plain, plain_line
-from gitgates.report.result import details, turn_cost
+from gitgates.report.result import attempts_made, details, turn_cost
 
 _TONES = {"passed": "good", "warned": "odd"}
 _GATE_TONES = {"passed": "good", "skipped": "soft", "not-run": "soft", "not-started": "odd"}
@@ -27,8 +27,8 @@ def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> 
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(text)
     cycle, headless = document["quality_gates"], document.get("headless") or {}
     turns = headless.get("turns") or []
-    attempts = [_attempt(one, turns) for one in cycle["attempts"]]
-    longest = max(sum(part["seconds"] for part in one["parts"]) for one in attempts)
+    attempts = [_attempt(one, turns) for one in attempts_made(document)]
+    longest = max((sum(part["seconds"] for part in one["parts"]) for one in attempts), default=0)
     for part in (part for one in attempts for part in one["parts"]):
         part["percent"] = 100 * part["seconds"] / (longest or 1)
     status = headless.get("status") or cycle["final_status"]
@@ -53,7 +53,7 @@ def _facts(
     facts = [
         ("Run", document["execution_id"]),
         ("Client", headless.get("agent", "")),
-        ("Attempts", f"{len(cycle['attempts'])} of {cycle['max_retries'] + 1} allowed"),
+        ("Attempts", f"{len(attempts_made(document))} of {cycle['max_retries'] + 1} allowed"),
         ("Gates", f"{cycle['total_duration_seconds']:.1f} seconds"),
         ("Agent's time", f"{sum(turn['seconds'] for turn in turns):.1f} seconds" if turns else ""),
         ("Tokens", f"{sum(tokens):,}" if tokens else ""),

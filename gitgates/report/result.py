@@ -258,6 +258,14 @@ def details(result: dict[str, Any]) -> list[str]:
     ]
 
 
+def attempts_made(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a run's attempts: none where a headless run's agent failed before its first."""
+    attempts: list[dict[str, Any]] = document["quality_gates"]["attempts"]
+    first = attempts[0]
+    has_none = "headless" in document and first["verdict"] == "could-not-run"
+    return [] if has_none and not first["results"] else attempts
+
+
 def turn_cost(turn: dict[str, Any]) -> str:
     """Return what a turn of the agent took: seconds, and tokens where the client told them."""
     tokens = f", {turn['tokens']:,} tokens" if turn.get("tokens") is not None else ""
