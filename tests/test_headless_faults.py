@@ -199,3 +199,33 @@ def test_a_worktree_of_nothing_is_refused(repo: Repo) -> None:
     done = run(repo, GOOD, args=("--worktree",))
     assert done.returncode == 74
     assert b"there is no commit yet" in done.stderr
+
+
+def test_a_state_folder_that_cannot_be_written_is_said(work: Repo) -> None:
+    work.write(".git/gitgates", "no folder")
+    done = run(work, GOOD)
+    assert done.returncode == 73
+    assert b".git/gitgates: cannot be written: File exists" in done.stderr
+
+
+def test_an_agent_that_removes_the_checkpoint_commits_nothing(work: Repo) -> None:
+    head = work.head()
+    done = run(work, f"{GOOD}; rm -rf .git/gitgates")
+    assert done.returncode == 73
+    assert b"the checkpoint is gone: " in done.stderr
+    assert work.head() == head
+
+
+def test_an_index_that_is_locked_is_said(work: Repo) -> None:
+    told = passed(work, f"{GOOD}; touch .git/index.lock")
+    assert "the index does not follow the commit: " in told
+    assert "mend it with: git reset" in told
+
+
+def test_what_a_hook_adds_to_the_commit_is_not_staged_backwards(work: Repo) -> None:
+    hook = work.path / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nfor f in a.txt new; do echo fixed >> $f; git add $f; done\n")
+    hook.chmod(0o755)
+    passed(work, GOOD)
+    assert committed(work) == "a.txt\nnew"
+    assert work.git("status", "--porcelain") == ""

@@ -10,7 +10,7 @@ import click
 from gitgates import environ
 from gitgates.cli.output import format_option, print_json, write_junit
 from gitgates.cli.repository import configuration, current_repo
-from gitgates.errors import ConfigError, GitError, GitgatesError, LockError, UsageError
+from gitgates.errors import ConfigError, GitError, GitgatesError, LockError, StateError, UsageError
 from gitgates.git.repo import Repo
 from gitgates.headless import defaults
 from gitgates.headless.executor import HOOK, Executor
@@ -138,8 +138,11 @@ def _start(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> i
 def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
     """Take the checkpoint, and run; drop it, or say how to restore it."""
     repo = executor.repo
-    os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
-    lock = lock_file(f"{repo.state_abs}/headless.lock")
+    try:
+        os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
+        lock = lock_file(f"{repo.state_abs}/headless.lock")
+    except OSError as error:
+        raise StateError(f"{repo.state_abs}: cannot be written: {error.strerror}") from error
     if lock < 0:
         raise LockError(
             "another headless run is in progress here", "Use --worktree, or wait for it."
@@ -149,9 +152,11 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
         point = executor.begin(branch)
         try:
             ended = executor.execute()
-        except BaseException:
+        except BaseException as error:
             executor.listener.phase("")
             click.echo(_left(point), err=True)
+            if isinstance(error, FileNotFoundError) and not checkpoint.is_there(point):
+                raise StateError(f"{error.filename}: something has removed it") from error
             raise
         if ended.outcome == "passed" or ended.rolled_back:
             checkpoint.drop(point, repo)
@@ -182,6 +187,8 @@ def _require_clear(repo: Repo, *, force: bool) -> None:
 
 def _left(point: Checkpoint) -> str:
     what = f"everything is left as it is in {point.root_abs}"
+    if not checkpoint.is_there(point):
+        return f"gitgates: {what}; the checkpoint is gone: {point.folder_abs}"
     return f"gitgates: {what}; the checkpoint is {point.folder_abs}\n  {_ways(point)}"
 
 

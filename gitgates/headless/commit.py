@@ -193,7 +193,8 @@ def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
         if paths:
             git.out(*ask, stdin=nul_ended(paths))
     except (OSError, GitError) as error:
-        return [f"the index does not follow the commit: {error}; mend it with: git reset"]
+        why = str(error).partition("\n")[0]
+        return [f"the index does not follow the commit: {why}; mend it with: git reset"]
     return []
 
 

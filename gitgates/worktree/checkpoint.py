@@ -219,6 +219,11 @@ def left_behind(state_abs: str) -> Iterator[Checkpoint]:
             yield load(f"{folder_abs}/{run}")
 
 
+def is_there(point: Checkpoint) -> bool:
+    """Return whether nobody has removed a checkpoint."""
+    return os.path.lexists(f"{point.folder_abs}/checkpoint.json")
+
+
 def remove_unfinished(repo: Repo) -> None:
     """Remove what a run left that was killed before its checkpoint was whole.
 
