@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
 
 import pytest
 from conftest import Repo
@@ -229,3 +232,26 @@ def test_what_a_hook_adds_to_the_commit_is_not_staged_backwards(work: Repo) -> N
     passed(work, GOOD)
     assert committed(work) == "a.txt\nnew"
     assert work.git("status", "--porcelain") == ""
+
+
+@pytest.mark.slow
+def test_a_signal_beside_a_process_names_the_checkpoint_too(work: Repo) -> None:
+    """Git's filter holds the run where it reads what the agent has made."""
+    ready = work.path.parent / "ready"
+    os.mkfifo(ready)
+    work.git("config", "filter.slow.clean", f"echo > {ready}; sleep 600")
+    work.write(".gitattributes", "slow filter=slow\n")
+    work.commit_all("filter")
+    command = ("headless", "go", "--agent-command", agent(work, "echo > slow"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gitgates", *command],
+        cwd=work.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    ready.read_bytes()
+    os.killpg(process.pid, signal.SIGTERM)  # as a service manager does: git ends as well
+    _out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert b"gitgates recover --roll-back" in err

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+from contextlib import contextmanager
 
 import click
 
 from gitgates import environ
 from gitgates.cli.output import format_option, print_json, write_junit
 from gitgates.cli.repository import configuration, current_repo
-from gitgates.errors import ConfigError, GitError, GitgatesError, LockError, StateError, UsageError
+from gitgates.errors import (
+    ConfigError,
+    GitError,
+    GitgatesError,
+    Interrupted,
+    LockError,
+    StateError,
+    UsageError,
+)
 from gitgates.git.repo import Repo
 from gitgates.headless import defaults
 from gitgates.headless.executor import HOOK, Executor
@@ -29,6 +39,7 @@ from gitgates.worktree import checkpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from gitgates.git.repo import Repo
@@ -151,7 +162,8 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
         _require_clear(repo, force=force)
         point = executor.begin(branch)
         try:
-            ended = executor.execute()
+            with _raising(signal.SIGTERM):
+                ended = executor.execute()
         except BaseException as error:
             executor.listener.phase("")
             click.echo(_left(point), err=True)
@@ -165,6 +177,23 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
         return ended
     finally:
         os.close(lock)
+
+
+@contextmanager
+def _raising(number: int) -> Iterator[None]:
+    """Raise Interrupted at a signal wherever nothing else waits for it, as Ctrl-C does."""
+
+    def interrupt(got: int, _frame: object) -> None:
+        raise Interrupted(f"interrupted by signal {got}")
+
+    if signal.getsignal(number) is not signal.SIG_DFL:
+        yield  # `nohup`, for one, has it ignored
+        return
+    signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _require_clear(repo: Repo, *, force: bool) -> None:
