@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import Repo
@@ -255,3 +256,14 @@ def test_a_signal_beside_a_process_names_the_checkpoint_too(work: Repo) -> None:
     _out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert b"gitgates recover --roll-back" in err
+
+
+def test_work_that_git_cannot_keep_stays_in_files(work: Repo) -> None:
+    command = "git update-ref refs/gitgates/failed HEAD; echo worse > a.txt; echo new > b.txt"
+    done = run(work, command, args=("--max-retries", "0"))
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert work.git("status", "--porcelain") == ""
+    note = done.stdout.decode().partition("the agent's work is no commit: ")[2]
+    folder = note.partition("its files are in ")[2].partition("\n")[0]
+    found = {path.read_text() for path in Path(folder).iterdir()}
+    assert found == {"worse\n", "new\n"}

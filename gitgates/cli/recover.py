@@ -18,7 +18,6 @@ from gitgates.worktree import checkpoint
 from gitgates.worktree.checkpoint import Checkpoint
 from gitgates.worktree.gc import collect
 from gitgates.worktree.isolate import recover
-from gitgates.worktree.rollback import roll_back
 
 
 @click.command("recover")
@@ -75,7 +74,7 @@ def _checkpoints(repo: Repo) -> list[Checkpoint]:
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
     """Roll back to the checkpoint of a headless run, or drop it."""
-    from gitgates.headless.commit import keep_failed  # seldom needed
+    from gitgates.headless.commit import keep_and_roll_back  # seldom needed
 
     points = {point.run: point for point in _checkpoints(repo)}
     if run not in points:
@@ -89,9 +88,10 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
         raise errors.LockError("the headless run is in progress", "End it first.")
     try:
         if rolls_back:
-            if ref := keep_failed(points[run], repo):
+            ref, notes = keep_and_roll_back(points[run], repo)
+            if ref:
                 click.echo(f"the agent's work is kept as {ref}")
-            for note in roll_back(points[run], repo):
+            for note in notes:
                 click.echo(f"note: {note}")
             click.echo("everything is as it was before the run")
         checkpoint.drop(points[run], repo)

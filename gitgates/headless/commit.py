@@ -16,7 +16,7 @@ from gitgates.git.repo import nul_ended
 from gitgates.record import Record
 from gitgates.store.files import remove_file
 from gitgates.worktree.checkpoint import compare, copy_file, mode_at
-from gitgates.worktree.rollback import restore_index
+from gitgates.worktree.rollback import restore_index, roll_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,6 +178,27 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
     ref = f"{FAILED_REFS}/{point.run}"
     git.out("update-ref", ref, made)
     return ref
+
+
+def keep_and_roll_back(point: Checkpoint, repo: Repo) -> tuple[str, list[str]]:
+    """Keep the agent's work, then roll back; return the ref of that work, and notes.
+
+    If git cannot keep it, as on a full disk, its files are moved into `kept`, for a month.
+
+    Raises: as `roll_back`.
+    """
+    try:
+        ref, why = keep_failed(point, repo), ""
+    except GitError as error:
+        ref, why = "", error.message
+    notes = roll_back(point, repo)
+    replaced_abs = f"{point.folder_abs}/replaced"
+    if why and os.path.isdir(replaced_abs):
+        kept_abs = f"{repo.state_abs}/kept/{point.run}-replaced"
+        os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
+        os.rename(replaced_abs, kept_abs)
+        notes.append(f"the agent's work is no commit: {why}; its files are in {kept_abs}")
+    return ref, notes
 
 
 def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:

@@ -25,7 +25,6 @@ from gitgates.report.result import AttemptReport, turn_cost
 from gitgates.types import BLOCK, Command, Decision, GateResult, Visit
 from gitgates.worktree import checkpoint
 from gitgates.worktree.isolate import Isolation
-from gitgates.worktree.rollback import roll_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -347,12 +346,12 @@ class Executor:
         if not self.attempts:
             reason = why or OUTCOMES[outcome][1]
             self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
-        failed_ref = commit.keep_failed(self.point, self.repo)
         if self.settings.keeps:
+            failed_ref = commit.keep_failed(self.point, self.repo)
             return self._end(Ended(outcome, why, failed_ref=failed_ref))
         self.listener.phase("rolling back")
         try:
-            said = roll_back(self.point, self.repo)
+            failed_ref, said = commit.keep_and_roll_back(self.point, self.repo)
         except GitgatesError as error:
             hint = f"gitgates recover --roll-back {self.run}"
             raise GitError(
