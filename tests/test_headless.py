@@ -474,22 +474,28 @@ def test_without_any_gate_nothing_begins(repo: Repo) -> None:
     assert "there are no gates" in text
 
 
+def started(repo: Repo, *args: str) -> subprocess.Popen[bytes]:
+    """Start a run; return its process when something of it has made `agent/ready`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gitgates", "headless", "go", *args],
+        cwd=repo.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    ready = repo.path.parent / "agent/ready"
+    until = time.monotonic() + 30
+    while not ready.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return process
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) -> None:
     work.write("dirty.txt", "dirty\n")
     before = whole(work)
     command = agent(work, "echo worse > a.txt; rm dirty.txt; touch ../agent/ready; sleep 600")
-    ready = work.path.parent / "agent/ready"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gitgates", "headless", "go", "--agent-command", command],
-        cwd=work.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    until = time.monotonic() + 30
-    while not ready.exists() and time.monotonic() < until:
-        time.sleep(0.02)
+    process = started(work, "--agent-command", command)
     assert b"is in progress" in work.gitgates("recover").stdout
     assert b"in progress here" in headless(work, "go", "--agent-command", command).stderr
     os.kill(process.pid, number)
@@ -507,6 +513,49 @@ def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) ->
     assert f"kept as refs/gitgates/failed/{run}" in rolled.stdout.decode()
     assert whole(work) == before
     assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "worse"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["gate", "commit hook"])
+def test_a_run_that_is_killed_later_is_rolled_back(
+    work: Repo, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT", str(work.path.parent / "agent"))
+    wait = "touch $AGENT/ready; sleep 600"
+    if place == "gate":
+        work.config(CONFIG.replace("test ! -e broken", wait))
+        work.commit_all("wait")
+    else:
+        hook = work.path / ".git/hooks/pre-commit"
+        hook.write_text(f"#!/bin/sh\n{wait}\n")
+        hook.chmod(0o755)
+    work.write("dirty.txt", "dirty\n")
+    work.git("add", "dirty.txt")
+    work.write("dirty.txt", "and more\n")
+    before = whole(work)
+    command = agent(work, "echo good > a.txt; git stash list; rm -f dirty.txt")
+    process = started(work, "--agent-command", command)
+    process.kill()
+    process.communicate(timeout=30)
+    work.gitgates("recover")
+    run = next((work.path / ".git/gitgates/checkpoints").iterdir()).name
+    rolled = work.gitgates("recover", "--roll-back", run)
+    assert rolled.returncode == 0, rolled.stderr
+    assert whole(work) == before
+    assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "good"
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_is_rolled_back_if_that_is_asked_for(work: Repo) -> None:
+    before = whole(work)
+    command = agent(work, "echo worse > a.txt; touch ../agent/ready; sleep 600")
+    process = started(work, "--on-failure", "rollback", "--agent-command", command)
+    process.terminate()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert b"gitgates headless: interrupted by a signal\neverything is as it was" in out
+    assert whole(work) == before
+    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
 
 
 def test_the_page_shows_hostile_output_as_text(work: Repo) -> None:

@@ -79,8 +79,8 @@ if TYPE_CHECKING:
 @click.option(
     "--on-failure",
     type=click.Choice(["rollback", "keep"]),
-    default="rollback",
-    help="Put everything back (default), or keep the working tree as the agent left it.",
+    help="Put everything back (default), or keep the working tree as the agent left it. If it is "
+    "given, a run that a signal ends is put back, too.",
 )
 @click.option(
     "--junit",
@@ -125,6 +125,7 @@ def _start(*, task: str, apart: bool, branch: str, fmt: str, **wanted: Any) -> i
         message=wanted["message"],
         budget_s=wanted["budget_minutes"] * 60,
         keeps=wanted["on_failure"] == "keep",
+        undoes_interrupted=wanted["on_failure"] == "rollback",
     )
     _require_committer(repo, commits=settings.commits)
     _require_branch(repo, branch)
@@ -163,7 +164,7 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
         point = executor.begin(branch)
         try:
             with _raising(signal.SIGTERM):
-                ended = executor.execute()
+                ended = _execute(executor)
         except BaseException as error:
             executor.listener.phase("")
             click.echo(_left(point), err=True)
@@ -177,6 +178,15 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
         return ended
     finally:
         os.close(lock)
+
+
+def _execute(executor: Executor) -> Ended:
+    try:
+        return executor.execute()
+    except (Interrupted, KeyboardInterrupt):
+        if not executor.settings.undoes_interrupted:
+            raise
+        return executor.give_up("interrupted")
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class Executor:
         prompt = self.settings.task
         while True:
             if time.monotonic() >= self.ends_at:
-                return self._give_up("out-of-time")
+                return self.give_up("out-of-time")
             before = self._content()
             turn = self._turn(prompt)
             if turn.error or before == self._content():
@@ -108,7 +108,7 @@ class Executor:
                     self.listener.said("the agent has changed nothing" + (why and f": {why}"))
                 self.failed_turns += 1
                 if self.failed_turns >= _MOST_FAILED_TURNS:
-                    return self._give_up("agent-failed" if turn.error else "unchanged", why)
+                    return self.give_up("agent-failed" if turn.error else "unchanged", why)
                 continue
             ended, prompt = self._judge(turn)
             if ended:
@@ -160,28 +160,28 @@ class Executor:
                 self.listener.said(violation)
             self.denied += bool(constraints.denied_paths(self.config.headless, paths))
             if self.denied > 1:
-                return self._give_up("denied"), ""
+                return self.give_up("denied"), ""
             return self._refuse("constraints", constraints.told(found), turn)
         prepared, moved_from = commit.prepare(self.point, self.repo), self._heads()
         for _ in range(_MOST_CHANGED):
             outcome, text = self._ask_policies(turn, prepared)
             if self._heads() != moved_from:
                 why = "" if self.settings.keeps else "HEAD was put back"
-                return self._give_up("moved", why), ""
+                return self.give_up("moved", why), ""
             after = commit.prepare(self.point, self.repo, name="after.index")
             if outcome != PASSED or not commit.written(prepared, after, fixers=self._fixes()):
                 break
             prepared = commit.prepare(self.point, self.repo)
             self.listener.said("a gate has changed files: the gates run on what it made of them")
         else:
-            return self._give_up("unsettled"), ""
+            return self.give_up("unsettled"), ""
         if outcome == PASSED:
             return self._commit(turn, prepared)
         if outcome == BLOCKED and self._is_terminal():
-            return self._give_up("terminal"), ""
+            return self.give_up("terminal"), ""
         if outcome == BLOCKED:
             return None, text
-        return self._give_up(outcome), ""
+        return self.give_up(outcome), ""
 
     def _violations(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         limits = self.config.headless
@@ -269,7 +269,7 @@ class Executor:
         round_ |= {"gates": ", ".join(self.hook.gates), "outcome": outcome, "run": self.run_abs}
         round_ |= {"key": call.key, "config": "", "tree": ""}
         call.record({**round_, "statuses": [[gate, "failed"]]})
-        return (self._give_up(EXHAUSTED), "") if is_last else (None, text)
+        return (self.give_up(EXHAUSTED), "") if is_last else (None, text)
 
     def _save(self, decision: Decision, outcome: str, text: str) -> None:
         attempt = AttemptReport(
@@ -341,7 +341,7 @@ class Executor:
         parts = [subject, rest.strip(), turn.text.strip(), f"Gitgates-Run: {self.run}"]
         return "\n\n".join(part for part in parts if part).replace("\0", "") + "\n"
 
-    def _give_up(self, outcome: str, why: str = "") -> Ended:
+    def give_up(self, outcome: str, why: str = "") -> Ended:
         """Keep the agent's work under a ref, and roll back unless told otherwise."""
         if not self.attempts:
             reason = why or OUTCOMES[outcome][1]

@@ -25,6 +25,7 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "unchecked": (1, "no gate applies to what was changed, so that nothing was checked"),
     "moved": (1, "a gate moved HEAD or changed the branch"),
     "mixed": (1, "changes from before the run cannot be separated from the agent's"),
+    "interrupted": (130, "interrupted by a signal"),
     "out-of-time": (1, "the time limit of the run was reached"),
 }
 
@@ -40,6 +41,7 @@ class HeadlessOptions(Record):
     message: str = ""
     budget_s: float = 3600.0
     keeps: bool = False  # what a failed run made stays in the working tree
+    undoes_interrupted: bool = False  # a run that a signal ends is rolled back, too
 
 
 class Ended(Record):
