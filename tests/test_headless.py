@@ -132,6 +132,7 @@ def test_what_cannot_be_mended_is_rolled_back_and_kept(work: Repo) -> None:
     assert len(prompts(work)) == 3
     assert (whole(work), work.head()) == (before, head)
     run = result(work)["execution_id"]
+    assert not (work.path / f".git/gitgates/runs/{run}/open").exists()  # no attempt will follow
     restored = work.gitgates("runs", "restore", run)
     assert restored.returncode == 0, restored.stderr
     assert work.git("show", f"headless-{run}:a.txt") == "b"

@@ -152,6 +152,7 @@ def add_headless(
     try:
         _write(run_abs, document)
         replace_file(f"{run_abs}/{PAGE}", page(document, metrics).encode("utf-8", "replace"))
+        _mark_open(run_abs, is_open=False)
     except OSError as error:  # what was committed, or put back, is so all the same
         return (f"{run_abs}: no report written: {_why(error)}",)
     notes = _copy(run_abs, root_abs, artifacts_dir) if artifacts_dir else []
