@@ -267,3 +267,20 @@ def test_work_that_git_cannot_keep_stays_in_files(work: Repo) -> None:
     folder = note.partition("its files are in ")[2].partition("\n")[0]
     found = {path.read_text() for path in Path(folder).iterdir()}
     assert found == {"worse\n", "new\n"}
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_after_its_commit_is_followed_by_the_index(work: Repo) -> None:
+    work.write("staged.txt", "staged\n")
+    work.git("add", "staged.txt")
+    hook = work.path / ".git/hooks/post-commit"
+    hook.write_text("#!/bin/sh\nkill -9 $(ps -o ppid= -p $PPID)\n")
+    hook.chmod(0o755)
+    script = agent(work, GOOD)
+    command = [sys.executable, "-m", "gitgates", "headless", "go", "--agent-command", script]
+    done = subprocess.run(command, cwd=work.path, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done
+    run_id = next((work.path / ".git/gitgates/checkpoints").iterdir()).name
+    assert work.gitgates("recover", "--drop", run_id).returncode == 0
+    assert committed(work) == "a.txt"
+    assert work.git("status", "--porcelain") == "A  staged.txt"

@@ -74,7 +74,7 @@ def _checkpoints(repo: Repo) -> list[Checkpoint]:
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
     """Roll back to the checkpoint of a headless run, or drop it."""
-    from gitgates.headless.commit import keep_and_roll_back  # seldom needed
+    from gitgates.headless.commit import follow_commit, keep_and_roll_back  # seldom needed
 
     points = {point.run: point for point in _checkpoints(repo)}
     if run not in points:
@@ -94,10 +94,19 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
             for note in notes:
                 click.echo(f"note: {note}")
             click.echo("everything is as it was before the run")
+        elif _is_committed(repo, run):  # killed before the index followed
+            for note in follow_commit(points[run], repo):
+                click.echo(f"note: {note}")
         checkpoint.drop(points[run], repo)
     finally:
         os.close(lock)
     return errors.OK
+
+
+def _is_committed(repo: Repo, run: str) -> bool:
+    """Return whether HEAD is the commit of a headless run."""
+    trailer = "--format=%(trailers:key=Gitgates-Run,valueonly)"
+    return repo.git.ask("log", "-1", trailer).stdout.decode("utf-8", "replace").strip() == run
 
 
 def _list(repo: Repo) -> int:

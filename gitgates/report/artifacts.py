@@ -148,6 +148,7 @@ def add_headless(
         for one in trends(read_metrics(shared_state_abs))
         if one["gate"] in gates
     )
+    document["host"] = as_utf8(facts.get("agent", document["host"]))
     document["headless"] = as_utf8({name: fact for name, fact in facts.items() if fact})
     try:
         _write(run_abs, document)

@@ -43,7 +43,10 @@ RUN: Fields = {
     "version": ("whole number", f"{VERSION}; another one when a field goes or changes"),
     "execution_id": ("text", "the run, and the name of its folder"),
     "hook": ("text", "the hook of the first attempt"),
-    "host": ("text", "who fired it: `git`, `pre-commit`, `manual`, `claude`"),
+    "host": (
+        "text",
+        "who fired it: `git`, `pre-commit`, `manual`, `claude`; the client of a headless run",
+    ),
     "root": ("text", "the top of the working tree"),
     "session*": ("text", "the agent's session"),
     "agent*": ("text", "the sub-agent's type"),
