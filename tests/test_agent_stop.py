@@ -42,6 +42,16 @@ def test_a_failing_gate_blocks_and_a_fix_lets_go(agent: Agent) -> None:
     assert agent.outcomes() == ["blocked", "passed"]
 
 
+def test_the_name_of_a_headless_run_alone_switches_nothing_off(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITGATES_HEADLESS", "r1")
+    agent.write("a.py", "BAD\n")
+    assert agent.stop()["decision"] == "block"
+    agent.repo.write(".git/gitgates/checkpoints/r1/checkpoint.json")  # now the run is there
+    assert agent.stop(again=True) == {}
+
+
 def test_a_session_that_changed_nothing_is_left_alone(agent: Agent) -> None:
     assert agent.stop() == {}
     agent.write("a.py", "BAD\n")

@@ -284,3 +284,20 @@ def test_a_run_that_is_killed_after_its_commit_is_followed_by_the_index(work: Re
     assert work.gitgates("recover", "--drop", run_id).returncode == 0
     assert committed(work) == "a.txt"
     assert work.git("status", "--porcelain") == "A  staged.txt"
+
+
+def test_a_damaged_checkpoint_says_how_to_go_on(work: Repo) -> None:
+    work.write(".git/gitgates/checkpoints/r1/checkpoint.json", "{")
+    for done in (work.gitgates("recover"), run(work, GOOD)):
+        assert done.returncode == 73
+        assert b"checkpoints/r1/checkpoint.json: cannot be read" in done.stderr
+        assert b"To go on without: rm -r '" in done.stderr
+
+
+def test_a_symlink_of_before_that_is_gone_is_kept(work: Repo) -> None:
+    (work.path / "link").symlink_to("somewhere")
+    said = passed(work, f"rm link; {GOOD}")
+    kept = Path(
+        said.partition("`link` had uncommitted changes; as it was, it is in ")[2].split("\n")[0]
+    )
+    assert os.readlink(kept) == "somewhere"

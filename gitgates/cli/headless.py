@@ -23,7 +23,8 @@ from gitgates.errors import (
 )
 from gitgates.git.repo import Repo
 from gitgates.headless import defaults
-from gitgates.headless.executor import HOOK, Executor
+from gitgates.headless.defaults import HOOK
+from gitgates.headless.executor import Executor
 from gitgates.headless.outcomes import OUTCOMES, HeadlessOptions
 from gitgates.headless.turn import RUN_NAME
 from gitgates.headless.worktree import in_worktree

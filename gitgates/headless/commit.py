@@ -44,7 +44,7 @@ def prepare(
     Raises: GitError if git cannot read what the run has written.
     """
     git = _own_index(point, repo, name)
-    head = _head(git)
+    head = git.resolve("HEAD")
     git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
     difference = compare(point, repo)
     # What the agent has committed is not what is in the working tree, and there the gates look.
@@ -112,10 +112,6 @@ def _own_index(point: Checkpoint, repo: Repo, name: str) -> Git:
     return repo.git._replace(env={**repo.env, "GIT_INDEX_FILE": index_abs})
 
 
-def _head(git: Git) -> str:
-    return git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
-
-
 def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> bool:
     """Stage a file without the changes from before the run; return False if they conflict."""
     listed = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
@@ -168,7 +164,7 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
     Raises: GitError.
     """
     prepared = prepare(point, repo, whole=True)
-    git, head = prepared.git, _head(prepared.git)
+    git, head = prepared.git, prepared.git.resolve("HEAD")
     if not prepared.paths and head == point.head:
         return ""
     tree = git.out("write-tree").decode().strip()
@@ -207,7 +203,7 @@ def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
     What else was staged stays staged, and what an agent has staged beside is not any more.
     """
     git = repo.git
-    paths = committed_paths(git, point.head, _head(git))
+    paths = committed_paths(git, point.head, git.resolve("HEAD"))
     try:
         restore_index(point, repo)
         ask = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -225,10 +221,14 @@ def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:
     notes = []
     for path in sorted(point.dirty & changed & point.paths.keys()):
         saved_abs = f"{point.folder_abs}/files/{point.paths[path].digest}"
-        if os.path.isfile(saved_abs):
+        is_link = stat.S_ISLNK(point.paths[path].mode)
+        if is_link or os.path.isfile(saved_abs):
             kept_abs = f"{repo.state_abs}/kept/{point.run}/{path}"
             os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
             remove_file(kept_abs)
-            copy_file(saved_abs, kept_abs)
+            if is_link:
+                os.symlink(point.paths[path].digest, kept_abs)
+            else:
+                copy_file(saved_abs, kept_abs)
             notes.append(f"`{path}` had uncommitted changes; as it was, it is in {kept_abs}")
     return notes

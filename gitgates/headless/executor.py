@@ -13,6 +13,7 @@ from gitgates.agent_types import Channels, Payload
 from gitgates.engine.command import with_hook
 from gitgates.errors import GitError, GitgatesError
 from gitgates.headless import commit, constraints
+from gitgates.headless.defaults import HOOK
 from gitgates.headless.notes import configured, differing, head_notes, protected, settings_of
 from gitgates.headless.outcomes import OUTCOMES, Ended
 from gitgates.headless.turn import RUN_NAME, run_process, run_turn, why_unchanged, without_earlier
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from gitgates.headless.commit import Prepared
     from gitgates.headless.outcomes import HeadlessOptions
     from gitgates.hosts.headless import Turn
+    from gitgates.lifecycle import EventKind
     from gitgates.types import Config
     from gitgates.worktree.checkpoint import Checkpoint
 
-HOOK = "headless"
 _CAN = Channels(deny=True, block=True, stop=True, context=True)
 _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
 _MOST_CHANGED = 3  # how often gates run because one of them has changed files
@@ -93,8 +94,8 @@ class Executor:
         Raises: Interrupted after a signal, GitgatesError for errors that are not the agent's; then
         nothing is rolled back, and the checkpoint stays.
         """
-        self._ask("session-start", "")
-        self._ask("prompt", "")
+        decide_alone(self._call("session-start", ""))
+        decide_alone(self._call("prompt", ""))
         prompt = self.settings.task
         while True:
             if time.monotonic() >= self.ends_at:
@@ -177,8 +178,6 @@ class Executor:
             return self.give_up("unsettled"), ""
         if outcome == PASSED:
             return self._commit(turn, prepared)
-        if outcome == BLOCKED and self._is_terminal():
-            return self.give_up("terminal"), ""
         if outcome == BLOCKED:
             return None, text
         return self.give_up(outcome), ""
@@ -199,10 +198,9 @@ class Executor:
 
     def _heads(self) -> tuple[str, str]:
         git = self.repo.git
-        head = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout
-        return head.decode().strip(), git.ask("symbolic-ref", "-q", "HEAD").stdout.decode()
+        return git.resolve("HEAD"), git.ask("symbolic-ref", "-q", "HEAD").stdout.decode()
 
-    def _call(self, kind: Any, message: str) -> Call:  # noqa: ANN401 - an EventKind
+    def _call(self, kind: EventKind, message: str) -> Call:
         client = self.settings.client.name
         payload = Payload(
             host=client if client in AGENTS else DEFAULT_AGENT,
@@ -219,11 +217,6 @@ class Executor:
         call = Call(payload, self.repo._replace(env=env), say=self.listener.said)
         call.has_limit = False
         call.config, call.run_abs, call.listener = self.config, self.run_abs, self.listener
-        return call
-
-    def _ask(self, kind: str, message: str) -> Call:
-        call = self._call(kind, message)
-        decide_alone(call)
         return call
 
     def _ask_policies(self, turn: Turn, prepared: Prepared) -> tuple[str, str]:
@@ -245,15 +238,10 @@ class Executor:
             outcome = rounds[-1].outcome
         if outcome == PASSED and verdict.level >= BLOCK:
             outcome = BLOCKED  # another policy than the gates has said so
-        return outcome, verdict.to_agent
-
-    def _is_terminal(self) -> bool:
-        """Return whether a gate with `terminal = true` did not pass in the last attempt."""
-        call = self._call("turn-end", "")
-        call.read()
         terminal = {gate.name for gate in self.config.gates if gate.terminal}
-        rounds = [one for one in call.session.rounds if one.hook == HOOK]
-        return bool(rounds) and any(gate in terminal for gate, _status in rounds[-1].statuses)
+        if outcome == BLOCKED and rounds and terminal.intersection(dict(rounds[-1].statuses)):
+            outcome = "terminal"
+        return outcome, verdict.to_agent
 
     def _refuse(self, gate: str, text: str, turn: Turn) -> tuple[Ended | None, str]:
         """Record an attempt that failed before or after the gates; return what follows."""

@@ -29,7 +29,8 @@ def agent_host(name: str) -> AgentHost:
 
     Raises: KeyError if there is none.
     """
-    return _module(AGENTS[name])  # type: ignore[no-any-return]
+    found: AgentHost = _module(AGENTS[name])
+    return found
 
 
 def agent_settings(name: str) -> AgentSettings:
@@ -37,7 +38,8 @@ def agent_settings(name: str) -> AgentSettings:
 
     Raises: KeyError if there is none.
     """
-    return _module(agent_host(name).SETTINGS)  # type: ignore[no-any-return]
+    found: AgentSettings = _module(agent_host(name).SETTINGS)
+    return found
 
 
 def calling_session(env: Mapping[str, str]) -> str:

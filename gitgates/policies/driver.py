@@ -74,16 +74,24 @@ def _respond(
     host: AgentHost,
 ) -> bytes:
     payload = host.decode(raw, env)
-    if not payload.kind or (payload.kind == "turn-end" and env.get("GITGATES_HEADLESS")):
-        return b""  # the headless run that started this agent answers the end of its turns itself
+    if not payload.kind:
+        return b""
     try:
         calls += [Call(payload, repo, raw=raw, say=say) for repo in find_repos(payload, env)]
     except GitError as error:
         say(error.message)
         return host.encode(payload, _without_repository(payload, error))
+    if payload.kind == "turn-end" and any(map(_is_headless, calls)):
+        return b""  # the run that started this agent answers the end of its turns itself
     if any(_is_started_by_gate(call) for call in calls):
         return b""  # a gate started this agent: to gate it, too, would never end
     return host.encode(payload, _decide_all(calls))
+
+
+def _is_headless(call: Call) -> bool:
+    """Return whether a headless run has started this agent; a stale variable alone says nothing."""
+    run = os.path.basename(call.env.get("GITGATES_HEADLESS", ""))
+    return bool(run) and os.path.isfile(f"{call.repo.state_abs}/checkpoints/{run}/checkpoint.json")
 
 
 def _without_repository(payload: Payload, error: GitError) -> Verdict:

@@ -131,7 +131,7 @@ def take(repo: Repo, run: str) -> Checkpoint:
     """
     folder_abs = folder_of(repo, run)
     git = repo.git
-    head = git.ask("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
+    head = git.resolve("HEAD")
     point = Checkpoint(
         run=run,
         root_abs=repo.root_abs,
@@ -180,9 +180,8 @@ def load(folder_abs: str) -> Checkpoint:
         return Checkpoint(**plain, folder_abs=folder_abs)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         what = f"{folder_abs}/checkpoint.json: cannot be read: {error}"
-        raise StateError(
-            what, f"Raw copies of what there was are in {folder_abs}/files."
-        ) from error
+        hint = f"Raw copies are in {folder_abs}/files. To go on without: rm -r '{folder_abs}'"
+        raise StateError(what, hint) from error
 
 
 def compare(point: Checkpoint, repo: Repo) -> Difference:
