@@ -12,6 +12,7 @@ from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
+from gitgates.config.section_keys import SECTION_KEYS
 from gitgates.hosts.claude import EVENTS, VARIABLES
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.report import result
@@ -82,13 +83,15 @@ def _configuration() -> str:
         "## `[tool.gitgates.hooks.HOOK]`",
         "What runs when a hook fires. [Which hooks there are](hooks.md).",
         _keys(keys.HOOK_KEYS),
-        "## `[tool.gitgates.review]`",
-        "What the built-in gate `review` asks for, where `Stop` or `SubagentStop` lists it. "
-        "Patterns are those of `files` of a gate.",
-        _keys(keys.REVIEW_KEYS),
-        "## `[tool.gitgates.headless]`",
-        "What `gitgates headless` starts, and what a run of it may change.",
-        _keys(keys.HEADLESS_KEYS),
+        *(
+            text
+            for section in SECTION_KEYS
+            for text in (
+                f"## `[tool.gitgates.{section.name}]`",
+                section.meaning,
+                _keys(section.keys),
+            )
+        ),
     )
 
 

@@ -173,6 +173,10 @@ class Headless(Record):
     deny: tuple[str, ...] = ()
 
 
+# Tables of the configuration that are one record each.
+SECTIONS: dict[str, type[Any]] = {"review": Review, "headless": Headless}
+
+
 class Config(Record):
     """All settings of one repository, checked."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tomllib
 
 from gitgates.config.load import describe
-from gitgates.config.parse import Document, parse
+from gitgates.config.parse import parse
+from gitgates.config.read import Document
 from gitgates.types import Config
 
 

@@ -6,7 +6,7 @@ import pytest
 from config_support import fatal, read
 from conftest import Repo
 
-from gitgates.config.keys import REVIEW_KEYS
+from gitgates.config.section_keys import REVIEW_KEYS
 from gitgates.types import Review
 
 LISTED = '[hooks.Stop]\ngates = ["review"]\n'

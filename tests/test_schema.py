@@ -22,13 +22,13 @@ from gitgates.cli.check import schema
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import (
     GATE_KEYS,
-    HEADLESS_KEYS,
     HOOK_KEYS,
     RESERVED_GATE_NAMES,
-    REVIEW_KEYS,
     TOP_KEYS,
 )
-from gitgates.config.parse import Document, parse
+from gitgates.config.parse import parse
+from gitgates.config.read import Document
+from gitgates.config.section_keys import SECTION_KEYS
 from gitgates.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes
@@ -132,15 +132,11 @@ def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
     def hook(name: str, hook: str) -> Callable[[Any], dict[str, Any]]:
         return lambda value: {"hooks": {hook: {name: value}}}
 
-    def review(name: str) -> Callable[[Any], dict[str, Any]]:
-        return lambda value: {"review": {name: value}}
-
-    def headless(name: str) -> Callable[[Any], dict[str, Any]]:
-        return lambda value: {"headless": {name: value}}
+    def section(table: str, name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {table: {name: value}}
 
     found = [(key.name, top(key.name)) for key in TOP_KEYS]
-    found += [(key.name, review(key.name)) for key in REVIEW_KEYS]
-    found += [(key.name, headless(key.name)) for key in HEADLESS_KEYS]
+    found += [(key.name, section(one.name, key.name)) for one in SECTION_KEYS for key in one.keys]
     found += [(key.name, gate(key.name)) for key in GATE_KEYS]
     found += [
         (key.name, hook(key.name, point))

@@ -18,7 +18,8 @@ from gitgates.cli.init import finish
 from gitgates.cli.repository import config_root
 from gitgates.config.edit import Addition, make_edit
 from gitgates.config.load import describe, read_files
-from gitgates.config.parse import Document, parse
+from gitgates.config.parse import parse
+from gitgates.config.read import Document
 from gitgates.discover.project import read_text
 from gitgates.errors import OK, UsageError
 from gitgates.yaml_load import load_texts

@@ -23,7 +23,8 @@ import tomlkit.exceptions
 from gitgates.clean import counted, visible
 from gitgates.config import load
 from gitgates.config.keys import HOOK_KEYS
-from gitgates.config.parse import Document, parse
+from gitgates.config.parse import parse
+from gitgates.config.read import Document
 from gitgates.errors import ConfigError
 from gitgates.record import Record
 from gitgates.store.files import link_out, replace_file

@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 
 from gitgates.config.keys import (
     GATE_KEYS,
-    HEADLESS_KEYS,
     RESERVED_GATE_NAMES,
-    REVIEW_KEYS,
     TOP_KEYS,
     Key,
     hook_keys,
 )
+from gitgates.config.section_keys import SECTION_KEYS
 from gitgates.lifecycle import HOOK_POINTS
 
 Schema: TypeAlias = dict[str, Any]
@@ -26,8 +25,6 @@ Schema: TypeAlias = dict[str, Any]
 # of the schema are resolved against it, which a `urn:` would not allow.
 _ID = "https://gitgates.invalid/settings.schema.json"
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-_REVIEW = "What the built-in gate `review` asks for, where a hook lists it."
-_HEADLESS = "What `gitgates headless` starts, and what a run of it may change."
 
 
 def get_schema(tool_name: str = "gitgates") -> Schema:
@@ -46,8 +43,10 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
         "additionalProperties": False,
         "properties": {
             **_properties(TOP_KEYS),
-            "review": {"description": _REVIEW, **_table(REVIEW_KEYS)},
-            "headless": {"description": _HEADLESS, **_table(HEADLESS_KEYS)},
+            **{
+                section.name: {"description": section.meaning, **_table(section.keys)}
+                for section in SECTION_KEYS
+            },
             "gates": {
                 "description": "The gates, by name.",
                 "type": "object",

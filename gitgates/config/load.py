@@ -16,11 +16,11 @@ import sys
 from gitgates import __version__
 from gitgates.errors import ConfigError
 from gitgates.store.files import open_regular, open_state, replace_file
-from gitgates.types import Config, Gate, Headless, Hook, Review
+from gitgates.types import SECTIONS, Config, Gate, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.config.parse import Document
+    from gitgates.config.read import Document
     from gitgates.types import Problem
 
 PYPROJECT = "pyproject.toml"
@@ -34,8 +34,7 @@ _KEY = (
     sys.implementation.cache_tag,
     Gate._fields,
     Hook._fields,
-    Review._fields,
-    Headless._fields,
+    *(record._fields for record in SECTIONS.values()),
     Config._fields,
 )
 
@@ -126,7 +125,7 @@ def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Pro
 
 
 def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
-    from gitgates.config.parse import Document
+    from gitgates.config.read import Document
     from gitgates.config.values import show
 
     tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]
@@ -184,8 +183,9 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
         config = Config(*frozen)
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
-        review, headless = Review(*config.review), Headless(*config.headless)
-        return config._replace(gates=gates, hooks=hooks, review=review, headless=headless)
+        found = {name: getattr(config, name) for name in SECTIONS}
+        sections = {name: SECTIONS[name](*table) for name, table in found.items() if table}
+        return config._replace(gates=gates, hooks=hooks, **sections)
     except (OSError, EOFError, ValueError, TypeError, MemoryError):
         return None  # not there, torn, or not ours: what marshal says of garbage
 
@@ -195,8 +195,8 @@ def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
-    plain = {"gates": gates, "hooks": hooks, "review": tuple(config.review)}
-    plain["headless"] = tuple(config.headless)
+    plain = {"gates": gates, "hooks": hooks}
+    plain |= {name: tuple(table) for name in SECTIONS if (table := getattr(config, name))}
     frozen = tuple((config._asdict() | plain).values())
     try:
         os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)

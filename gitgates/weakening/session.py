@@ -13,7 +13,8 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from gitgates.config import load
-from gitgates.config.keys import GATE_KEYS, HEADLESS_KEYS, HOOK_KEYS, REVIEW_KEYS, TOP_KEYS, Key
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key
+from gitgates.config.section_keys import SECTION_KEYS, Section
 from gitgates.errors import ConfigError
 from gitgates.git.authorship import Span, trees
 from gitgates.git.diff import changes
@@ -167,9 +168,17 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
             texts.append(f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}")
         elif hook.gates:
             texts += _compare(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
-    texts += _compare(REVIEW_KEYS, before.review, after.review, "review.")
-    texts += _compare(HEADLESS_KEYS, before.headless, after.headless, "headless.")
+    for section in SECTION_KEYS:
+        texts += _compare_section(
+            section, getattr(before, section.name), getattr(after, section.name)
+        )
     return tuple(Weakening(path, GATE, text) for text in texts)
+
+
+def _compare_section(section: Section, old: Table | None, new: Table | None) -> Iterable[str]:
+    if old and new:
+        return _compare(section.keys, old, new, f"{section.name}.")
+    return [f"{section.name}: removed"] if old else []
 
 
 def _compare(keys: tuple[Key, ...], old_side: Table, new_side: Table, place: str) -> Iterable[str]:

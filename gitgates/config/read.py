@@ -1,0 +1,170 @@
+"""One settings file, read value by value: what does not fit is a problem, and the rest is read."""
+
+from __future__ import annotations
+
+import re
+
+from gitgates.clean import visible_line
+from gitgates.config.keys import (
+    GATE_KEYS,
+    HOOK_KEYS,
+    RESERVED_GATE_NAMES,
+    TOP_KEYS,
+    Key,
+    foreign_key,
+    hook_keys,
+)
+from gitgates.config.section_keys import SECTION_KEYS
+from gitgates.config.values import BadValue, did_you_mean, show
+from gitgates.lifecycle import HOOK_POINTS
+from gitgates.record import Record
+from gitgates.types import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    # Of a table: () for the top, ("review",), ("headless",), ("gates", NAME), ("hooks", NAME).
+    Path: TypeAlias = tuple[str, ...]
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+# What could break a line of output, or command a terminal. The JSON Schema says the same.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TABLES = (*(section.name for section in SECTION_KEYS), "gates", "hooks")
+_OF_SECTIONS = (key for section in SECTION_KEYS for key in section.keys)
+_NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *_OF_SECTIONS)}
+
+
+class Document(Record):
+    """One settings file, as TOML gave it."""
+
+    source: str  # the file's name
+    prefix: tuple[str, ...]  # the table that holds our keys
+    table: dict[str, Any]
+
+    def where(self, *path: str) -> str:
+        """Name a place in this file, such as `pyproject.toml: tool.gitgates.gates.lint`."""
+        keys = (*self.prefix, *path)
+        dotted = ".".join(key if _BARE_KEY.fullmatch(key) else show(key) for key in keys)
+        return f"{self.source}: {dotted}" if dotted else self.source
+
+
+class Settings(Record):
+    """What one document, or several merged ones, set."""
+
+    document: Document
+    tables: dict[Path, dict[str, Any]]  # path → record field → value
+    origins: dict[Path, Document]  # path, and path with a field that is written there, right or not
+
+    def named(self, section: str) -> dict[str, dict[str, Any]]:
+        """Return the tables of one section, by name."""
+        return {path[1]: table for path, table in self.tables.items() if path[:1] == (section,)}
+
+    def where(self, *path: str, field: str = "") -> str:
+        """Name a table, or a field of it, in the file that set it."""
+        document = self.origins.get((*path, field) if field else path, self.document)
+        return document.where(*path, *([_NAMES[field]] if field else []))
+
+
+def read_settings(document: Document, problems: list[Problem]) -> Settings:
+    """Parse one document, value by value; what does not fit goes to `problems`."""
+    settings = Settings(document, {}, {})
+    _read_table(settings, (), document.table, keys=TOP_KEYS, problems=problems)
+    for kind in ("gates", "hooks"):
+        tables = document.table.get(kind, {})
+        if not isinstance(tables, dict):
+            message = f"got {show(tables)}, expected a table for each name"
+            problems.append(Problem(document.where(kind), message))
+            continue
+        for name, table in tables.items():
+            _read_named(settings, (kind, name), table, problems)
+    for section in SECTION_KEYS:
+        if section.name not in document.table:
+            continue
+        path, table = (section.name,), document.table[section.name]
+        if isinstance(table, dict):
+            _read_table(settings, path, table, keys=section.keys, problems=problems)
+        else:
+            hint = f"Try [tool.gitgates.{section.name}] with {section.example}"
+            problems.append(_no_table(document, path, table, hint))
+    return settings
+
+
+def _read_named(settings: Settings, path: Path, table: object, problems: list[Problem]) -> None:
+    is_gate, name = path[0] == "gates", path[1]
+    if not isinstance(table, dict):
+        # Guess which key was meant.
+        key, kind = ("command", str) if is_gate else ("gates", list)
+        hint = f"Try {{ {key} = {show(table)} }}." if isinstance(table, kind) else ""
+        problems.append(_no_table(settings.document, path, table, hint))
+        return
+    message, hint = _wrong_name(path[0], name)
+    if message:
+        problems.append(Problem(settings.document.where(*path), message, hint))
+        return
+    keys = GATE_KEYS if is_gate else hook_keys(name)
+    _read_table(settings, path, table, keys=keys, problems=problems)
+
+
+def _no_table(document: Document, path: Path, value: object, hint: str) -> Problem:
+    return Problem(document.where(*path), f"got {show(value)}, expected a table", hint)
+
+
+def _read_table(
+    settings: Settings,
+    path: Path,
+    table: dict[str, Any],
+    *,
+    keys: tuple[Key, ...],
+    problems: list[Problem],
+) -> None:
+    document = settings.document
+    known = (*(key.name for key in keys), *(() if path else _TABLES))
+    for name in table:
+        if name not in known:
+            hint = _unknown_key_hint(document, path, name, known)
+            problems.append(Problem(document.where(*path, name), "unknown key", hint))
+    found = settings.tables.setdefault(path, {})
+    settings.origins[path] = document
+    for key in keys:
+        if key.name not in table:
+            continue
+        settings.origins[*path, key.field] = document
+        value = table[key.name]
+        try:
+            found[key.field] = key.type.parse(value)
+        except BadValue as bad:
+            where = document.where(*path, key.name, *bad.keys) + bad.index
+            message = f"got {show(bad.part_of(value))}, expected {bad.expected}"
+            problems.append(Problem(where, message, bad.hint))
+
+
+def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[str, ...]) -> str:
+    """Return the hint for an unknown key: its place, its name here, or a similar key."""
+    tool = document.table.get("tool") if not (path or document.prefix) else None
+    if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
+        return f"In {document.source}, leave `tool.gitgates.` out: [gates.x]."
+    for key in HOOK_KEYS if path[:1] == ("hooks",) else ():
+        if key.name == name:
+            return f"`{name}` has a meaning only for {', '.join(key.only_in)}."
+    hint = foreign_key(name) or did_you_mean(name, known)
+    return hint or f"Known here: {', '.join(known)}."
+
+
+def _wrong_name(section: str, name: str) -> tuple[str, str]:
+    """Return what is wrong with the name of a gate or hook, and what to do; empty where nothing."""
+    if section == "hooks":
+        if name in HOOK_POINTS:
+            return "", ""
+        known = "the hooks of githooks(5), an agent's events such as Stop, headless and manual"
+        hint = did_you_mean(name, tuple(HOOK_POINTS)) or f"Known are {known}."
+        return f"unknown hook `{visible_line(name)}`", hint
+    if name.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}:
+        message = f"`{name}` is the name of an action or of a built-in policy"
+        return message, "Choose another name for the gate."
+    if "," in name:
+        message = f"got {show(name)}, expected a name without a comma"
+        return message, "Commas separate names in GITGATES_SKIP."
+    if not name or name != name.strip() or _CONTROL.search(name):
+        return f"got {show(name)}, expected a name on one line, without spaces at its ends", ""
+    return "", ""

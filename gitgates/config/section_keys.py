@@ -1,0 +1,123 @@
+"""The keys of the tables of settings that are one record each, such as `[tool.gitgates.review]`."""
+
+from __future__ import annotations
+
+from gitgates.config import values as v
+from gitgates.config.keys import Key
+from gitgates.record import Record
+
+_BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
+
+REVIEW_KEYS: tuple[Key, ...] = (
+    Key("mode", v.one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).means(
+        "`remind`: an agent that has changed much is kept from stopping until there is evidence "
+        "of a review, or it says why none is needed. `require`: until an independent reviewer "
+        "says COMPLETE of whatever has changed. `off`: never, unless a prompt asks for it."
+    ),
+    Key("required", v.FLAG, "false", weaker="off").means(
+        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away or "
+        "change these keys."
+    ),
+    Key("prefix", v.PREFIX, '"#review"', weaker="any").means(
+        "What a prompt begins with to ask for the strict form, whatever the mode; with `:stop` "
+        "behind it, a prompt ends that. Empty: no prompt can."
+    ),
+    Key("min_lines", v.AMOUNT, "40", weaker="greater").means(
+        "From how many weighted lines a change is significant."
+    ),
+    Key("min_files", v.AMOUNT, "5", weaker="greater").means(
+        "From how many weighted files a change is significant."
+    ),
+    Key(
+        "weights", v.WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each"
+    ).means("How much a line, or a file, of each kind counts."),
+    Key("tests", v.PATTERNS, "[]", weaker="more").means(f"Patterns of tests. {_BESIDE}"),
+    Key("documentation", v.PATTERNS, "[]", weaker="more").means(
+        f"Patterns of documentation, and of data that nobody reads line by line. {_BESIDE}"
+    ),
+    Key("generated", v.PATTERNS, "[]", weaker="more").means(
+        "Patterns of files that nobody writes by hand: generated, vendored, lock files. They do "
+        f"not count. {_BESIDE}"
+    ),
+    Key("critical", v.PATTERNS, "[]", weaker="fewer").means(
+        "Patterns of files in which every change is significant."
+    ),
+    Key("ignore", v.PATTERNS, "[]", weaker="more").means("Patterns of files that never count."),
+    Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").means(
+        "Skills and typed commands that are a review, by name. A bare name means a plugin's of "
+        "that name, too."
+    ),
+    Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").means(
+        "Sub-agents whose end is a review, by type. A bare name means a plugin's, too."
+    ),
+    Key("reviewer", v.AGENT_NAME, '"reviewer"', weaker="any").means(
+        "The type of the sub-agent whose decision counts in the strict form. It is held read-only "
+        "there. A bare name means a plugin's, too."
+    ),
+    Key("reviewer_model", v.AGENT_NAME, '"opus"', weaker="any").means(
+        "The model that `gitgates install-hooks --agent claude` writes into that sub-agent."
+    ),
+    Key(
+        "reviewer_commands",
+        v.NAMES,
+        '["git diff", "git log", "git show", "gitgates review", "gitgates journal"]',
+        weaker="more",
+    ).means("How the shell commands begin that the reviewer may run."),
+    Key("second_opinions", v.NAMES, "[]", weaker="fewer").means(
+        "Commands that `gitgates review opinions` asks, with the request and the change on their "
+        "standard input, such as `codex exec -`."
+    ),
+    Key("opinion_timeout", v.DURATION, "600", weaker="sharply").means(
+        "The most that one of them may take."
+    ),
+)
+
+HEADLESS_KEYS: tuple[Key, ...] = (
+    Key("agent", v.one_of("claude", "codex", "gemini"), '"claude"').means(
+        "The agent that `gitgates headless` starts."
+    ),
+    Key("agent_args", v.NAMES, "[]", weaker="any").means(
+        "Further arguments of its client, such as permissions: nobody can answer a prompt."
+    ),
+    Key("max_files", v.COUNT, "0", weaker="greater").means(
+        "The most files that a run may change. 0: any number."
+    ),
+    Key("max_lines", v.COUNT, "0", weaker="greater").means(
+        "The most lines that a run may add and remove. 0: any number."
+    ),
+    Key("max_tokens", v.COUNT, "0", weaker="greater").means(
+        "The most tokens that a run may use, where the client reports them. 0: any number."
+    ),
+    Key("allow", v.PATTERNS, weaker="any").means(
+        "Patterns of the only files that a run may change. Missing: every file."
+    ),
+    Key("deny", v.PATTERNS, "[]", weaker="fewer").means(
+        "Patterns of files that a run must not change; a second attempt that does ends it."
+    ),
+)
+
+
+class Section(Record):
+    """One such table. Its record is in `SECTIONS` of `gitgates/types.py`."""
+
+    name: str
+    keys: tuple[Key, ...]
+    meaning: str
+    example: str  # what to write where there is no table
+
+
+SECTION_KEYS: tuple[Section, ...] = (
+    Section(
+        name="review",
+        keys=REVIEW_KEYS,
+        meaning="What the built-in gate `review` asks for, where `Stop` or `SubagentStop` lists "
+        "it. Patterns are those of `files` of a gate.",
+        example='mode = "remind", and list `review` in a hook.',
+    ),
+    Section(
+        name="headless",
+        keys=HEADLESS_KEYS,
+        meaning="What `gitgates headless` starts, and what a run of it may change.",
+        example='agent = "claude".',
+    ),
+)
