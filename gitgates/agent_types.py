@@ -35,6 +35,7 @@ class Channels(Record):
     """The kinds of answer that an agent's event accepts. Each accepts a message to the person."""
 
     deny: bool = False  # refuse a tool call, before it is made
+    ask: bool = False  # have the person permit one
     block: bool = False  # refuse, or keep the agent at work, and give a reason
     stop: bool = False  # end the agent's turn
     context: bool = False  # tell the agent something without refusing anything
@@ -55,6 +56,7 @@ class Payload(Record):
     agent_id: str = ""  # only inside of a sub-agent
     agent_type: str = ""
     mode: str = ""  # default, plan, acceptEdits, …
+    attended: bool = True  # False: nobody is there to permit anything
     tool: str = ""  # in the host's word, which patterns of the configuration are about
     tool_was: str = ""  # its name in other versions, which patterns may still use
     tool_kind: ToolKind = ""

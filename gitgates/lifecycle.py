@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     EventKind: TypeAlias = Literal[
         "before-commit",
         "before-push",
+        "after-commit",
+        "after-rewrite",
         "other",  # another hook of git, or one run by hand: gates are all that it is about
         "session-start",
         "prompt",
@@ -66,12 +68,19 @@ GIT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("pre-merge-commit", "git", "staged", framework=True, kind="before-commit"),
     HookPoint("prepare-commit-msg", "git", "message", framework=True),
     HookPoint("commit-msg", "git", "message", framework=True),
-    HookPoint("post-commit", "git", "head", framework=True, can_block=False),
+    HookPoint("post-commit", "git", "head", framework=True, can_block=False, kind="after-commit"),
     HookPoint("pre-rebase", "git", framework=True),
     HookPoint("post-checkout", "git", "two-commits", framework=True, can_block=False),
     HookPoint("post-merge", "git", "merged", framework=True, can_block=False),
     HookPoint("pre-push", "git", "pushed", reads_stdin=True, framework=True, kind="before-push"),
-    HookPoint("post-rewrite", "git", reads_stdin=True, framework=True, can_block=False),
+    HookPoint(
+        "post-rewrite",
+        "git",
+        reads_stdin=True,
+        framework=True,
+        can_block=False,
+        kind="after-rewrite",
+    ),
     HookPoint("reference-transaction", "git", reads_stdin=True),
     HookPoint("post-index-change", "git", can_block=False),
     HookPoint("pre-auto-gc", "git"),
@@ -108,7 +117,13 @@ AGENT_HOOKS: tuple[HookPoint, ...] = (
 )
 HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS}
 AGENT_KINDS = tuple(HOOK_OF)
-GIT_KINDS: tuple[EventKind, ...] = ("before-commit", "before-push", "other")
+GIT_KINDS: tuple[EventKind, ...] = (
+    "before-commit",
+    "before-push",
+    "after-commit",
+    "after-rewrite",
+    "other",
+)
 ENDING_HOOKS = tuple(HOOK_OF[kind] for kind in ENDINGS)
 RETRY_HOOKS = (*ENDING_HOOKS, "headless")  # whose failures go back to an agent
 

@@ -35,7 +35,12 @@ if TYPE_CHECKING:
         hook: Hook
 
     class PolicyModule(Protocol):
-        """The interface of a policy's module."""
+        """The interface of a policy's module.
+
+        It may also have `needs(config)`, `agents(config)` and `repeat(call, answer)`; `always`: it
+        is asked even after a final verdict; and `fails_closed(config)`: whether a tool call is
+        refused where it fails in itself.
+        """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
             """Return the verdict of this policy."""
@@ -69,6 +74,7 @@ class Policy(Record):
     gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     passive: bool = False  # needs no event itself; asked where another policy needs one
+    priority: str = "normal"  # of PRIORITIES; the table is in this order
 
 
 _ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
@@ -77,6 +83,7 @@ POLICIES: tuple[Policy, ...] = (
     # Holds a reviewer to reading, and turns the strict form on: before anything else is done.
     Policy(
         name="reviewer",
+        priority="critical",
         module="gitgates.policies.reviewer",
         gate="review",
         kinds=("prompt", "before-tool", "subagent-start", "subagent-end"),
@@ -84,12 +91,14 @@ POLICIES: tuple[Policy, ...] = (
     # Notes whose work it is before gates run, which may take minutes.
     Policy(
         name="authorship",
+        priority="high",
         module="gitgates.policies.authorship",
         gate="review",
         kinds=("prompt", *_ENDINGS),
     ),
     Policy(
         name="session",
+        priority="high",
         module="gitgates.policies.session_start",
         kinds=AGENT_KINDS,
         passive=True,
@@ -161,6 +170,8 @@ def ask(
     so_far = Verdict()
     for name, module in asked:
         before = so_far
+        if so_far.final and not getattr(module, "always", False):
+            continue
         try:
             so_far = module.decide(call, so_far)
         except (Interrupted, OSError):
@@ -169,6 +180,6 @@ def ask(
             so_far = before.joined(failed(name, error))
         if so_far.level >= BLOCK > before.level:
             so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
-        if so_far.final:
-            break
+        if before.final:
+            so_far = so_far._replace(final=True)
     return so_far

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gitgates.agent_types import Channels, Payload
-from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.hosts.capabilities import express, reaches_agent, refuse_unasked
 from gitgates.hosts.claude import EVENTS
 from gitgates.lifecycle import AGENT_HOOKS
-from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN
+from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Verdict
 
 if TYPE_CHECKING:
     from gitgates.types import Level
@@ -69,3 +69,24 @@ def test_the_table(event: str) -> None:
 )
 def test_why_it_is_another_verdict(event: str, verdict: Level, why: str) -> None:
     assert express(payload_of(event), verdict)[1] == why
+
+
+@pytest.mark.parametrize(
+    ("event", "attended", "why"),
+    [
+        ("PreToolUse", True, None),
+        ("PreToolUse", False, "there is no person to ask in this session"),
+        ("PostToolUse", True, "it cannot be asked"),
+    ],
+)
+def test_a_question_that_nobody_can_answer_is_a_refusal(
+    event: str, *, attended: bool, why: str | None
+) -> None:
+    payload = payload_of(event)._replace(attended=attended)
+    question = Verdict(WARN, ask=True, to_agent="May it?")
+    refused = Verdict(
+        BLOCK, to_agent=f"May it?\n\nThis takes a person's permission, and {why}: it is refused."
+    )
+    assert refuse_unasked(payload, question) == (refused if why else question)
+    assert refuse_unasked(payload, Verdict(WARN, to_agent="Mind it.")).level == WARN
+    assert refuse_unasked(payload, question._replace(level=STOP)).level == STOP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import example_policy
 import pytest
@@ -13,11 +14,14 @@ from gitgates import policy
 from gitgates.cli.run import command as run_verb
 from gitgates.cli.run import explain
 from gitgates.entry import githook, precommit
-from gitgates.errors import GitError
+from gitgates.errors import GitError, LockError
 from gitgates.install.agents import entries
 from gitgates.install.selection import select
 from gitgates.policies.needs import needs
-from gitgates.types import Config, Verdict
+from gitgates.types import BLOCK, PRIORITIES, WARN, Config, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONFIG = """
 breaker = { prompt = 2, session = 9 }
@@ -205,3 +209,86 @@ def test_where_it_is_not_needed_it_is_not_loaded(
 
 def test_its_hooks_of_git_are_installed() -> None:
     assert select(Config()) == (("pre-commit", "pre-merge-commit", "pre-push"), [])
+
+
+BEFORE_TOOLS = """
+[gates.check]
+command = "true"
+[hooks.PreToolUse]
+gates = ["check"]
+"""
+
+
+def before_tools(
+    monkeypatch: pytest.MonkeyPatch, decide: Callable[[object, Verdict], Verdict]
+) -> None:
+    """Have the example asked before tools, in place of what it decides."""
+    row = example_policy.ROW._replace(kinds=("before-tool",))
+    monkeypatch.setattr(policy, "POLICIES", (row, *policy.POLICIES))
+    monkeypatch.setattr(example_policy, "needs", lambda _config: (policy.Need(kind="before-tool"),))
+    monkeypatch.setattr(example_policy, "decide", decide)
+
+
+@pytest.mark.parametrize("attended", [True, False])
+def test_a_policy_can_have_the_person_asked(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, *, attended: bool
+) -> None:
+    question = Verdict(WARN, ask=True, to_agent="It is a migration.")
+    before_tools(monkeypatch, lambda _call, so_far: so_far.joined(question))
+    agent = begin(repo, BEFORE_TOOLS)
+    agent.env["CLAUDE_CODE_SESSION_ATTENDED"] = str(int(attended))
+    said = agent.pre()["hookSpecificOutput"]
+    refused = "there is no person to ask in this session: it is refused."
+    assert said == {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "ask" if attended else "deny",
+        "permissionDecisionReason": "It is a migration."
+        if attended
+        else f"It is a migration.\n\nThis takes a person's permission, and {refused}",
+    }
+
+
+@pytest.mark.parametrize(("closed", "decision"), [(True, "deny"), (False, None)])
+def test_an_agent_gets_the_error_of_a_policy_as_one_object(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, *, closed: bool, decision: str | None
+) -> None:
+    def fail(*_args: object) -> Verdict:
+        raise LockError("another run is in the way", "Try again.")
+
+    before_tools(monkeypatch, fail)
+    monkeypatch.setattr(example_policy, "fails_closed", lambda _config: closed, raising=False)
+    said = begin(repo, BEFORE_TOOLS).pre()["hookSpecificOutput"]
+    assert said.get("permissionDecision") == decision
+    text = said["permissionDecisionReason" if closed else "additionalContext"]
+    assert json.loads(text.removeprefix("gitgates error: ")) == {
+        "code": "lock-busy",
+        "policy": "notes",
+        "message": "another run is in the way",
+        "path": str(repo.path / "a.py"),
+        "hint": "Try again.",
+        "retry": True,
+    }
+
+
+def test_one_that_is_always_asked_hears_of_a_final_verdict(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def decide(_call: object, so_far: Verdict) -> Verdict:
+        seen.append(so_far.final)
+        return so_far.joined(Verdict(BLOCK, to_agent="no", final=True))
+
+    before_tools(monkeypatch, decide)
+    monkeypatch.setattr(policy, "POLICIES", (policy.POLICIES[0], *policy.POLICIES))
+    agent = begin(repo, BEFORE_TOOLS)
+    agent.pre()
+    assert len(seen) == 1
+    monkeypatch.setattr(example_policy, "always", True, raising=False)
+    agent.pre()
+    assert seen[1:] == [False, True]
+
+
+def test_the_table_is_in_the_order_of_priority() -> None:
+    ranks = [PRIORITIES.index(row.priority) for row in policy.POLICIES]
+    assert ranks == sorted(ranks)

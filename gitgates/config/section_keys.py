@@ -110,8 +110,8 @@ SECTION_KEYS: tuple[Section, ...] = (
     Section(
         name="review",
         keys=REVIEW_KEYS,
-        meaning="What the built-in gate `review` asks for, where `Stop` or `SubagentStop` lists "
-        "it. Patterns are those of `files` of a gate.",
+        meaning="What the built-in gate `review` asks for, where a hook lists it. Patterns are "
+        "those of `files` of a gate.",
         example='mode = "remind", and list `review` in a hook.',
     ),
     Section(

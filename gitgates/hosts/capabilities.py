@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.types import BLOCK, STOP, WARN
+from gitgates.types import BLOCK, STOP, WARN, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
     if verdict == BLOCK and not (can.block or can.deny):
         return WARN, f"{payload.event} cannot block"
     return verdict, ""
+
+
+def refuse_unasked(payload: Payload, verdict: Verdict) -> Verdict:
+    """Return the verdict, or a block in place of a question that nobody can answer."""
+    if not verdict.ask or verdict.level >= BLOCK or (payload.can.ask and payload.attended):
+        return verdict
+    why = "there is no person to ask in this session" if payload.can.ask else "it cannot be asked"
+    text = f"{verdict.to_agent}\n\nThis takes a person's permission, and {why}: it is refused."
+    return verdict._replace(level=BLOCK, ask=False, to_agent=text.strip())
 
 
 def reaches_agent(can: Channels, verdict: Level) -> bool:

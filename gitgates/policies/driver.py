@@ -19,7 +19,8 @@ from gitgates.config.load import load
 from gitgates.engine.hooks import least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError, LockError
 from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
-from gitgates.hosts.capabilities import express
+from gitgates.hosts.capabilities import express, refuse_unasked
+from gitgates.lean_json import dumps
 from gitgates.lifecycle import ENDINGS
 from gitgates.policies import session_start
 from gitgates.policies.call import Call
@@ -46,6 +47,8 @@ _NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
 _BUG = "a bug of ours, please report it"
 _ANSWER_S = 2.0  # before the host loses patience
 _TWICE = 2
+# exit status → the code of an error that an agent is told
+_CODES = {73: "state-not-writable", 74: "git-failed", 75: "lock-busy", 78: "configuration"}
 
 
 def respond(
@@ -152,6 +155,7 @@ def _decide_all(calls: list[Call]) -> Verdict:
         to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in verdicts if one.to_agent)),
         to_person="\n".join(dict.fromkeys(one.to_person for one in verdicts if one.to_person)),
         command=next((one.command for one in verdicts if one.command), ""),
+        ask=any(one.ask for one in verdicts),
     )
 
 
@@ -313,12 +317,30 @@ def _ask_all(call: Call, asked: Asked) -> Verdict:
 
     def failed(name: str, error: Exception) -> Verdict:
         if isinstance(error, GitgatesError):
-            return Verdict(WARN, to_person=_not_checked(call, error))
-        call.note(f"{_BUG}: {name}: {_trace(error)}")
-        text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
-        return Verdict(WARN, to_person=text)
+            text = _not_checked(call, error)
+        else:
+            call.note(f"{_BUG}: {name}: {_trace(error)}")
+            text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
+        closed = getattr(dict(asked)[name], "fails_closed", None)
+        refuses = call.kind == "before-tool" and closed and closed(call.config)
+        to_agent = _structured(call, name, error)
+        return Verdict(BLOCK if refuses else WARN, to_agent=to_agent, to_person=text)
 
-    return ask(call, asked, failed)
+    return refuse_unasked(call.payload, ask(call, asked, failed))
+
+
+def _structured(call: Call, name: str, error: Exception) -> str:
+    """Return the error of a policy as the agent gets it: one JSON object."""
+    known = error if isinstance(error, GitgatesError) else None
+    found = {
+        "code": _CODES.get(known.exit_status if known else 0, "bug"),
+        "policy": name,
+        "message": known.message if known else repr(error),
+        "path": next(iter(call.payload.paths), ""),
+        "hint": known.hint if known else "Go on; the person has been told.",
+        "retry": isinstance(error, LockError),
+    }
+    return f"gitgates error: {dumps(found)}"
 
 
 def _keep(call: Call, verdict: Verdict) -> Verdict:

@@ -58,6 +58,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     has_gates = listed and matches_hook(hook, payload) and not payload.automatic
     if payload.kind in ENDINGS:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
+    if so_far.level >= BLOCK:
+        return so_far  # a tool call that is refused already, for example
     own = Verdict()
     if has_gates:
         from gitgates.policies.gate_run import decide_event  # most events have none to run

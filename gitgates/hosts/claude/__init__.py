@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gitgates.agent_types import ToolKind
     from gitgates.lifecycle import EventKind
+    from gitgates.types import Level
 
 NAME = "claude"
 TITLE = "Claude Code"
@@ -39,8 +40,11 @@ VARIABLES = (
     ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
     ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
     ("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
+    ("CLAUDE_CODE_SESSION_ATTENDED", "claude", "0: nobody is there to permit a tool call"),
 )
-PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER = (name for name, _by, _meaning in VARIABLES)
+PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _ATTENDED = (
+    name for name, _by, _meaning in VARIABLES
+)
 # What an event is, and what it can be answered with. The configuration calls them as Claude does.
 EVENTS: dict[str, tuple[EventKind, Channels]] = {
     "SessionStart": ("session-start", Channels(context=True)),
@@ -52,7 +56,7 @@ EVENTS: dict[str, tuple[EventKind, Channels]] = {
         "prompt-expansion",
         Channels(block=True, stop=True, context=True, reason_to_person=True),
     ),
-    "PreToolUse": ("before-tool", Channels(deny=True, stop=True, context=True)),
+    "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
     "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
     "PostToolUseFailure": ("tool-failed", Channels(context=True)),
     "SubagentStart": ("subagent-start", Channels(context=True)),
@@ -193,6 +197,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
         agent_id=_text(found, "agent_id"),
         agent_type=_text(found, "agent_type"),
         mode=_text(found, "permission_mode"),
+        attended=env.get(_ATTENDED) != "0",
         tool=tool,
         tool_was=FORMER_NAMES.get(tool, ""),
         tool_kind=TOOLS.get(tool, "other" if tool else ""),
@@ -224,8 +229,8 @@ def encode(payload: Payload, verdict: Verdict) -> bytes:
     own: dict[str, Any] = {}
     if level == STOP:
         body |= {"continue": False, "stopReason": person or reason}
-    if level >= BLOCK and payload.can.deny:
-        own |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    if permission := _permission(payload, verdict, level):
+        own |= {"permissionDecision": permission, "permissionDecisionReason": reason}
     elif level == BLOCK:
         body |= {"decision": "block", "reason": reason}
     elif to_agent and reaches_agent(payload.can, level):
@@ -240,6 +245,13 @@ def encode(payload: Payload, verdict: Verdict) -> bytes:
     if person:
         body["systemMessage"] = person
     return dumps(body).encode("ascii") if body else b""
+
+
+def _permission(payload: Payload, verdict: Verdict, level: Level) -> str:
+    """Return what is decided of a tool call; empty: nothing."""
+    if level >= BLOCK and payload.can.deny:
+        return "deny"
+    return "ask" if level < BLOCK and verdict.ask and payload.can.ask else ""
 
 
 def calls_in(line: bytes) -> list[ToolCall]:
