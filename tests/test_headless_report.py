@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import page_support
 import pytest
 from conftest import Repo
+from terminal_support import on_terminal
 from test_headless import CONFIG, agent, headless, result
-from test_terminal import on_terminal
 
 from gitgates.report import text
 from gitgates.report.artifacts import summary

@@ -43,7 +43,7 @@ _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
 _SHOWN = (*_RUN, "report", "policies")
 _REVIEW = (*_SHOWN, "weakening")
-_ALL = (*_REVIEW, "caller")
+_ALL = (*_REVIEW, "caller", "approval")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "record": (),
     "errors": (),
@@ -68,6 +68,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "headless": _SHOWN,
     "weakening": _SHOWN,
     "caller": _SHOWN,
+    "approval": _SHOWN,
     "install": _SHOWN,
     "discover": _SHOWN,
     "doctor": (*_SHOWN, "install", "discover"),

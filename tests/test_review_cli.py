@@ -25,7 +25,10 @@ from review_support import (
     said,
     without_ids,
 )
+from terminal_support import on_terminal
 
+from gitgates.approval import new_token
+from gitgates.git.repo import find_repo
 from gitgates.store.log import session_journal
 
 pytestmark = pytest.mark.slow
@@ -193,12 +196,14 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
     status, told = run_by_agent(agent, *args)
     assert status == 64
     assert told == (
-        "gitgates: an independent review is asked for: an agent cannot say that none is needed\n"
-        "  Have `reviewer` review the change. The person may run this in a terminal outside of the "
-        "agent, with --session s1, or begin a prompt with #review:stop.\n"
+        "gitgates: `gitgates review skip` is for a person, and there is no terminal, or an agent "
+        "runs it\n"
+        "  An independent review is asked for: have `reviewer` do it, or begin a prompt with "
+        "#review:stop. The person may run it in a terminal outside of the agent, with --session "
+        "s1; or run `gitgates approve review skip` there, and hand over the token: --token TOKEN.\n"
     )
     assert evidence(agent).markers == ()
-    told = said(repo, "skip", "--reason", "it is a test", "--session", "s1")
+    told = on_terminal(repo, *args, "--session", "s1").decode().replace("\r\n", "\n")
     assert without_ids(told, agent) == (
         "gitgates: noted that this change needs no review (message ID)\n"
     )
@@ -213,6 +218,16 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
         "by_person": True,
         "strict": True,
     }
+    assert "decision" not in agent.stop()
+
+
+def test_an_agent_skips_with_the_token_of_a_person(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    args = ("review", "skip", "--reason", "it is a test", "--token")
+    token = new_token(find_repo(str(agent.repo.path), {**os.environ}), "review skip")
+    assert run_by_agent(agent, *args, "0" * 16)[0] == 64
+    assert run_by_agent(agent, *args, token)[0] == 0
+    assert evidence(agent).markers[0].by_person is True
     assert "decision" not in agent.stop()
 
 

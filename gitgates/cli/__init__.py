@@ -28,6 +28,7 @@ VERBS = {
     "completion": "Print the completion script of a shell.",
     "review": "Show what is to be reviewed, and say what came of it.",
     "journal": "Post to the repository's message log, read it, search it.",
+    "approve": "Let an agent run a person's command once.",
     "cannot-fix": "Say that a gate's failure cannot be fixed here.",
     "recover": "Put back what a killed run had hidden.",
     "gc": "Clear away what has grown old.",

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import click
 
+from gitgates.approval import require_person
 from gitgates.clean import plain_line, utf8
 from gitgates.cli.review_session import ReviewSession, verb
 from gitgates.errors import BLOCKED, OK, LockError, StateError, UsageError
@@ -18,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
+
+    from gitgates.types import Review
 
 _LONGEST_BYTES = 64 * 1024  # of a text
 _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
@@ -52,22 +55,25 @@ def done(session: ReviewSession, summary: str | None) -> int:
 
 @verb("skip", "Say that the change needs no review.")
 @click.option("--reason", required=True, help="Why no review is needed; the person reads it.")
-def skip(session: ReviewSession, reason: str) -> int:
+@click.option("--token", default="", help="That a person got by `gitgates approve review skip`.")
+def skip(session: ReviewSession, reason: str, token: str) -> int:
     """Say that the change as it is now needs no review, and why.
 
     It is recorded, and holds until the change is significantly another one. Where an independent
-    review is asked for, only a person may say so.
+    review is asked for, only a person may say so, in a terminal, or with a token.
 
     Exit status 0: it is noted. 64: no reason, no session that could be meant, or not yours to say.
     """
     said, caller = _checked_text("--reason", reason), session.caller
     strict = is_strict(session.call)
-    if strict and caller.by_agent:
-        raise _not_yours(session)
-    message = _mark(session, said, how=SKIP, reason=said)
+    if strict:
+        named = f", with --session {caller.session}"
+        otherwise = _or_else(session.config.review)
+        require_person(session.repo, "review skip", token, arguments=named, otherwise=otherwise)
+    message = _mark(session, said, how=SKIP, reason=said, by_person=strict)
     shared_abs = session.repo.shared_state_abs
     fields: dict[str, object] = {"session": caller.session, "root": session.repo.root_abs}
-    fields |= {"reason": said, "by_person": not caller.by_agent, "strict": strict}
+    fields |= {"reason": said, "by_person": strict or not caller.by_agent, "strict": strict}
     try:
         write_ledger(shared_abs, "review-skip", fields)
     except OSError as error:
@@ -77,24 +83,22 @@ def skip(session: ReviewSession, reason: str) -> int:
     return OK
 
 
-def _mark(session: ReviewSession, text: str, *, how: str, **data: str) -> str:
+def _mark(
+    session: ReviewSession, text: str, *, how: str, by_person: bool = False, **data: str
+) -> str:
     """Record that this change was reviewed, or needs no review; return the message's id."""
     now = session.change.now
     message = session.post(text, {"how": how, **data})
-    by_person = not session.caller.by_agent
+    by_person = by_person or not session.caller.by_agent
     session.note(now, what="marker", how=how, message=message, by_person=by_person)
     return message
 
 
-def _not_yours(session: ReviewSession) -> UsageError:
-    review = session.config.review
+def _or_else(review: Review) -> str:
+    """Return what there is to do where an independent review is asked for."""
     prompt = f", or begin a prompt with {review.prefix}:stop" if review.prefix else ""
     prompt = "" if review.mode == "require" else prompt
-    return UsageError(
-        "an independent review is asked for: an agent cannot say that none is needed",
-        f"Have `{review.reviewer}` review the change. The person may run this in a terminal "
-        f"outside of the agent, with --session {session.caller.session}{prompt}.",
-    )
+    return f"An independent review is asked for: have `{review.reviewer}` do it{prompt}. "
 
 
 def _confirm(session: ReviewSession, what: str) -> None:
