@@ -175,8 +175,22 @@ class Headless(Record):
     deny: tuple[str, ...] = ()
 
 
+class IntentSettings(Record):
+    """Where the intents are, and what agents need one for."""
+
+    file: str = ".orchestration/active_intents.yaml"
+    required: bool = False
+    ask: tuple[str, ...] = ()  # patterns of what a person is asked about
+    ttl_s: float = 1800.0  # how long a selection holds without an event of its holder
+    context_bytes: int = 8192  # the most that an agent is told of its intent
+
+
 # Tables of the configuration that are one record each.
-SECTIONS: dict[str, type[Any]] = {"review": Review, "headless": Headless}
+SECTIONS: dict[str, type[Any]] = {
+    "review": Review,
+    "headless": Headless,
+    "intents": IntentSettings,
+}
 
 
 class Config(Record):
@@ -191,6 +205,7 @@ class Config(Record):
     artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
     review: Review = Review()
     headless: Headless = Headless()
+    intents: IntentSettings | None = None  # None: there is no such table, and no intents
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes

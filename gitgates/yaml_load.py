@@ -31,6 +31,21 @@ def load(text: str | bytes, *, kind: str = "SafeLoader") -> Any:  # noqa: ANN401
         raise yaml.YAMLError(f"a value does not fit its tag: {error!r}") from error
 
 
+def load_nodes(text: str) -> Any:  # noqa: ANN401 - PyYAML has no types
+    """Return the node of the only document of a text, with lines; None where there is nothing.
+
+    Raises: ValueError where it is no YAML, or stands for too much.
+    """
+    maker: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        refuse_too_deep(text, maker)
+        node = maker(text).get_single_node()
+        _refuse_too_much(node)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    return node
+
+
 def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
     """Return the only document of a text with all scalars as texts; "" where there is nothing.
 

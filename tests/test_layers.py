@@ -41,7 +41,7 @@ _WORDS = (
 )
 _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
-_SHOWN = (*_RUN, "report", "policies")
+_SHOWN = (*_RUN, "report", "intents", "policies")
 _REVIEW = (*_SHOWN, "weakening")
 _ALL = (*_REVIEW, "caller", "approval")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -63,8 +63,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "git": (*_WORDS, "store", "proc"),
     "worktree": (*_WORDS, "store", "proc", "git"),
     "engine": (*_BASE, "git", "worktree"),
+    "intents": _RUN,
     "report": _RUN,
-    "policies": (*_RUN, "report"),
+    "policies": (*_RUN, "report", "intents"),
     "headless": _SHOWN,
     "weakening": _SHOWN,
     "caller": _SHOWN,

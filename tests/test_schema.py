@@ -96,6 +96,10 @@ GOOD: dict[str, list[Any]] = {
     "reviewer_commands": [[], ["git diff"]],
     "second_opinions": [[], ["codex exec -"]],
     "opinion_timeout": [1, 0.5, "10m"],
+    "file": [".orchestration/active_intents.yaml", "intents.toml", "./a/b.yml"],
+    "ask": [[], ["migrations/**"]],
+    "ttl": [1, 0.5, "30m"],
+    "context": [1, 4096, "8 KiB"],
 }
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]

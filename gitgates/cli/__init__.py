@@ -27,6 +27,7 @@ VERBS = {
     "schema": "Print the JSON Schema of the configuration.",
     "completion": "Print the completion script of a shell.",
     "review": "Show what is to be reviewed, and say what came of it.",
+    "intent": "Show what agents may work on, and where.",
     "journal": "Post to the repository's message log, read it, search it.",
     "approve": "Let an agent run a person's command once.",
     "cannot-fix": "Say that a gate's failure cannot be fixed here.",

@@ -96,6 +96,28 @@ HEADLESS_KEYS: tuple[Key, ...] = (
     ),
 )
 
+INTENTS_KEYS: tuple[Key, ...] = (
+    Key("file", v.INTENTS_FILE, '".orchestration/active_intents.yaml"', weaker="any").means(
+        "The file with the intents, relative to the root: YAML, or TOML by its extension."
+    ),
+    Key("required", v.FLAG, "false", weaker="off").means(
+        "An agent changes nothing before it has selected an intent. `gitgates.local.toml` cannot "
+        "change these keys then."
+    ),
+    Key("ask", v.PATTERNS, "[]", weaker="fewer").means(
+        "Patterns of files that an agent changes only after a person has allowed it, whatever the "
+        "scope says."
+    ),
+    Key("ttl", v.DURATION, '"30m"').means(
+        "How long an intent stays with an agent of which nothing is heard. Then others may select "
+        "it."
+    ),
+    Key("context", v.SIZE, '"8 KiB"').means(
+        "The most that an agent is told of its intent, in characters. Acceptance criteria are kept "
+        "first, then constraints; less than 512 B counts as that."
+    ),
+)
+
 
 class Section(Record):
     """One such table. Its record is in `SECTIONS` of `gitgates/types.py`."""
@@ -119,5 +141,11 @@ SECTION_KEYS: tuple[Section, ...] = (
         keys=HEADLESS_KEYS,
         meaning="What `gitgates headless` starts, and what a run of it may change.",
         example='agent = "claude".',
+    ),
+    Section(
+        name="intents",
+        keys=INTENTS_KEYS,
+        meaning="What agents may work on, and where. Without this table, intents are off.",
+        example="required = true.",
     ),
 )

@@ -227,6 +227,17 @@ def _folder(value: object) -> str:
     raise BadValue("a folder inside the repository, relative to its root")
 
 
+def _intents_file(value: object) -> str:
+    expected = "a .yaml, .yml or .toml file inside the repository, relative to its root"
+    try:
+        path = _folder(value)
+    except BadValue:
+        raise BadValue(expected) from None
+    if not path.endswith((".yaml", ".yml", ".toml")):
+        raise BadValue(expected)
+    return path
+
+
 def _breaker(value: object) -> tuple[int, int]:
     hint = "Try breaker = { prompt = 10, session = 30 }."
     most = {"prompt": 10, "session": 30}
@@ -324,6 +335,7 @@ TEXT = ValueType(_text, _ANY_TEXT)
 NAMES = ValueType(_names, _TEXTS)
 PATTERNS = ValueType(_patterns, _TEXTS)
 FOLDER = ValueType(_folder, _FILLED)
+INTENTS_FILE = ValueType(_intents_file, _FILLED)
 ACTION = ValueType(_action, _FILLED)
 FAILURES = ValueType(_failures, _FILLED)
 PREFIX = ValueType(_prefix, _ANY_TEXT)

@@ -181,6 +181,26 @@ class Repo(Record):
         """Our state folder for all worktrees."""
         return f"{self.common_dir_abs}/gitgates"
 
+    @property
+    def ignores_case(self) -> bool:
+        """Whether file names that differ in case alone are one: core.ignorecase of the repository.
+
+        Git writes it where it finds that the file system is so.
+        """
+        try:
+            with open(f"{self.common_dir_abs}/config", "rb", buffering=0) as file:
+                lines = file.read().lower().splitlines()
+        except OSError:
+            return False
+        return b"ignorecase=true" in [b"".join(line.split()) for line in lines]
+
+    def relative(self, path: str) -> str:
+        """Return where a path is, links followed, relative to the root; outside, it has `..`.
+
+        It need not exist. A relative one is meant from the current folder.
+        """
+        return os.path.relpath(os.path.realpath(path), os.path.realpath(self.root_abs))
+
 
 def current_folder() -> str:
     """Return the current folder.

@@ -1,0 +1,259 @@
+"""The text of an intents file to intents and problems. Pure; cold: loads a parser of YAML or TOML.
+
+A problem does not end the reading, so that all are told at once.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from gitgates.config.values import did_you_mean, show
+from gitgates.intents.intent import STATUSES, Intent
+from gitgates.types import PRIORITIES, Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Place: TypeAlias = tuple[str | int, ...]  # keys and indices, from the top
+
+ROOT_KEY = "active_intents"
+_SYNONYM = "name"  # of `title`, in many such files
+_REQUIRED = ("id", "title", "status", "owned_scope")
+_KEYS = Intent._fields
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LONGEST_TITLE = 200
+_EXAMPLE = f"Such as: {ROOT_KEY}: [{{id: INT-001, title: …, status: …, owned_scope: [src/**]}}]"
+_NO_PATTERN = re.compile(r"~|[A-Za-z]:[\\/]|//|[^/!]*\\\w")  # of a home folder, or of Windows
+
+
+def parse(text: str, file: str) -> tuple[tuple[Intent, ...], tuple[Problem, ...]]:
+    """Return the intents in a text, and everything that is wrong with it.
+
+    `file` is its name, for problems; with the extension .toml it is TOML, else YAML. The intents
+    are of use only where there is no problem.
+    """
+    reader = _Reader(file)
+    try:
+        document = reader.read_toml(text) if file.endswith(".toml") else reader.read_yaml(text)
+    except _Unreadable as error:
+        return (), (error.problem,)
+    return reader.intents(document), tuple(reader.problems)
+
+
+class _Unreadable(Exception):
+    """The text is no YAML, or no TOML."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class _Reader:
+    """What is read of one file: the line of each place, and the problems."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines: dict[Place, int] = {}
+        self.problems: list[Problem] = []
+
+    def wrong(self, place: Place, message: str, hint: str = "") -> None:
+        """Note a problem at a place, or at what is nearest to it."""
+        name = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+        near = next((place[:n] for n in range(len(place), -1, -1) if place[:n] in self.lines), None)
+        where = self.file if near is None else f"{self.file}:{self.lines[near]}"
+        where += f": {name[1:]}" if name else ""
+        self.problems.append(Problem(where, message, hint))
+
+    def read_yaml(self, text: str) -> Any:  # noqa: ANN401 - any YAML
+        """Return the document as texts, lists and dicts; None if there is none."""
+        from gitgates import yaml_load
+
+        try:
+            node = yaml_load.load_nodes(text)
+        except ValueError as error:
+            line = re.search(r"line (\d+)", str(error))
+            where = f"{self.file}:{line[1]}" if line else self.file
+            message = f"is no valid YAML: {error}".replace(' in "<unicode string>",', " at")
+            raise _Unreadable(Problem(where, message)) from error
+        return None if node is None else self._flatten(node, ())
+
+    def _flatten(self, node: Any, place: Place) -> Any:  # noqa: ANN401 - PyYAML has no types
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if node.id == "scalar":
+            return node.value
+        if node.id == "sequence":
+            return [self._flatten(one, (*place, at)) for at, one in enumerate(node.value)]
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            name = key.value if key.id == "scalar" else "?"
+            if name in found:
+                self.lines[*place, name] = key.start_mark.line + 1
+                self.wrong((*place, name), "is there twice", "Keep one of them.")
+            self.lines[*place, name] = key.start_mark.line + 1
+            found[name] = self._flatten(value, (*place, name))
+        return found
+
+    def read_toml(self, text: str) -> Any:  # noqa: ANN401 - any TOML
+        """Return the document. tomllib knows no lines: those of headers and keys are looked for."""
+        try:
+            document = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            line = re.search(r"line (\d+)", str(error))
+            where = f"{self.file}:{line[1]}" if line else self.file
+            raise _Unreadable(Problem(where, f"is no valid TOML: {error}")) from error
+        self.lines[()] = 1
+        count = 0
+        place: Place = ()
+        for at, one in enumerate(text.split("\n"), 1):
+            if re.match(rf"\s*\[\[\s*{ROOT_KEY}\s*\]\]", one):
+                place, count = (ROOT_KEY, count), count + 1
+                self.lines[place] = at
+            elif found := re.match(r"\s*\[*\s*([\w-]+)\s*[]=]", one):
+                self.lines.setdefault((*place, found[1]), at)
+        return document
+
+    def intents(self, document: object) -> tuple[Intent, ...]:
+        """Return the intents of a document."""
+        if document in (None, "", {}):
+            return ()
+        if not isinstance(document, dict):
+            what = f"got {show(document)}, expected a table with the key `{ROOT_KEY}`"
+            self.wrong((), what, _EXAMPLE)
+            return ()
+        for key in document:
+            if key != ROOT_KEY:
+                self._unknown((key,), (ROOT_KEY,))
+        rows = document.get(ROOT_KEY, [])
+        if not isinstance(rows, list):
+            if rows != "":  # a key of YAML with nothing behind it
+                self.wrong((ROOT_KEY,), f"got {show(rows)}, expected a list of intents", _EXAMPLE)
+            return ()
+        found = [one for at, row in enumerate(rows) if (one := self._intent((ROOT_KEY, at), row))]
+        self._refuse_same_ids(rows)
+        return tuple(found)
+
+    def _unknown(self, place: Place, known: tuple[str, ...]) -> None:
+        key = str(place[-1])
+        if not key.startswith("x-"):  # which are for others, as in OpenAPI and Compose
+            hint = did_you_mean(key, known) or f"Known: {', '.join(known)}; others begin with `x-`."
+            self.wrong(place, "is no known key", hint)
+
+    def _refuse_same_ids(self, rows: list[object]) -> None:
+        first: dict[str, int] = {}
+        for at, row in enumerate(rows):
+            name = row.get("id") if isinstance(row, dict) else None
+            if not isinstance(name, str):
+                continue
+            before = first.setdefault(name.casefold(), at)
+            if before != at:
+                place: Place = (ROOT_KEY, before)
+                line = self.lines.get((*place, "id"), self.lines.get(place, 0))
+                there = f"in line {line}" if line else f"as number {before + 1}"
+                message = f"got {show(name)}, which is the id of another intent {there}"
+                self.wrong((ROOT_KEY, at, "id"), message, "Give each intent an id of its own.")
+
+    def _intent(self, place: Place, row: object) -> Intent | None:
+        if not isinstance(row, dict):
+            self.wrong(place, f"got {show(row)}, expected a table with {', '.join(_REQUIRED)}")
+            return None
+        for key in row:
+            if key not in (*_KEYS, _SYNONYM):
+                self._unknown((*place, key), _KEYS)
+        title = _SYNONYM if _SYNONYM in row else "title"
+        if _SYNONYM in row and "title" in row:
+            self.wrong((*place, _SYNONYM), "stands beside `title`, and means it", "Keep one.")
+        for key in _REQUIRED:
+            if key not in row and not (key == "title" and _SYNONYM in row):
+                self.wrong(place, f"has no `{key}`")
+        return Intent(
+            id=self._id((*place, "id"), row.get("id", "x")),
+            title=self._line((*place, title), row.get(title, "x")),
+            status=self._word((*place, "status"), row.get("status", STATUSES[0]), STATUSES),
+            owned_scope=self._scope((*place, "owned_scope"), row.get("owned_scope", ["x"])),
+            constraints=self._texts((*place, "constraints"), row.get("constraints", [])),
+            acceptance_criteria=self._texts(
+                (*place, "acceptance_criteria"), row.get("acceptance_criteria", [])
+            ),
+            priority=self._word((*place, "priority"), row.get("priority", "normal"), PRIORITIES),
+            notes=self._text((*place, "notes"), row.get("notes", "")),
+        )
+
+    def _id(self, place: Place, value: object) -> str:
+        if isinstance(value, str) and _ID.fullmatch(value):
+            return value
+        expected = "at most 64 letters, digits, `-`, `_` and `.`, such as INT-001"
+        self.wrong(place, f"got {show(value)}, expected {expected}")
+        return ""
+
+    def _text(self, place: Place, value: object) -> str:
+        if isinstance(value, str):
+            return value
+        self.wrong(place, f"got {show(value)}, expected a text", _quotes(value))
+        return ""
+
+    def _line(self, place: Place, value: object) -> str:
+        text = self._text(place, value).strip()
+        if isinstance(value, str) and not (text.isprintable() and 0 < len(text) <= _LONGEST_TITLE):
+            expected = f"one line of 1 to {_LONGEST_TITLE} characters"
+            self.wrong(place, f"got {show(value)}, expected {expected}")
+        return text
+
+    def _word(self, place: Place, value: object, known: tuple[str, ...]) -> str:
+        """Return one of the known words; upper and lower case are the same."""
+        by_fold = {word.casefold(): word for word in known}
+        if isinstance(value, str) and value.casefold() in by_fold:
+            return by_fold[value.casefold()]
+        expected = f"one of {', '.join(known)}"
+        self.wrong(place, f"got {show(value)}, expected {expected}", did_you_mean(value, known))
+        return known[0]
+
+    def _texts(self, place: Place, value: object) -> tuple[str, ...]:
+        if value == "":  # a key of YAML with nothing behind it
+            return ()
+        if not isinstance(value, list):
+            self.wrong(place, f"got {show(value)}, expected a list of texts")
+            return ()
+        found = []
+        for at, one in enumerate(value):
+            if not isinstance(one, str):
+                self.wrong((*place, at), f"got {show(one)}, expected a text", _quotes(one))
+            elif not one.strip():
+                self.wrong((*place, at), f"got {show(one)}, expected a text that is not empty")
+            else:
+                found.append(one)
+        return tuple(found)
+
+    def _scope(self, place: Place, value: object) -> tuple[str, ...]:
+        patterns = self._texts(place, value)
+        for at, pattern in enumerate(patterns):
+            if why := wrong_pattern(pattern):
+                self.wrong((*place, at), f"got {show(pattern)}, expected {why}")
+        is_read = isinstance(value, list) and len(patterns) == len(value)
+        if value == "" or (is_read and all(pattern.startswith("!") for pattern in patterns)):
+            self.wrong(place, f"got {show(value)}, expected at least one pattern such as src/**")
+        return patterns
+
+
+def _quotes(value: object) -> str:
+    """Return a hint for what was meant to be a text."""
+    is_mapping = isinstance(value, dict) and len(value) == 1
+    return "A text with `: ` in it needs quotes." if is_mapping else ""
+
+
+def wrong_pattern(pattern: str) -> str:
+    """Return what was expected instead of a pattern of a scope; empty if it can be one."""
+    body = pattern.removeprefix("!")
+    parts = body.strip("/").split("/")
+    if not body.strip("/") or not body.isprintable() or body != body.strip():
+        return "a pattern such as src/** on one line, without spaces around it"
+    if _NO_PATTERN.match(body):
+        return "a path relative to the root of the repository, its folders separated by /"
+    if ".." in parts or "." in parts or "" in parts:
+        return "a path relative to the root, without `.`, `..` and empty names"
+    if body.startswith("/") and len(parts) > 1:
+        # In gitignore(5), too, it would mean the root of the repository. Nobody who writes
+        # /etc/passwd means that.
+        return f"a path relative to the root of the repository, such as {body[1:]}"
+    return ""

@@ -1,0 +1,383 @@
+"""The intents file: what is read of it, and what is said where it is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+from gitgates.config.load import describe
+from gitgates.errors import IntentsError
+from gitgates.git.repo import find_repo
+from gitgates.intents import file as intents_file
+from gitgates.intents.file import Intent, Intents, load
+from gitgates.intents.parse import parse
+from gitgates.types import Config, IntentSettings
+
+FILE = ".orchestration/active_intents.yaml"
+YAML = """\
+active_intents:
+  - id: INT-001
+    title: Weather API
+    status: in_progress
+    owned_scope: [src/weather/**, /README.md]
+    constraints:
+      - No new dependency
+    acceptance_criteria:
+      - "GET /weather: 200"
+    priority: high
+    notes: |
+      One.
+      Two.
+  - id: "002"
+    name: Docs
+    status: PENDING
+    owned_scope:
+      - docs/
+      - "!docs/reference/"
+    constraints:
+    x-team: web
+"""
+TOML = """\
+[[active_intents]]
+id = "INT-001"
+title = "Weather API"
+status = "in_progress"
+owned_scope = ["src/weather/**", "/README.md"]
+constraints = ["No new dependency"]
+acceptance_criteria = ["GET /weather: 200"]
+priority = "high"
+notes = '''
+One.
+Two.
+'''
+[[active_intents]]
+id = "002"
+name = "Docs"
+status = "PENDING"
+owned_scope = ["docs/", "!docs/reference/"]
+x-team = "web"
+"""
+INTENTS = (
+    Intent(
+        id="INT-001",
+        title="Weather API",
+        status="IN_PROGRESS",
+        owned_scope=("src/weather/**", "/README.md"),
+        constraints=("No new dependency",),
+        acceptance_criteria=("GET /weather: 200",),
+        priority="high",
+        notes="One.\nTwo.\n",
+    ),
+    Intent(id="002", title="Docs", status="PENDING", owned_scope=("docs/", "!docs/reference/")),
+)
+OTHER = "  - {id: b, title: B, status: PENDING, owned_scope: [x]}\n"
+
+
+def said(text: str, file: str = "f.yaml") -> str:
+    """Return what is said of a file."""
+    _intents, problems = parse(text, file)
+    return describe(list(problems))
+
+
+def one(**keys: str) -> str:
+    """Return a file of one intent, in which some keys are replaced or, if empty, left out."""
+    row = {"id": "a", "title": "A", "status": "PENDING", "owned_scope": "[src/**]", **keys}
+    lines = [f"{key}: {value}\n" for key, value in row.items() if value]
+    return f"active_intents:\n  - {'    '.join(lines)}"
+
+
+@pytest.mark.parametrize(("text", "file"), [(YAML, "f.yaml"), (YAML, "f.yml"), (TOML, "f.toml")])
+def test_yaml_and_toml_say_the_same(text: str, file: str) -> None:
+    assert parse(text, file) == (INTENTS, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        *((text, "f.yaml") for text in ("", "# nothing\n", "{}", "active_intents:", "--- \n...")),
+        *((text, "f.toml") for text in ("", "active_intents = []")),
+    ],
+)
+def test_a_file_without_intents_is_right(text: str, file: str) -> None:
+    assert parse(text, file) == ((), ())
+
+
+PATTERN = "f.yaml:5: active_intents[0].owned_scope[0]: got {}, expected "
+SUCH = "a pattern such as src/** on one line, without spaces around it"
+RELATIVE = "a path relative to the root of the repository, its folders separated by /"
+DOTS = "a path relative to the root, without `.`, `..` and empty names"
+STATUS = "one of PENDING, IN_PROGRESS, BLOCKED, COMPLETED, CANCELLED"
+ID = "at most 64 letters, digits, `-`, `_` and `.`, such as INT-001"
+AT_STATUS = "f.toml:16: active_intents[1].status: "
+KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priority, notes"
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"id": ""}, "@2: has no `id`"),
+        ({"title": "", "status": ""}, "@2: has no `title`\n@2: has no `status`"),
+        ({"owned_scope": ""}, "@2: has no `owned_scope`"),
+        ({"id": "a b"}, f'@2.id: got "a b", expected {ID}'),
+        ({"id": "[x]"}, f'@2.id: got ["x"], expected {ID}'),
+        ({"id": "x" * 65}, f'@2.id: got "{"x" * 58}…, expected {ID}'),
+        ({"title": '""'}, '@3.title: got "", expected one line of 1 to 200 characters'),
+        (
+            {"title": r'"a\nb"'},
+            r'@3.title: got "a\nb", expected one line of 1 to 200 characters',
+        ),
+        (
+            {"title": "Fix: it"},
+            (
+                "f.yaml:3: is no valid YAML: mapping values are not allowed in "
+                "this context at line 3, column 15"
+            ),
+        ),
+        ({"title": "[]"}, "@3.title: got [], expected a text"),
+        ({"name": "B"}, "@6.name: stands beside `title`, and means it. Keep one."),
+        ({"status": "DONE"}, f'@4.status: got "DONE", expected {STATUS}'),
+        (
+            {"status": "complete"},
+            f'@4.status: got "complete", expected {STATUS}. Did you mean `COMPLETED`?',
+        ),
+        (
+            {"priority": "p0"},
+            '@6.priority: got "p0", expected one of critical, high, normal, low',
+        ),
+        (
+            {"owned_scopes": "[a]"},
+            "@6.owned_scopes: is no known key. Did you mean `owned_scope`?",
+        ),
+        (
+            {"depends": "[a]"},
+            f"@6.depends: is no known key. Known: {KEYS}; others begin with `x-`.",
+        ),
+        (
+            {"constraints": "none"},
+            '@6.constraints: got "none", expected a list of texts',
+        ),
+        (
+            {"constraints": "\n      - a\n      - Never: that"},
+            (
+                '@8.constraints[1]: got { Never = "that" }, expected a text. '
+                "A text with `: ` in it needs quotes."
+            ),
+        ),
+        (
+            {"acceptance_criteria": '[""]'},
+            '@6.acceptance_criteria[0]: got "", expected a text that is not empty',
+        ),
+        ({"notes": "[a]"}, '@6.notes: got ["a"], expected a text'),
+        (
+            {"status": "PENDING\n    status: BLOCKED"},
+            "@5.status: is there twice. Keep one of them.",
+        ),
+        (
+            {"owned_scope": "[]"},
+            "@5.owned_scope: got [], expected at least one pattern such as src/**",
+        ),
+        (
+            {"owned_scope": " "},
+            '@5.owned_scope: got "", expected at least one pattern such as src/**',
+        ),
+        (
+            {"owned_scope": '["!src/"]'},
+            '@5.owned_scope: got ["!src/"], expected at least one pattern such as src/**',
+        ),
+        (
+            {"owned_scope": "src/**"},
+            '@5.owned_scope: got "src/**", expected a list of texts',
+        ),
+        ({"owned_scope": "[/]"}, PATTERN.format('"/"') + SUCH),
+        ({"owned_scope": '[" src"]'}, PATTERN.format('" src"') + SUCH),
+        ({"owned_scope": r'["a\nb"]'}, PATTERN.format(r'"a\nb"') + SUCH),
+        ({"owned_scope": "[~/src]"}, PATTERN.format('"~/src"') + RELATIVE),
+        ({"owned_scope": r'["C:\\src"]'}, PATTERN.format(r'"C:\\src"') + RELATIVE),
+        ({"owned_scope": r'["src\\a"]'}, PATTERN.format(r'"src\\a"') + RELATIVE),
+        ({"owned_scope": "[//host/src]"}, PATTERN.format('"//host/src"') + RELATIVE),
+        ({"owned_scope": "[../src]"}, PATTERN.format('"../src"') + DOTS),
+        ({"owned_scope": "[src/../../x]"}, PATTERN.format('"src/../../x"') + DOTS),
+        ({"owned_scope": "[./src]"}, PATTERN.format('"./src"') + DOTS),
+        ({"owned_scope": "[a//b]"}, PATTERN.format('"a//b"') + DOTS),
+        (
+            {"owned_scope": "[/etc/passwd]"},
+            PATTERN.format('"/etc/passwd"')
+            + "a path relative to the root of the repository, such as etc/passwd",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_intent_is_said(keys: dict[str, str], expected: str) -> None:
+    there = re.sub("@([0-9])", r"f.yaml:\1: active_intents[0]", expected)
+    assert said(one(**keys)) == there
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- a", 'f.yaml:1: got ["a"], expected a table with the key `active_intents`. Such as: …'),
+        ("intents: []", "f.yaml:1: intents: is no known key. Did you mean `active_intents`?"),
+        (
+            "active_intents: {a: b}",
+            'f.yaml:1: active_intents: got { a = "b" }, expected a list of intents. Such as: …',
+        ),
+        (
+            "active_intents: [a]",
+            (
+                'f.yaml:1: active_intents[0]: got "a", expected a table with id, title, status, '
+                "owned_scope"
+            ),
+        ),
+        ("a: [", "f.yaml:2: is no valid YAML: …"),
+        ("a: b\n---\nc: d", "f.yaml:1: is no valid YAML: …"),
+        ("[" * 200 + "]" * 200, "f.yaml: is no valid YAML: it is nested more than 100 deep"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused(text: str, expected: str) -> None:
+    head, cut, _ = expected.partition("…")
+    assert said(text).startswith(head) if cut else said(text) == head
+
+
+def test_all_problems_are_told_at_once() -> None:
+    text = one(id="a b", status="done", owned_scope="[../x]", prority="high") + OTHER + OTHER
+    assert said(text) == (
+        "f.yaml:6: active_intents[0].prority: is no known key. Did you mean `priority`?\n"
+        f'f.yaml:2: active_intents[0].id: got "a b", expected {ID}\n'
+        f'f.yaml:4: active_intents[0].status: got "done", expected {STATUS}\n'
+        f"{PATTERN.format(chr(34) + '../x' + chr(34))}{DOTS}\n"
+        'f.yaml:8: active_intents[2].id: got "b", which is the id of another intent in line 7. '
+        "Give each intent an id of its own."
+    )
+
+
+def test_ids_that_differ_in_case_alone_are_one() -> None:
+    text = one(id="B") + OTHER
+    assert 'got "b", which is the id of another intent in line 2' in said(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            '"PENDING"',
+            '"DONE"',
+            f'f.toml:16: active_intents[1].status: got "DONE", expected {STATUS}',
+        ),
+        ('"PENDING"', "7", f"{AT_STATUS}got 7, expected {STATUS}"),
+        ('"docs/"', "7", "f.toml:17: active_intents[1].owned_scope[0]: got 7, expected a text"),
+        ('name = "Docs"', "", "f.toml:13: active_intents[1]: has no `title`"),
+        ('"Docs"', "", "f.toml:15: is no valid TOML: Invalid value (at line 15, column 8)"),
+        (
+            "x-team",
+            "team",
+            (
+                f"f.toml:18: active_intents[1].team: is no known key. Known: {KEYS}; "
+                "others begin with `x-`."
+            ),
+        ),
+    ],
+)
+def test_what_is_wrong_in_toml_is_said_with_its_line(old: str, new: str, expected: str) -> None:
+    assert said(TOML.replace(old, new), "f.toml") == expected
+
+
+class Project:
+    """A repository with intents."""
+
+    def __init__(self, repo: Repo, file: str = FILE) -> None:
+        self.path = repo.path / file
+        self.path.parent.mkdir(exist_ok=True)
+        self.repo = find_repo(str(repo.path), dict(os.environ))
+        self.config = Config(intents=IntentSettings(file=file))
+        self.compiled = Path(f"{self.repo.state_abs}/intents.marshal")
+
+    def load(self) -> Intents:
+        return load(self.repo, self.config)
+
+    def refusal(self) -> str:
+        with pytest.raises(IntentsError) as caught:
+            self.load()
+        assert caught.value.hint == "Check it with: gitgates intent validate"
+        return caught.value.message
+
+
+@pytest.fixture(name="project")
+def _project(repo: Repo) -> Project:
+    return Project(repo)
+
+
+def test_without_settings_or_file_there_are_no_intents(project: Project) -> None:
+    assert load(project.repo, Config()) == Intents(file="")
+    assert project.load() == Intents(file=FILE)
+
+
+def test_a_file_that_has_not_changed_is_not_parsed_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.path.write_text(YAML)
+    assert project.load() == Intents(file=FILE, intents=INTENTS)
+    monkeypatch.setattr(intents_file, "_checked", None)
+    assert project.load() == Intents(file=FILE, intents=INTENTS)
+    assert project.compiled.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\x00", b"{\x01\x02", b"N", None])
+def test_a_compiled_copy_that_is_damaged_or_stale_is_not_used(
+    project: Project, garbage: bytes | None
+) -> None:
+    project.path.write_text(YAML)
+    project.load()
+    if garbage is None:
+        project.path.write_text(YAML.replace("Weather API", "Weather APJ"))
+        expected = (INTENTS[0]._replace(title="Weather APJ"), INTENTS[1])
+    else:
+        project.compiled.write_bytes(garbage)
+        expected = INTENTS
+    assert project.load().intents == expected
+
+
+def test_a_compiled_copy_is_of_one_file(repo: Repo) -> None:
+    text = "active_intents: []\n"  # which is no TOML
+    first, second = Project(repo, "a.yaml"), Project(repo, "a.toml")
+    first.path.write_text(text)
+    second.path.write_text(text)
+    assert first.load().intents == ()
+    assert "is no valid TOML" in second.refusal()
+
+
+def test_intents_are_found_by_id_and_status() -> None:
+    intents = Intents(file=FILE, intents=INTENTS)
+    assert (intents.get("002"), intents.get("003")) == (INTENTS[1], None)
+    assert intents.active == INTENTS[:1]
+
+
+def test_what_is_no_readable_file_is_refused(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.yaml").write_text(YAML)
+    project.path.symlink_to(tmp_path / "elsewhere.yaml")
+    target = tmp_path / "elsewhere.yaml"
+    assert project.refusal() == f"{FILE}: got a link to {target}, expected a regular file"
+    project.path.unlink()
+    project.path.mkdir()
+    assert project.refusal() == f"{FILE}: expected a regular file"
+    project.path.rmdir()
+    project.path.write_bytes(b"# \xff\n")
+    assert project.refusal() == f"{FILE}:1: got the byte 0xff, expected UTF-8"
+    project.path.write_bytes(b"#" * (1 << 20) + b"\n")
+    assert project.refusal() == (
+        f"{FILE}: got 1048577 bytes, expected at most 1048576. Take out intents that are done."
+    )
+    project.path.write_text("active_intents: 7\n")
+    assert project.refusal().startswith(f'{FILE}:1: active_intents: got "7", expected a list')
+
+
+def test_a_folder_that_leads_out_of_the_repository_is_refused(repo: Repo, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "active_intents.yaml").write_text(YAML)
+    (repo.path / ".orchestration").symlink_to(elsewhere)
+    assert Project(repo).refusal() == (
+        f"{FILE}: is not in the repository: {repo.path}/.orchestration is a link to {elsewhere}"
+    )
