@@ -182,6 +182,20 @@ def test_fifty_processes_at_once_lose_nothing(journal: Journal, tmp_path: Path) 
     assert found == {str(n): list(range(12)) for n in range(50)}
 
 
+def test_what_others_appended_meanwhile_is_read_with_what_is_appended(journal: Journal) -> None:
+    other = Journal(journal.path_abs)
+    assert [one["what"] for one in journal.append_and_read({"what": "a"})] == ["a"]
+    other.append({"what": "b"})
+    with open(journal.path_abs, "ab") as file:
+        file.write(b'{"v": 1, "what": "to')
+    assert [one["what"] for one in journal.append_and_read({"what": "c"})] == ["b", "c"]
+    assert journal.torn == 1
+    assert journal.read_new() == []
+    other.append({"what": "d"})
+    assert [one["what"] for one in journal.read_new()] == ["d"]
+    assert facts_of(journal) == [{"what": name} for name in "abcd"]
+
+
 @pytest.mark.parametrize("room", [0, 1, 60, 150])
 def test_a_full_disk_leaves_the_journal_as_it_was(journal: Journal, room: int) -> None:
     journal.append({"what": "a"})

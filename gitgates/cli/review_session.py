@@ -64,7 +64,8 @@ class ReviewSession:
         caller = self.caller
         known = Payload(event=HOOK_OF["turn-end"], kind="turn-end", session=caller.session)
         call = Call(known, self.repo, is_dry=True)
-        call.config, call.entries = self.config, [*caller.facts[0]]
+        call.config = self.config
+        call.take(caller.facts[0])
         others = zip(caller.journals[1:], caller.facts[1:], strict=True)
         call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
         prompts = call.session.prompts

@@ -14,7 +14,7 @@ from gitgates.agent_types import Point
 from gitgates.errors import GitError, GitgatesError
 from gitgates.git.repo import find_repo
 from gitgates.hosts import agent_host
-from gitgates.policies.session import SESSION, fold
+from gitgates.policies.session import SESSION, Session, fold
 from gitgates.policies.trust import absolute
 from gitgates.proc.alarm import process_start_time, set_alarm
 from gitgates.record import Record, lazy
@@ -23,7 +23,7 @@ from gitgates.types import Config, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
     from gitgates.agent_types import Payload
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gitgates.errors import ConfigError
     from gitgates.git.repo import Repo
     from gitgates.git.snapshot import Snapshot
-    from gitgates.policies.session import Fact, Projection, Session
+    from gitgates.policies.session import Fact, Projection
     from gitgates.types import Verdict
 
     _T = TypeVar("_T")
@@ -83,6 +83,7 @@ class Call:
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one
         self.entries: list[Fact] = []  # of the journal, in order
+        self.session = Session()  # what they say: attempts and prompts
         self.snapshot_fields: dict[str, Any] = {}  # that policies add to the next snapshot's entry
         self._states: dict[int, tuple[Any, Any, int]] = {}
 
@@ -93,7 +94,7 @@ class Call:
 
         Raises: OSError where it cannot be read.
         """
-        self.entries += self.journal.read_new()
+        self.take(self.journal.read_new())
 
     def record(self, *entries: Fact) -> None:
         """Append to the journal at once, and read what others have appended.
@@ -103,10 +104,14 @@ class Call:
         Raises: OSError where that cannot be written.
         """
         if self.is_dry:
-            self.entries += [{"t": time.time(), **entry} for entry in entries]
+            self.take([{"t": time.time(), **entry} for entry in entries])
         elif entries:
-            self.journal.append(*entries)
-            self.read()
+            self.take(self.journal.append_and_read(*entries))
+
+    def take(self, entries: Iterable[Fact]) -> None:
+        """Take in entries of the journal, in order."""
+        self.entries += entries
+        self.session = self.state(SESSION)
 
     def note(self, text: str) -> None:
         """Report a problem, and record it in the journal if possible."""
@@ -125,11 +130,6 @@ class Call:
             self._states[id(part)] = state, frozen, len(self.entries)
         found: _T = frozen
         return found
-
-    @property
-    def session(self) -> Session:
-        """The session's state: attempts and prompts."""
-        return self.state(SESSION)
 
     @lazy
     def elsewhere(self) -> dict[str, list[Fact]]:

@@ -258,21 +258,22 @@ def _decide_once(call: Call, asked: Asked) -> Verdict:
     if session_start.is_scheduled(call):
         call.payload = call.payload._replace(automatic=True)
     call.last_before = call.session.last
-    call.record(*session_start.entries_of(call))
     lock = EventLock(call.journal, call.key)
-    _claim(call, lock)
+    is_claimed = lock.acquire(0.0)
     try:
-        call.read()  # the first delivery may have just ended
+        call.record(*session_start.entries_of(call))
+        if not is_claimed:
+            _wait_for(call, lock)
+            call.read()  # the first delivery has ended
         given = _recorded_answer(call, asked)
         return given if given is not None else _keep(call, _ask_all(call, asked))
     finally:
         lock.release()
 
 
-def _claim(call: Call, lock: EventLock) -> None:
-    if lock.acquire(0.0):
-        return
-    from gitgates.engine.hooks import host_limit_s  # another delivery is under way: it takes long
+def _wait_for(call: Call, lock: EventLock) -> None:
+    """Wait for the first delivery of the event to end."""
+    from gitgates.engine.hooks import host_limit_s  # seldom needed
 
     limit_s = host_limit_s(call.config, call.hook) + call.more_s
     call.end_within(limit_s)

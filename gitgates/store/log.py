@@ -110,10 +110,23 @@ class Journal:
 
         Raises: OSError where they cannot be written.
         """
-        stamp = int(time.time() * 1000) / 1000  # never later than it is
-        head = {"v": VERSION, "t": stamp}
-        lines = b"".join(to_line({**head, **fact}) for fact in facts)
+        lines = _stamped(facts)
         append_lines(self.path_abs, lambda _fd, _size: lines)
+
+    def append_and_read(self, *facts: Fact) -> list[Fact]:
+        """Append facts, all of them or none; return those since the last read, these included.
+
+        Raises: OSError where they cannot be written.
+        """
+        earlier, lines = b"", _stamped(facts)
+
+        def make(fd: int, size: int) -> bytes:
+            nonlocal earlier
+            earlier = os.pread(fd, max(size - self._read_to, 0), self._read_to)
+            return lines
+
+        append_lines(self.path_abs, make)
+        return self._parse(_ended(earlier) + lines)
 
     def read(self) -> list[Fact]:
         """Return all facts, in order; none if there is no journal.
@@ -135,7 +148,9 @@ class Journal:
 
         Raises: OSError where it cannot be read.
         """
-        raw = read_lines(self.path_abs, self._read_to)
+        return self._parse(read_lines(self.path_abs, self._read_to))
+
+    def _parse(self, raw: bytes) -> list[Fact]:
         self._read_to += raw.rfind(b"\n") + 1
         found = parse_lines([line for line in raw.split(b"\n") if line])
         facts = [fact for fact in found if fact is not None]
@@ -203,7 +218,7 @@ def sessions(state_abs: str) -> list[str]:
 def file_name(session: str) -> str:
     """Return a file name for a session's id, which is opaque: any text makes one."""
     plain = "".join(
-        char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session
+        [char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session]
     )
     if plain == session and 0 < len(session) <= _LONGEST_NAME:
         return session
@@ -274,6 +289,18 @@ def _parse(line: bytes) -> Fact | None:
 
 def _ours(fact: Any) -> Fact | None:  # noqa: ANN401 - as it comes from JSON
     return fact if isinstance(fact, dict) else None
+
+
+def _stamped(facts: tuple[Fact, ...]) -> bytes:
+    """Return facts as lines of a journal, of now."""
+    stamp = int(time.time() * 1000) / 1000  # never later than it is
+    head = {"v": VERSION, "t": stamp}
+    return b"".join([to_line({**head, **fact}) for fact in facts])
+
+
+def _ended(text: bytes) -> bytes:
+    """Return lines with the newline that `append_lines` puts behind a torn one."""
+    return text if text.endswith(b"\n") or not text else text + b"\n"
 
 
 def _open(path_abs: str) -> int:
