@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 
+from gitgates.git.repo import Git
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
@@ -25,7 +27,7 @@ def reading_git(repo: Repo) -> Git:
     ours = _folder(repo)
     if not os.path.isdir(ours):
         return repo.git  # git complains about a folder that is not there
-    return repo.git._replace(env={**repo.env, _OTHERS: _joined(ours, repo)})
+    return Git(cwd_abs=repo.root_abs, env={**repo.env, _OTHERS: _joined(ours, repo)})
 
 
 def storing_git(repo: Repo) -> Git:
@@ -36,7 +38,7 @@ def storing_git(repo: Repo) -> Git:
     ours = _folder(repo)
     os.makedirs(ours, mode=0o700, exist_ok=True)
     env = {**repo.env, _OWN: ours, _OTHERS: _joined(_users(repo), repo)}
-    return repo.git._replace(env=env)
+    return Git(cwd_abs=repo.root_abs, env=env)
 
 
 def sources(repo: Repo) -> list[str]:
@@ -92,8 +94,7 @@ def _users(repo: Repo) -> str:
 
 
 def _joined(folder_abs: str, repo: Repo) -> str:
-    parts = (quoted(folder_abs), repo.env.get(_OTHERS, ""))
-    return os.pathsep.join(part for part in parts if part)
+    return os.pathsep.join(filter(None, (quoted(folder_abs), repo.env.get(_OTHERS, ""))))
 
 
 def quoted(text: str) -> str:

@@ -137,7 +137,7 @@ class Git(Record):
 
 def nul_ended(names: Iterable[str]) -> bytes:
     """Return names as git reads them with `-z --stdin`."""
-    return b"".join(os.fsencode(name) + b"\0" for name in names)
+    return b"".join([os.fsencode(name) + b"\0" for name in names])
 
 
 def nul_split(names: bytes) -> list[str]:
@@ -173,8 +173,8 @@ class Repo(Record):
         """Our state folders of all worktrees, that of this one first."""
         linked_abs = f"{self.common_dir_abs}/worktrees"
         names = sorted(os.listdir(linked_abs)) if os.path.isdir(linked_abs) else []
-        folders = (self.git_dir_abs, self.common_dir_abs, *(f"{linked_abs}/{n}" for n in names))
-        return tuple(f"{folder}/gitgates" for folder in dict.fromkeys(folders))
+        folders = (self.git_dir_abs, self.common_dir_abs, *[f"{linked_abs}/{n}" for n in names])
+        return tuple([f"{folder}/gitgates" for folder in dict.fromkeys(folders)])
 
     @property
     def shared_state_abs(self) -> str:
@@ -305,9 +305,8 @@ def _may_move_worktree(config_abs: str) -> bool:
         return True
     # `bare = false` is in every config; anything else about it is for git to read.
     lines = [b"".join(line.split()) for line in config.splitlines()]
-    return b"worktree=" in b"\n".join(lines) or any(
-        line.startswith(b"bare") and line != b"bare=false" for line in lines
-    )
+    bare = [line for line in lines if line.startswith(b"bare") and line != b"bare=false"]
+    return bool(bare) or b"worktree=" in b"\n".join(lines)
 
 
 def _read_line(path_abs: str, prefix: str) -> str:

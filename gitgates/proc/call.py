@@ -76,7 +76,10 @@ def start_program(
             (os.POSIX_SPAWN_DUP2, out_write, 1),
             (os.POSIX_SPAWN_DUP2, err_write, 2),
         ]
-        pid = _spawn(program, argv, env, actions, apart=apart)
+        group: dict[str, Any] = {"setpgroup": 0} if apart else {}
+        pid = os.posix_spawn(
+            program, argv, env, file_actions=actions, setsigdef=[_signal.SIGPIPE], **group
+        )
     except OSError:
         for fd in (in_write, out, err):
             os.close(fd)
@@ -92,7 +95,47 @@ def communicate(talk: RunningProcess, stdin: bytes) -> CompletedProcess:
 
     Raises: TimeoutError after two minutes.
     """
-    return _transfer(talk.pid, talk.in_fd, {talk.out_fd: [], talk.err_fd: []}, stdin)
+    inputs = {talk.in_fd: stdin}
+    outputs: dict[int, list[bytes]] = {talk.out_fd: [], talk.err_fd: []}
+    try:
+        _transfer(inputs, outputs)
+    except (DeadlineExceeded, TimeoutError):
+        os.kill(talk.pid, _signal.SIGKILL)
+        raise
+    finally:
+        for fd in (*inputs, *outputs):
+            os.close(fd)
+        _pid, status = os.waitpid(talk.pid, 0)
+    stdout, stderr = map(b"".join, outputs.values())
+    return CompletedProcess(os.waitstatus_to_exitcode(status), stdout, stderr)
+
+
+def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]]) -> None:
+    """Write and read until all outputs have ended. An input that is written is closed, and gone."""
+    deadline = time.monotonic() + _DEADLINE_S
+    open_fds = set(outputs)
+    poll = select.poll()
+    for fd in outputs:
+        poll.register(fd, select.POLLIN)
+    for fd in inputs:
+        os.set_blocking(fd, False)
+        poll.register(fd, select.POLLOUT)
+    while open_fds:
+        ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        if not ready:
+            raise TimeoutError(f"no end after {_DEADLINE_S:.0f} s")
+        for fd, _events in ready:
+            if left := inputs.get(fd):
+                inputs[fd] = _write(fd, left)
+            elif fd in inputs:
+                poll.unregister(fd)
+                del inputs[fd]
+                os.close(fd)
+            elif data := os.read(fd, 1 << 16):
+                outputs[fd].append(data)
+            else:
+                poll.unregister(fd)
+                open_fds.discard(fd)
 
 
 def kill_program(talk: RunningProcess) -> None:
@@ -103,69 +146,8 @@ def kill_program(talk: RunningProcess) -> None:
     os.waitpid(talk.pid, 0)
 
 
-def _spawn(
-    program: str,
-    argv: tuple[str, ...],
-    env: Mapping[str, str],
-    actions: list[tuple[int, int, int]],
-    *,
-    apart: bool,
-) -> int:
-    reset = [int(_signal.SIGPIPE)]
-    if apart:
-        return os.posix_spawn(
-            program, argv, env, file_actions=actions, setsigdef=reset, setpgroup=0
-        )
-    return os.posix_spawn(program, argv, env, file_actions=actions, setsigdef=reset)
-
-
-def _transfer(
-    pid: int, in_write: int, outputs: dict[int, list[bytes]], stdin: bytes
-) -> CompletedProcess:
-    deadline = time.monotonic() + _DEADLINE_S
-    open_fds = set(outputs)
-    poll = select.poll()
-    for fd in outputs:
-        poll.register(fd, select.POLLIN)
-    os.set_blocking(in_write, False)
-    poll.register(in_write, select.POLLOUT)
-    try:
-        while open_fds:
-            for fd, _events in _wait(poll, deadline):
-                if fd == in_write:
-                    stdin = _write(fd, stdin)
-                    if not stdin:
-                        poll.unregister(fd)
-                        os.close(fd)
-                        in_write = -1
-                elif data := os.read(fd, 1 << 16):
-                    outputs[fd].append(data)
-                else:
-                    poll.unregister(fd)
-                    open_fds.discard(fd)
-    except (DeadlineExceeded, TimeoutError):
-        os.kill(pid, _signal.SIGKILL)
-        raise
-    finally:
-        for fd in (in_write, *outputs):
-            if fd >= 0:
-                os.close(fd)
-        _pid, status = os.waitpid(pid, 0)
-    stdout, stderr = (b"".join(parts) for parts in outputs.values())
-    return CompletedProcess(os.waitstatus_to_exitcode(status), stdout, stderr)
-
-
-def _wait(poll: select.poll, deadline: float) -> list[tuple[int, int]]:
-    ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-    if not ready:
-        raise TimeoutError(f"no end after {_DEADLINE_S:.0f} s")
-    return ready
-
-
 def _write(fd: int, data: bytes) -> bytes:
     """Write what the pipe takes; return the rest, or nothing if its reader is gone."""
-    if not data:
-        return b""
     try:
         return data[os.write(fd, data) :]
     except BlockingIOError:
