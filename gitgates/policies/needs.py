@@ -5,7 +5,7 @@ Installing writes those and no others: each event that is heard of costs a proce
 
 from __future__ import annotations
 
-from gitgates.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, kind_of
+from gitgates.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, HOOK_OF
 from gitgates.policy import Need, asked_at, module_of, needs_of, wanted
 
 TYPE_CHECKING = False
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gitgates.policy import Policy, WantedAgent
     from gitgates.types import Config, Hook
 
+_NAMES = tuple(HOOK_OF.values())
 # Where a session begins, where a prompt does, and whom else the rules are told.
 _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 
@@ -46,8 +47,11 @@ def gates_on(config: Config) -> tuple[str, ...]:
 
     The settings of such a gate, and its verb, have its name.
     """
-    rows = [row for row in wanted(config) if row.gate and needs_of(module_of(row), config)]
-    return tuple(dict.fromkeys(row.gate for row in rows))
+    found: list[str] = []
+    for row in wanted(config):
+        if row.gate and row.gate not in found and needs_of(module_of(row), config):
+            found.append(row.gate)
+    return tuple(found)
 
 
 def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
@@ -70,7 +74,7 @@ def agent_hooks(config: Config) -> list[Hook]:
         hook
         for hook in config.hooks
         if hook.gates
-        and kind_of(hook.name) in AGENT_KINDS
+        and hook.name in _NAMES
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
 

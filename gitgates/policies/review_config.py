@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.engine.hooks import matches_agent
-from gitgates.lifecycle import ENDINGS, kind_of
+from gitgates.lifecycle import ENDING_HOOKS
 from gitgates.policies.needs import agent_hooks
 from gitgates.policy import Need
 
@@ -20,13 +20,22 @@ _TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes")
 _ASSESSING_S = 45.0
 _SNAPSHOT_S = 25.0
 _MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
+_ALWAYS = (
+    Need(kind="prompt"),
+    Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
+    Need(kind="after-tool", tools=(), tool_kinds=_TOOLS, more_s=_MARKING_S),
+    Need(kind="subagent-start", more_s=_SNAPSHOT_S),
+    Need(kind="turn-end", more_s=_ASSESSING_S),
+)
+_BEFORE_COMMANDS = Need(kind="before-tool", tools=(), tool_kinds=("shell",))
+_BEFORE_WRITES = Need(kind="before-tool", tools=(), but_reads=True)
 
 
 def is_review_on(config: Config) -> bool:
     """Return whether the gate `review` is enabled."""
-    ends = [hook for hook in agent_hooks(config) if kind_of(hook.name) in ENDINGS]
-    listed = any(GATE in hook.gates for hook in ends)
-    return listed and (config.review.mode != "off" or is_strict_possible(config))
+    ends = [hook for hook in agent_hooks(config) if hook.name in ENDING_HOOKS]
+    listed = {name for hook in ends for name in hook.gates}
+    return GATE in listed and (config.review.mode != "off" or is_strict_possible(config))
 
 
 def is_strict_possible(config: Config) -> bool:
@@ -48,18 +57,8 @@ def review_needs(config: Config) -> tuple[Need, ...]:
         return ()
     review = config.review
     reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
-    before = Need(kind="before-tool", tools=(), tool_kinds=("shell",))
-    if is_strict_possible(config):
-        before = Need(kind="before-tool", tools=(), but_reads=True)
-    return (
-        Need(kind="prompt"),
-        Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
-        before,
-        Need(kind="after-tool", tools=(), tool_kinds=_TOOLS, more_s=_MARKING_S),
-        Need(kind="subagent-start", more_s=_SNAPSHOT_S),
-        Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S),
-        Need(kind="turn-end", more_s=_ASSESSING_S),
-    )
+    before = _BEFORE_WRITES if is_strict_possible(config) else _BEFORE_COMMANDS
+    return (*_ALWAYS, before, Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S))
 
 
 def is_reviewer(review: Review, agent_type: str) -> bool:

@@ -16,7 +16,7 @@ from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from gitgates.policies.change import SessionChange
     from gitgates.types import Review
@@ -263,20 +263,16 @@ def installed(
     host = agent_host(DEFAULT_AGENT)
     folders = host.folders_of(root_abs, env)
     plugins = [plugin] if (plugin := host.plugin_of(env)) else []
-    agents = [
-        found
-        for name in (review.reviewer, *review.agents)
-        for found in _find(name, host.agent_files(name, folders))
-        + _in_plugin(name, *host.agent_files(name, plugins))
-    ]
-    skills = [
-        found
-        for name in review.skills
-        for found in _in_plugin(name, *host.skill_files(name, plugins))
+    agents: list[str] = []
+    for name in dict.fromkeys((review.reviewer, *review.agents)):
+        agents += _named(name, host.agent_files(name, folders))
+        agents += _of_plugin(name, host.agent_files(name, plugins))
+    skills: list[str] = []
+    for name in review.skills:
         # What we install is a command in a folder that has the plugin's name.
-        + _in_plugin(name, *host.skill_files(f"{_PLUGIN}/{name}", folders))
-        + _find(name, host.skill_files(name, folders))
-    ]
+        ours = host.skill_files(f"{_PLUGIN}/{name}", folders)
+        skills += _of_plugin(name, [*host.skill_files(name, plugins), *ours])
+        skills += _named(name, host.skill_files(name, folders))
     return tuple(dict.fromkeys(agents)), tuple(dict.fromkeys(skills))
 
 
@@ -285,15 +281,17 @@ def find_reviewer(review: Review, agents: tuple[str, ...]) -> str:
     return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
 
 
-def _find(name: str, files: Iterable[str]) -> list[str]:
-    is_pattern = any(sign in name for sign in "*?|")
-    if is_pattern or not (":" in name or any(os.path.isfile(path) for path in files)):
-        return []
-    return [name]
+def _named(name: str, files: list[str]) -> list[str]:
+    is_pattern = not {*"*?|"}.isdisjoint(name)
+    return [name] if not is_pattern and (":" in name or _is_one_there(files)) else []
 
 
-def _in_plugin(name: str, *files: str) -> list[str]:
-    return [f"{_PLUGIN}:{name}"] if any(os.path.isfile(path) for path in files if path) else []
+def _of_plugin(name: str, files: list[str]) -> list[str]:
+    return [f"{_PLUGIN}:{name}"] if _is_one_there(files) else []
+
+
+def _is_one_there(files: list[str]) -> bool:
+    return any(map(os.path.isfile, files))
 
 
 def rules_of(review: Review) -> str:
