@@ -15,10 +15,10 @@ from gitgates.engine.failures import (
     Change,
     Failure,
     compare,
-    does_not_converge,
     split,
 )
 from gitgates.engine.presets import PRESETS
+from gitgates.policies.attempt import does_not_converge
 
 OUTPUTS = Path(__file__).parent / "outputs"
 ROOT = "/home/user/project"

@@ -218,7 +218,6 @@ AGENT_PARTS = {
 TO_LOOK = {
     *(f"policies.{name}" for name in ("breaker", "tampering")),
     *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
-    *("store.rescue", "store.slots"),
 }
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from itertools import pairwise
 
 from gitgates.clean import plain, plain_line
 from gitgates.engine.normalise import normalise, without_volatile
@@ -23,7 +22,6 @@ MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the ta
 MOST_BYTES_OF_OWN = 64 * 1024  # the same where the pattern is somebody's own, and may be slow
 _TITLE = 200
 _LONG_LINE = re.compile(r"([^\n]{2000})[^\n]+")  # longer than what anybody says of one failure
-_ROUNDS = 4  # this many counts that go up and down are no accident
 _TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
 
 
@@ -65,21 +63,6 @@ def compare(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> Change:
         unchanged=tuple(failure for failure in now if failure.fingerprint in was),
         gone=tuple(failure for failure in before if failure.fingerprint not in is_now),
     )
-
-
-def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
-    """Return why attempts do not converge, or "". `rounds`: fingerprints, the oldest first.
-
-    A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
-    """
-    if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
-        return "the same failures have come back"
-    counts = [len(failed) for failed in rounds[-_ROUNDS:]]
-    steps = [after - before for before, after in pairwise(counts)]
-    turns = [one * next_one < 0 for one, next_one in pairwise(steps)]
-    if len(counts) == _ROUNDS and all(turns):
-        return "their number goes up and down"
-    return ""
 
 
 def _bounded(output: bytes, limit: int) -> bytes:

@@ -20,7 +20,6 @@ from gitgates.git.index import SETTINGS, copy_index
 from gitgates.git.repo import nul_ended, nul_split
 from gitgates.record import Record
 from gitgates.store.files import lock_file, open_state, remove_file, remove_tree, replace_file
-from gitgates.store.rescue import Rescue, StashedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Git, Repo
     from gitgates.proc.call import CompletedProcess
+    from gitgates.store.rescue import StashedPath
 
     # What is not as in the index: paths that are gone, and the others with what `lstat` says.
     State: TypeAlias = tuple[list[str], list[tuple[str, tuple[int, ...]]]]
@@ -326,6 +326,10 @@ def _find_hidden(state_abs: str) -> tuple[StashedPath, ...]:
     What this run has hidden is hidden on purpose. Raises: StateError where the journal cannot be
     understood.
     """
+    if not os.path.isdir(f"{state_abs}/rescue"):
+        return ()
+    from gitgates.store.rescue import Rescue  # most often, nothing is hidden
+
     rescue = Rescue(f"{state_abs}/rescue")
     if not os.path.exists(rescue.at("journal")):
         return ()
@@ -345,6 +349,8 @@ def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
 
     Raises: GitError or OSError; the run that hides may put it back meanwhile.
     """
+    from gitgates.store.rescue import Rescue  # only where something is hidden
+
     rescue = Rescue(f"{repo.state_abs}/rescue")
     folder_abs = f"{repo.state_abs}/snapshot.saved"
     paths = nul_ended(entry.path for entry in hidden)

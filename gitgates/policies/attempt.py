@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitgates.engine.failures import Failure, compare, does_not_converge
-from gitgates.engine.normalise import normalise
+from itertools import pairwise
+
 from gitgates.errors import GitgatesError, Interrupted
 from gitgates.policies.breaker import (
     BLOCKED,
@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from gitgates.engine.failures import Change
+    from gitgates.engine.failures import Change, Failure
     from gitgates.policies.baseline import BaselineFailures
     from gitgates.policies.breaker import Ruling
     from gitgates.policies.gate_run import GateRun
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     Known: TypeAlias = dict[str, BaselineFailures]
 
 _MOST_NAMED = 10  # files of others
+_ROUNDS = 4  # this many counts that go up and down are no accident
 _OTHERS = (
     " A failure that comes from there is theirs to mend: say so with `gitgates cannot-fix`, and "
     "name the file."
@@ -220,6 +221,8 @@ class StopAttempt:
         self, gate: str, now: tuple[Failure, ...]
     ) -> tuple[Change, tuple[tuple[str, int], ...]]:
         """Compare with the last attempt; return the changes, and each failure's first attempt."""
+        from gitgates.engine.failures import Failure, compare  # only where gates failed
+
         since: dict[str, int] = {}
         before: tuple[Failure, ...] = ()
         for number, one in enumerate(self._blocked, 1):
@@ -229,6 +232,8 @@ class StopAttempt:
 
     def _earlier_lines(self, gate: str) -> frozenset[str]:
         """Return the lines of a gate's outputs in the attempts before, normalised."""
+        from gitgates.engine.normalise import normalise  # only where gates failed
+
         lines: set[str] = set()
         for number, one in enumerate(self._rounds, 1):
             folder = f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
@@ -268,3 +273,18 @@ class StopAttempt:
             return Verdict()  # it was told; nothing else can end it
         entry = {"what": "stop", "reason": text}
         return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(entry,))
+
+
+def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
+    """Return why attempts do not converge, or "". `rounds`: fingerprints, the oldest first.
+
+    A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
+    """
+    if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
+        return "the same failures have come back"
+    counts = [len(failed) for failed in rounds[-_ROUNDS:]]
+    steps = [after - before for before, after in pairwise(counts)]
+    turns = [one * next_one < 0 for one, next_one in pairwise(steps)]
+    if len(counts) == _ROUNDS and all(turns):
+        return "their number goes up and down"
+    return ""

@@ -16,7 +16,6 @@ from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.evidence import EVIDENCE, stamp_of
 from gitgates.policies.review_config import asks_for_review, knows_all_writers, review_needs
 from gitgates.policies.session_start import record_base
-from gitgates.policies.shell_commands import only_shows
 from gitgates.store.files import length_of, read_tail
 
 TYPE_CHECKING = False
@@ -180,6 +179,8 @@ def changed_by_others(call: Call) -> tuple[str, ...]:
 
 def _written(call: Call, start: int, quiet: Iterable[str]) -> set[str] | None:
     """Return the files that tools wrote since an offset of the transcript; None for any file."""
+    from gitgates.policies.shell_commands import only_shows  # many sessions have no transcript
+
     found: set[str] = set()
     real_abs = os.path.realpath(call.repo.root_abs)
     calls = calls_since(call.payload.transcript_abs, start)

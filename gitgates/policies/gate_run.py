@@ -6,7 +6,6 @@ import shlex
 import time
 
 from gitgates.config.load import FILES
-from gitgates.engine.failures import Failure, split
 from gitgates.engine.hooks import gates_limit_s, host_limit_s
 from gitgates.engine.plan import make_plan, record_skips
 from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from gitgates.engine.failures import Failure
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
     from gitgates.types import Decision, Gate, GateResult, Plan, Visit
@@ -245,6 +245,8 @@ def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
 
 def failures_of(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure, ...]:
     """Return the failures of a gate that failed in `root_abs`, split by its pattern."""
+    from gitgates.engine.failures import split  # it compiles many patterns
+
     return split(whole_output(result), gate.failures, gate.name, root_abs)
 
 

@@ -26,7 +26,6 @@ from gitgates.policies.review_text import (
 )
 from gitgates.record import Record
 from gitgates.store.log import write_ledger
-from gitgates.store.messages import find
 from gitgates.types import BLOCK, WARN, Verdict
 
 TYPE_CHECKING = False
@@ -172,8 +171,12 @@ def _said(call: Call, one: Marker) -> str:
 
 def message_of(call: Call, message_id: str) -> str:
     """Return the text of a decision or marker; empty if its message is gone."""
+    if not message_id:
+        return ""
+    from gitgates.store.messages import find  # most often, no reviewer has said anything
+
     try:
-        message = find(call.repo.shared_state_abs, message_id) if message_id else None
+        message = find(call.repo.shared_state_abs, message_id)
     except StateError as error:
         call.note(str(error))
         return ""

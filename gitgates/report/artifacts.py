@@ -27,7 +27,6 @@ from gitgates.report.result import (
     outcome_of,
     turn_cost,
 )
-from gitgates.report.text import as_bytes, shown
 from gitgates.store import runs
 from gitgates.store.files import (
     lock_file,
@@ -171,6 +170,8 @@ def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> 
     """Save the run of a hook with one attempt; return messages for a person."""
     if not decision.run_abs:
         return b""  # no gate ran
+    from gitgates.report.text import as_bytes, shown  # not for the gates of an agent
+
     attempt = AttemptReport(
         hook=plan.event.name,
         host=plan.event.host,
@@ -372,7 +373,7 @@ def _row(cells: list[str]) -> str:
 
 
 def _status(result: dict[str, Any]) -> str:
-    shown = _STATUSES.get(result["status"], _text(result["status"]))
+    shown = _STATUSES.get(result["status"]) or _text(result["status"])
     if not result["passed"] and result["verdict"] == "warn":
         shown = shown.replace("❌", "⚠️")
     more = ", ".join(map(_text, details(result)))

@@ -11,8 +11,6 @@ from itertools import groupby
 from shlex import quote
 
 from gitgates.clean import counted, plain, plain_line
-from gitgates.engine.failures import Change, Failure
-from gitgates.engine.normalise import normalise
 from gitgates.engine.walk import describe
 from gitgates.lifecycle import HOOK_OF
 from gitgates.record import Record
@@ -22,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitgates.engine.failures import Change, Failure
     from gitgates.types import Level
 
 _PERSON = 2000
@@ -212,8 +211,7 @@ def _failures(finding: GateReport, most: int) -> list[str]:
     if finding.known:
         count = len(finding.known)
         was = f"{count} not caused by this session, and not yours to fix (there before it)"
-        is_first = finding.change is None
-        lines += _list(f"{was}:", finding.known, most if is_first else 0) or [f"{was}."]
+        lines += _list(f"{was}:", finding.known, 0 if change else most) or [f"{was}."]
     return lines
 
 
@@ -355,6 +353,8 @@ def collapse_known(lines: list[str], known: frozenset[str]) -> list[str]:
     """Return the lines, each longer run of known ones as a mark. `known`: normalised lines."""
     if not known:
         return lines
+    from gitgates.engine.normalise import normalise  # it compiles many patterns
+
     known |= {""}
     shown: list[str] = []
     for is_known, run in groupby(lines, lambda line: normalise(line) in known):
