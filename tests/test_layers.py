@@ -128,6 +128,8 @@ IN_A_CIRCLE: set[str] = set()
 NOT_IMPORTED = {
     "pre-commit": "it is run, as a program",
     "dulwich": "kept for what reads and writes many objects at once",
+    "tree-sitter": "its extension is loaded without the package",
+    "tree-sitter-bash": "the same",
 }
 IMPORTED_AS = {"pyyaml": "yaml"}
 

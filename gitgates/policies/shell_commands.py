@@ -12,6 +12,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from gitgates.agent_types import ToolKind
     from gitgates.policies.session import Fact
 
@@ -43,16 +45,14 @@ _QUIET = ("--no-pager", "-P")
 _WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--output",)}
 _SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
 _TEXT = "--text"  # an option of its own, which writes nothing
-# What a plain line for the shell is made of: lines that are comments, blanks, what joins commands,
-# output that is thrown away, words. Compiled when it is needed: each shell command of an agent
-# loads this module.
-_TOKENS = r"""(?x)
-    (?:\A|(?<=\n)) [ \t]* \# [^\n]*
-    | (?P<blank> [ \t]+ (?:\\\n)? )
-    | (?P<joint> && | \|\|? | ; | \n )
-    | (?: [2&]? > [ ]? /dev/null | 2>&1 ) (?= [\s;|] | \Z )
-    | (?P<word> (?: '[^']*' | "[^"\\$`]*" | [\^@]\{[\w-]*\} | [^\s\0'"\\$`<>()|&;\#{}] )+ )
-"""
+# What a plain line for the shell is made of, by the grammar, and the words in it.
+_PARTS = ("program", "list", "pipeline", "redirected_statement", "command", "command_name")
+_JOINTS = ("&&", "||", "|", ";", "\n")
+_WORDS = ("word", "number", "string", "raw_string", "concatenation")
+_THROWN_AWAY = (">/dev/null", "2>/dev/null", "&>/dev/null", "2>&1")
+_WORD = r"""(?:'[^']*'|"[^"\\$`]*"|[\^@]\{[\w-]*\}|[^\s\0'"\\$`<>()|&;#{}])+"""
+# White space that the grammar and a shell do not agree on; so it is where a word has two lines.
+_ODD = r"\0|[^\S \t\n]|(?<![ \t])\\\n"
 _QUOTED = r"'([^']*)'|\"([^\"]*)\""
 
 
@@ -120,21 +120,31 @@ def split_commands(text: str) -> list[list[str]] | None:
     """
     import re  # most commands are told by their first word
 
-    commands: list[list[str]] = [[]]
-    at = 0
-    while at < len(text):
-        found = re.compile(_TOKENS).match(text, at)
-        if found is None:
-            return None
-        at = found.end()
-        if found["joint"]:
-            commands.append([])
-        elif word := found["word"]:
-            plain = re.sub(_QUOTED, lambda one: one[1] or one[2] or "", word)
-            if plain.startswith("-") and not {*"*?["}.isdisjoint(re.sub(_QUOTED, "", word)):
-                return None  # a pattern, which may become any option
-            commands[-1].append(plain)
-    return [words for words in commands if words]
+    from gitgates.policies.shell_syntax import parse, read
+
+    root = parse(text)
+    if root is None or root.has_error or re.search(_ODD, text) or not _is_plain(root):
+        return None
+    return [list(one.words) for one in read(text).commands if one.words]
+
+
+def _is_plain(node: Node) -> bool:
+    import re
+
+    said = (node.text or b"").decode("utf-8", "replace")
+    if node.type in _PARTS:
+        return all(map(_is_plain, node.children))
+    if node.type in _JOINTS:
+        return True
+    if node.type == "comment":  # on a line of its own
+        before = node.prev_sibling
+        return before is None or before.end_point.row < node.start_point.row
+    if node.type == "file_redirect":
+        return "".join(said.split()) in _THROWN_AWAY
+    unquoted = re.sub(_QUOTED, "", said)
+    # A pattern may become any option.
+    is_pattern = not {*"*?["}.isdisjoint(unquoted) and re.sub(r"['\"]", "", said).startswith("-")
+    return node.type in _WORDS and bool(re.fullmatch(_WORD, said)) and not is_pattern
 
 
 def with_caller(command: str, nonce: str) -> str | None:
