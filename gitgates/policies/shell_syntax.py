@@ -108,7 +108,7 @@ def read(
     `env`: the variables of the shell; `output_of`: what a program prints that is known beforehand,
     by its words and the folder that it runs in.
     """
-    reader = _Reader(env, output_of)
+    reader = _Shell(env, output_of)
     try:
         reader.script(text)
     except RecursionError:
@@ -116,7 +116,7 @@ def read(
     return CommandLine(commands=tuple(reader.found), trouble=reader.trouble)
 
 
-class _Reader:
+class _Shell:
     """The shell's state while a line is read."""
 
     def __init__(
