@@ -79,12 +79,14 @@ def plain(text: str | bytes) -> str:
     """Return the visible lines: no escape sequences, nothing invisible, no overwritten text."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
+    if _is_plain(text):  # as almost all is
+        return text
     text = _8_BIT.sub(lambda found: f"\x1b{chr(ord(found[0]) - 0x40)}", text)
     text = _CARRIAGE_RETURNS.sub("\n", "".join(_SEQUENCE.split(text)[::2]))
     if "\r" in text:
         # What a line of progress shows in the end.
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return text if _is_plain(text) else _SHAPED_OR_HIDDEN.sub(_without, text)
+    return _SHAPED_OR_HIDDEN.sub(_without, text)
 
 
 def _without(found: re.Match[str]) -> str:

@@ -83,9 +83,9 @@ class SessionChange:
         newest = reversed(self.evidence.markers[-MOST_MARKERS:])
         return tuple(MarkerStatus(one, *self._holds(one, strict=self.is_strict)) for one in newest)
 
-    @property
+    @lazy
     def decision(self) -> Marker | None:
-        """The reviewer's last decision."""
+        """Return the last decision of the reviewer."""
         decided = (one for one in reversed(self.evidence.decisions) if one.how == DECISION)
         return next(decided, None)
 

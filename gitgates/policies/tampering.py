@@ -196,7 +196,7 @@ def _switches_off(settings: bytes) -> bool:
 
 
 def _core_settings(path: str) -> str:
-    lines = (b"".join(line.split()) for line in _read(path).splitlines())
+    lines = [b"".join(line.split()) for line in _read(path).splitlines()]
     keys = (b"worktree", b"bare")
     found = [one for one in lines if one.lower().partition(b"=")[0] in keys]
     found = [one for one in found if one.lower() != b"bare=false"]

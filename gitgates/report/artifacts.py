@@ -362,14 +362,9 @@ def _table(results: list[dict[str, Any]]) -> str:
     if any(not r["passed"] and "exit_code" in r for r in results):
         head.append("Exit Code")
     rows = [row[: len(head)] for row in rows]
-    rules = ["-" * (len(cell) + 2) for cell in head]
-    return "\n".join(
-        [_row(head), "|" + "|".join(rules) + "|", *(_row(row) for row in rows)],
-    )
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    rule = "|".join(["-" * (len(cell) + 2) for cell in head])
+    return "\n".join([lines[0], f"|{rule}|", *lines[1:]])
 
 
 def _status(result: dict[str, Any]) -> str:

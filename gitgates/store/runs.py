@@ -76,7 +76,7 @@ def log_abs(logs_abs: str, gate: str, again: int) -> str:
     That holds where the disk takes `Lint` and `lint` for one name, too: a name with capitals gets a
     number. It depends on the name alone, so that a gate's log is called the same in each run.
     """
-    safe = "".join(char if char.isalnum() or char in "-_ " else _escape(char) for char in gate)
+    safe = "".join([char if char.isalnum() or char in "-_ " else _escape(char) for char in gate])
     is_long = len(os.fsencode(safe)) > _LONGEST_NAME
     if is_long or gate != gate.casefold():
         import zlib  # seldom needed
