@@ -83,6 +83,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 COLD = (
     *("cli/", "install/", "discover", "doctor"),
     "config/edit.py",  # writes settings, with tomlkit
+    "intents/edit.py",  # writes a scope, with tomlkit
     "report/page.py",  # renders a page, with jinja2
     "yaml_load.py",
 )

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
+from shlex import quote
+
 import click
 
-from gitgates import errors
+from gitgates import environ, errors
+from gitgates.approval import require_person
 from gitgates.clean import counted, visible_line
 from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.config.values import did_you_mean
+from gitgates.git.repo import find_repo
+from gitgates.hosts import calling_session
 from gitgates.intents.context import context_text
-from gitgates.intents.file import Intents, load
+from gitgates.intents.edit import add_pattern, save
+from gitgates.intents.file import Intents, load, read_file
+from gitgates.intents.parse import wrong_pattern
+from gitgates.intents.requests import (
+    APPROVED,
+    REFUSED,
+    REQUESTED,
+    ScopeRequest,
+    open_requests,
+    record,
+)
 from gitgates.intents.scope import nearest
 
 TYPE_CHECKING = False
@@ -20,6 +36,8 @@ if TYPE_CHECKING:
     from gitgates.types import Config, IntentSettings
 
 _VERSION = 1
+_LONGEST = 500  # of a reason
+_APPROVE = "intent approve-scope"
 
 
 @click.group("intent")
@@ -123,3 +141,131 @@ def validate(fmt: str) -> int:
             "can be selected, no problems"
         )
     return errors.OK
+
+
+@command.command("status")
+@click.argument("name", metavar="[ID]", required=False)
+@format_option
+def status(name: str | None, fmt: str) -> int:
+    """Show the intents that can be selected, and the requests that wait for a person."""
+    repo, intents = open_intents()
+    shown = (find_intent(intents, name),) if name else intents.active
+    names = [intent.id for intent in shown]
+    waiting = [one for one in open_requests(repo, intents) if not name or one.intent in names]
+    if fmt == "json":
+        listed = [{"id": one.id, "title": one.title, "status": one.status} for one in shown]
+        asked = [one._asdict() for one in waiting]
+        print_json({"version": _VERSION, "intents": listed, "scope_requests": asked})
+        return errors.OK
+    rows: list[tuple[str, ...]] = [(one.id, one.status, one.title) for one in shown]
+    click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
+    for one in waiting:
+        click.echo(f"{one.intent} wants {_quoted(one.pattern)}: {visible_line(one.reason)}")
+        click.echo(f"  since {one.time}; to approve it: {_approve_command(one)}")
+    return errors.OK
+
+
+@command.command("scope-expansion-request")
+@click.argument("name", metavar="ID")
+@click.argument("pattern", metavar="GLOB")
+@click.option(
+    "--reason", required=True, help="What needs to be changed there; the person reads it."
+)
+def scope_expansion_request(name: str, pattern: str, reason: str) -> int:
+    """Ask a person to add GLOB to the scope of an intent.
+
+    GLOB is a pattern as in .gitignore, relative to the root. Nothing changes before a person has
+    approved it.
+
+    Exit status 0: it is asked for, or in the scope already. 64: no such intent, or no pattern.
+    """
+    repo, intents = open_intents()
+    intent = find_intent(intents, name)
+    said = " ".join(reason.split())[:_LONGEST]
+    if not said:
+        raise errors.UsageError("--reason is empty", "Say what needs to be changed there.")
+    request = _request(repo, name, pattern, said)
+    if pattern in intent.owned_scope:
+        click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} already")
+        return errors.OK
+    record(repo, REQUESTED, request)
+    click.echo(
+        f"gitgates: asked to add {_quoted(pattern)} to the scope of {name}; a person approves it "
+        f"with: {_approve_command(request)}"
+    )
+    return errors.OK
+
+
+@command.command("approve-scope")
+@click.argument("name", metavar="ID")
+@click.argument("pattern", metavar="GLOB")
+@click.option("--refuse", is_flag=True, help="Refuse the request instead.")
+@click.option("--token", default="", help="Of a person: gitgates approve intent approve-scope.")
+def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
+    """Add GLOB to the scope of an intent, as a person.
+
+    It is written into the intents file of the worktree in which it was asked for, else of this one,
+    if nothing else in the file changes by that. It takes a terminal, or a token.
+
+    Exit status 0: it is done. 64: no such intent or pattern, or not yours to say. 78: the file has
+    to be changed by hand.
+    """
+    repo, intents = open_intents()
+    waiting = {(one.intent, one.pattern): one for one in open_requests(repo, intents)}
+    request = waiting.get((name, pattern)) or _request(repo, name, pattern, "")
+    if refuse:
+        require_person(repo, _APPROVE, token)
+        record(repo, REFUSED, request)
+        click.echo(f"gitgates: {_quoted(pattern)} is refused for the scope of {name}")
+    elif path_abs := _approve(repo, request, token):
+        record(repo, APPROVED, request)
+        click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} now: {path_abs}")
+    else:
+        click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} already")
+    return errors.OK
+
+
+def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
+    """Write a pattern into the intents file, as a person; return its path, or empty if it is there.
+
+    Raises: UsageError if no person says so, or it makes no sense; ConfigError where the file has to
+    be changed by hand, or is wrong.
+    """
+    if request.root != repo.root_abs and os.path.exists(f"{request.root}/.git"):
+        other = find_repo(request.root, environ.read())
+        repo = other if other.common_dir_abs == repo.common_dir_abs else repo
+    intents = load(repo, configuration(repo))
+    if request.pattern in find_intent(intents, request.intent).owned_scope:
+        return ""
+    raw = read_file(repo.root_abs, intents.file) or b""
+    changed = add_pattern(raw.decode("utf-8"), intents.file, request.intent, request.pattern)
+    path_abs = os.path.join(repo.root_abs, intents.file)
+    if changed is None:
+        raise errors.ConfigError(
+            f"{path_abs}: cannot be extended without changing more than the scope of "
+            f"{request.intent}; nothing was written",
+            f"Add {_quoted(request.pattern)} to its `owned_scope` yourself.",
+        )
+    require_person(repo, _APPROVE, token)
+    save(repo.root_abs, intents.file, raw, changed)
+    return path_abs
+
+
+def _request(repo: Repo, name: str, pattern: str, reason: str) -> ScopeRequest:
+    """Return a request of the caller.
+
+    Raises: UsageError where the pattern can be none of a scope.
+    """
+    why = "a pattern without `!`" if pattern.startswith("!") else wrong_pattern(pattern)
+    if why:
+        raise errors.UsageError(f"got {_quoted(pattern)}, expected {why}")
+    session = calling_session(repo.env)
+    return ScopeRequest(name, pattern, reason=reason, session=session, root=repo.root_abs)
+
+
+def _approve_command(request: ScopeRequest) -> str:
+    return f"gitgates {_APPROVE} {request.intent} {_quoted(request.pattern)}"
+
+
+def _quoted(pattern: str) -> str:
+    return quote(visible_line(pattern))

@@ -1,0 +1,61 @@
+"""Requests for a larger scope, and what a person said to them. They are entries of the ledger.
+
+What is approved stands in the intents file. The ledger tells who asked for it, and why.
+"""
+
+from __future__ import annotations
+
+from gitgates.errors import StateError
+from gitgates.record import Record
+from gitgates.store.log import read_ledger, write_ledger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+    from gitgates.intents.intent import Intents
+
+REQUESTED, APPROVED, REFUSED = "scope-requested", "scope-approved", "scope-refused"
+
+
+class ScopeRequest(Record):
+    """A pattern that somebody wants in the scope of an intent."""
+
+    intent: str
+    pattern: str
+    reason: str
+    session: str  # of the agent that asked; empty: nobody knows
+    root: str  # of the worktree, absolute
+    time: str = ""
+
+
+def record(repo: Repo, what: str, request: ScopeRequest) -> None:
+    """Append a request, or what was said to it, to the ledger.
+
+    Raises: StateError where it cannot be written.
+    """
+    fields = request._asdict()
+    del fields["time"]
+    try:
+        write_ledger(repo.shared_state_abs, what, fields)
+    except OSError as error:
+        where = repo.shared_state_abs
+        raise StateError(f"{where}: cannot be written: {error.strerror}") from error
+
+
+def open_requests(repo: Repo, intents: Intents) -> tuple[ScopeRequest, ...]:
+    """Return the requests of all worktrees that were not answered, in the order of asking.
+
+    One of this worktree is answered, too, where a person has written it into the scope by hand.
+    """
+    found: dict[tuple[str, str], ScopeRequest] = {}
+    for entry in read_ledger(repo.shared_state_abs):
+        if entry.get("what") not in (REQUESTED, APPROVED, REFUSED):
+            continue
+        one = ScopeRequest(**{key: str(entry.get(key, "")) for key in ScopeRequest._fields})
+        found.pop((one.intent, one.pattern), None)
+        intent = intents.get(one.intent)
+        is_here = one.root == repo.root_abs
+        is_there = is_here and intent and one.pattern in intent.owned_scope
+        if entry["what"] == REQUESTED and not is_there:
+            found[one.intent, one.pattern] = one
+    return tuple(found.values())

@@ -1,0 +1,252 @@
+"""`gitgates intent`: what is shown of intents, and how a scope is extended."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+from conftest import Repo
+from terminal_support import on_terminal
+
+from gitgates.approval import new_token
+from gitgates.git.repo import find_repo
+
+FILE = ".orchestration/active_intents.yaml"
+INTENTS = """\
+active_intents:
+  - id: INT-001
+    title: Weather API
+    status: IN_PROGRESS
+    owned_scope: [src/weather/**]  # not the client
+    acceptance_criteria: [GET /weather answers]
+    priority: high
+  - id: INT-002
+    title: Docs
+    status: PENDING
+    owned_scope:
+      - docs/**
+"""
+APPROVE = "gitgates intent approve-scope INT-001"
+
+
+@pytest.fixture(autouse=True)
+def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(name="project")
+def _project(repo: Repo) -> Repo:
+    repo.write("gitgates.toml", "[intents]\n")
+    repo.write(FILE, INTENTS)
+    return repo
+
+
+def told(repo: Repo, *args: str) -> str:
+    done = repo.gitgates("intent", *args)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode()
+
+
+def data(repo: Repo, *args: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(told(repo, *args, "--format", "json"))
+    assert document.pop("version") == 1
+    return document
+
+
+def refused(repo: Repo, *args: str, status: int = 64) -> str:
+    done = repo.gitgates("intent", *args)
+    assert (done.returncode, done.stdout) == (status, b"")
+    return done.stderr.decode()
+
+
+def token(repo: Repo) -> str:
+    here = find_repo(str(repo.path), dict(os.environ))
+    return new_token(here, "intent approve-scope")
+
+
+def ask(repo: Repo, pattern: str, *, name: str = "INT-001") -> str:
+    return told(repo, "scope-expansion-request", name, pattern, "--reason", "a\n  client")
+
+
+def test_intents_are_listed(project: Repo) -> None:
+    assert told(project, "list") == (
+        "INT-001  IN_PROGRESS  high    Weather API\nINT-002  PENDING      normal  Docs\n"
+    )
+    assert data(project, "list", "--path", "docs/a.md") == {
+        "file": FILE,
+        "intents": [
+            {
+                "id": "INT-002",
+                "title": "Docs",
+                "status": "PENDING",
+                "owned_scope": ["docs/**"],
+                "constraints": [],
+                "acceptance_criteria": [],
+                "priority": "normal",
+                "notes": "",
+            }
+        ],
+    }
+    assert told(project, "list", "--path", "src/other/a.py").startswith("INT-001")
+    done = project.gitgates("intent", "list", "--path", "../a.py")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == f"gitgates: {FILE}: no such intents\n".encode()
+
+
+def test_an_intent_is_shown(project: Repo) -> None:
+    assert told(project, "show", "INT-001") == (
+        "<intent_context>\nINT-001: Weather API\nPriority: high\n"
+        "Acceptance criteria:\n- GET /weather answers\n"
+        "Owned scope (change nothing else):\n- src/weather/**\n</intent_context>\n"
+    )
+    assert [one["id"] for one in data(project, "show", "INT-002")["intents"]] == ["INT-002"]
+    assert refused(project, "show", "INT-01") == (
+        f"gitgates: {FILE}: no intent `INT-01`\n  Did you mean `INT-001`?\n"
+    )
+
+
+def test_a_file_is_validated(project: Repo) -> None:
+    assert (
+        told(project, "validate") == f"{FILE}: 2 intents, 1 of them can be selected, no problems\n"
+    )
+    assert data(project, "validate") == {"ok": True, "problems": []}
+    project.write(FILE, INTENTS.replace("PENDING", "DONE").replace("docs/**", "../docs"))
+    status = (
+        'status: got "DONE", expected one of PENDING, IN_PROGRESS, BLOCKED, COMPLETED, CANCELLED'
+    )
+    scope = "a path relative to the root, without `.`, `..` and empty names"
+    problems = [
+        f"{FILE}:10: active_intents[1].{status}",
+        f'{FILE}:12: active_intents[1].owned_scope[0]: got "../docs", expected {scope}',
+    ]
+    listed = "\n".join(problems)
+    hint = "Check it with: gitgates intent validate"
+    assert refused(project, "validate", status=78) == f"gitgates: {listed}\n  {hint}\n"
+    assert refused(project, "list", status=78) == f"gitgates: {listed}\n  {hint}\n"
+    done = project.gitgates("intent", "validate", "--format", "json")
+    assert done.returncode == 78
+    assert json.loads(done.stdout) == {"version": 1, "ok": False, "problems": problems}
+
+
+def test_without_settings_intents_are_not_configured(repo: Repo) -> None:
+    repo.write("gitgates.toml", "jobs = 1\n")
+    assert refused(repo, "list", status=78) == (
+        "gitgates: intents are not configured here\n"
+        "  Add the table [tool.gitgates.intents] to it.\n"
+    )
+    repo.write("gitgates.toml", "[intents]\n")
+    assert told(repo, "status") == "no intent can be selected\n"
+    assert told(repo, "validate") == f"{FILE}: 0 intents, 0 of them can be selected, no problems\n"
+
+
+def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
+    assert ask(project, "src/client.py") == (
+        "gitgates: asked to add src/client.py to the scope of INT-001; a person approves it with: "
+        f"{APPROVE} src/client.py\n"
+    )
+    ask(project, "docs/**")
+    assert (project.path / FILE).read_text() == INTENTS
+    first, second = data(project, "status")["scope_requests"]
+    assert (first["pattern"], second["pattern"]) == ("src/client.py", "docs/**")
+    assert told(project, "status") == (
+        "INT-001  IN_PROGRESS  Weather API\n"
+        "INT-001 wants src/client.py: a client\n"
+        f"  since {first['time']}; to approve it: {APPROVE} src/client.py\n"
+        "INT-001 wants 'docs/**': a client\n"
+        f"  since {second['time']}; to approve it: {APPROVE} 'docs/**'\n"
+    )
+    assert told(project, "status", "INT-002") == "INT-002  PENDING  Docs\n"
+    path = project.path / FILE
+    said = told(project, "approve-scope", "INT-001", "src/client.py", "--token", token(project))
+    assert said == f"gitgates: src/client.py is in the scope of INT-001 now: {path}\n"
+    scope = "[src/weather/**"
+    assert path.read_text() == INTENTS.replace(scope, f'{scope}, "src/client.py"')
+    said = told(
+        project, "approve-scope", "INT-001", "docs/**", "--refuse", "--token", token(project)
+    )
+    assert said == "gitgates: 'docs/**' is refused for the scope of INT-001\n"
+    assert data(project, "status")["scope_requests"] == []
+    assert ask(project, "src/client.py") == (
+        "gitgates: src/client.py is in the scope of INT-001 already\n"
+    )
+    ask(project, "docs/**")  # again
+    assert len(data(project, "status")["scope_requests"]) == 1
+
+
+def test_what_is_written_by_hand_is_answered(project: Repo) -> None:
+    ask(project, "src/client.py")
+    project.write(FILE, INTENTS.replace("docs/**", "src/client.py"))
+    assert len(data(project, "status")["scope_requests"]) == 1
+    project.write(FILE, INTENTS.replace("src/weather/**", "src/client.py"))
+    assert data(project, "status")["scope_requests"] == []
+
+
+def test_only_a_person_approves(project: Repo) -> None:
+    ask(project, "docs/**")
+    for args in ([], ["--refuse"], ["--token", "0123456789abcdef"]):
+        said = refused(project, "approve-scope", "INT-001", "docs/**", *args)
+        assert "gitgates approve intent approve-scope" in said
+    assert (project.path / FILE).read_text() == INTENTS
+    assert len(data(project, "status")["scope_requests"]) == 1
+
+
+@pytest.mark.slow
+def test_a_person_has_a_terminal(project: Repo) -> None:
+    agent = {"CLAUDECODE": "1"}
+    args = ("intent", "approve-scope", "INT-001", "docs/**")
+    assert b"is for a person" in on_terminal(project, *args, env=agent)
+    assert b"is in the scope of INT-001 now" in on_terminal(project, *args)
+    assert '"docs/**"]' in (project.path / FILE).read_text()
+
+
+def test_what_makes_no_sense_is_refused(project: Repo) -> None:
+    def said(name: str, pattern: str, reason: str = "x") -> str:
+        return refused(project, "scope-expansion-request", name, pattern, "--reason", reason)
+
+    assert said("weather", "a") == (
+        f"gitgates: {FILE}: no intent `weather`\n  See them all with: gitgates intent list\n"
+    )
+    assert said("INT-001", "../a") == (
+        "gitgates: got ../a, expected a path relative to the root, without `.`, `..` and empty "
+        "names\n"
+    )
+    assert said("INT-001", "!a") == "gitgates: got '!a', expected a pattern without `!`\n"
+    assert said("INT-001", "a", " \n") == (
+        "gitgates: --reason is empty\n  Say what needs to be changed there.\n"
+    )
+    said_of_it = refused(project, "approve-scope", "INT-001", "/etc/x", "--token", token(project))
+    assert said_of_it == (
+        "gitgates: got /etc/x, expected a path relative to the root of the repository, such as "
+        "etc/x\n"
+    )
+    assert data(project, "status")["scope_requests"] == []
+
+
+def test_what_cannot_be_inserted_is_to_be_written_by_hand(project: Repo) -> None:
+    shared = INTENTS.replace("[src/weather/**]", "&all [src/**]").replace(
+        "\n      - docs/**", " *all"
+    )
+    project.write(FILE, shared)
+    own = token(project)
+    assert refused(project, "approve-scope", "INT-001", "docs/**", "--token", own, status=78) == (
+        f"gitgates: {project.path / FILE}: cannot be extended without changing more than the scope "
+        "of INT-001; nothing was written\n  Add 'docs/**' to its `owned_scope` yourself.\n"
+    )
+    assert (project.path / FILE).read_text() == shared
+    project.write(FILE, INTENTS)
+    told(project, "approve-scope", "INT-001", "docs/**", "--token", own)  # it was not used up
+
+
+def test_a_request_is_approved_where_it_was_made(project: Repo) -> None:
+    project.commit_all("first")
+    project.git("worktree", "add", "-q", "../linked")
+    linked = project.path.parent / "linked"
+    ask(Repo(linked), "*.txt", name="INT-002")
+    assert data(project, "status")["scope_requests"][0]["root"] == str(linked)
+    told(project, "approve-scope", "INT-002", "*.txt", "--token", token(project))
+    assert (linked / FILE).read_text() == f'{INTENTS}      - "*.txt"\n'
+    assert (project.path / FILE).read_text() == INTENTS
+    assert data(project, "status")["scope_requests"] == []
