@@ -52,6 +52,16 @@ def test_it_is_asked_at_a_stop_and_counts_in_the_breaker(repo: Repo) -> None:
     assert agent.stop() == {}
 
 
+def test_it_counts_where_gates_pass_anew_each_time(repo: Repo) -> None:
+    agent = begin(repo, CONFIG)
+    for name in ("a.py", "b.py"):
+        agent.write(name, "a = 1\n")
+        assert agent.stop() == {"decision": "block", "reason": NOTE}
+    agent.write("c.py", "a = 1\n")
+    assert "systemMessage" in agent.stop()
+    assert agent.outcomes() == ["passed", "blocked", "passed", "blocked", "passed", "breaker"]
+
+
 def test_a_second_delivery_gets_the_same_answer(repo: Repo) -> None:
     agent = begin(repo, CONFIG)
     said = agent.stop()

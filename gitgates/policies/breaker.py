@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitgates.policies.call import Call
-    from gitgates.policies.session import Round, Session
+    from gitgates.policies.session import Fact, Round, Session
     from gitgates.types import Hook, Level
 
 # Outcomes of a round, for the journal and for artifacts.
@@ -115,7 +115,7 @@ def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Count a block that no policy has counted yet; allow the stop if there were too many."""
-    if so_far.level != BLOCK or any(one["what"] == "round" for one in so_far.entries):
+    if so_far.level != BLOCK or any(map(_is_counted, so_far.entries)):
         return so_far
     how = reached(call.blocks, call.config.breaker)
     payload = call.payload
@@ -134,3 +134,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     text = f"gitgates let the agent go {how}. {so_far.to_agent}"
     persons = "\n".join(one for one in (so_far.to_person, text) if one)
     return Verdict(WARN, to_person=persons, entries=entries)
+
+
+def _is_counted(entry: Fact) -> bool:
+    """Return whether an entry counts the block, or says that it is to be the last one."""
+    return entry.get("outcome") == BLOCKED or entry["what"] == "stop"
