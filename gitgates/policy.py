@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         kind: EventKind
         repo: Any  # a Repo, which is above
         env: Mapping[str, str]
+        is_dry: bool  # nothing may be written, or run
         config: Config
         say: Callable[[str], None]
         hook: Hook
@@ -162,8 +163,11 @@ def ask(
     call: Any,  # noqa: ANN401 - a Call of either kind, which is above
     asked: Sequence[tuple[str, PolicyModule]],
     failed: Callable[[str, Exception], Verdict],
+    heard: Callable[[str, Verdict, Verdict], None] | None = None,
 ) -> Verdict:
     """Ask each policy in turn. `failed` handles the error of one, which stops no other.
+
+    `heard` gets the name of each, with the verdict before it and after.
 
     Raises: Interrupted, OSError.
     """
@@ -182,4 +186,6 @@ def ask(
             so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
         if before.final:
             so_far = so_far._replace(final=True)
+        if heard:
+            heard(name, before, so_far)
     return so_far

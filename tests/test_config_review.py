@@ -284,6 +284,9 @@ Stop: 2 gates, sequence; on 1 path: pyproject.toml
    on fail   BLOCK
 
 2. review: skipped: it is decided where an agent stops
+
+what policies say depends on the session: no session has been here: {}. \
+Is the agent's hook installed? gitgates install-hooks --agent claude
 """
 
 
@@ -295,7 +298,11 @@ def _listed(repo: Repo) -> Repo:
 
 def test_explain_says_who_decides_it(listed: Repo) -> None:
     done = listed.gitgates("explain", "Stop", env={"GITGATES_SKIP": "review"})
-    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, PLAN, b"")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (
+        0,
+        PLAN.format(listed.path),
+        b"",
+    )
 
 
 def test_a_run_by_hand_skips_it(listed: Repo) -> None:

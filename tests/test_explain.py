@@ -219,6 +219,11 @@ def test_json(project: Repo) -> None:
         "paths": ["a.py", "d.txt"],
         "order": ["hooks", "lint", "js", "missing", "empty", "tell"],
         "notes": [],
+        "session": None,
+        "not_asked": "",
+        "policies": [
+            {"name": "gates", "verdict": "allow", "to_agent": "", "to_person": "", "note": ""}
+        ],
     }
     facts = [(g["name"], g["listed"], g["runs"], g["called_by"], g["paths"]) for g in gates]
     assert facts == [

@@ -11,8 +11,8 @@ from agent_support import begin
 from conftest import Repo
 
 from gitgates import policy
+from gitgates.cli.explain import command as explain
 from gitgates.cli.run import command as run_verb
-from gitgates.cli.run import explain
 from gitgates.entry import githook, precommit
 from gitgates.errors import GitError, LockError
 from gitgates.install.agents import entries
@@ -85,21 +85,49 @@ def test_its_events_are_installed() -> None:
     ]
 
 
-def test_explain_names_it(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    repo.config(CONFIG)
-    monkeypatch.chdir(repo.path)
+def test_explain_tells_what_it_says(here: Repo, capfd: pytest.CaptureFixture[str]) -> None:
+    agent = begin(here, CONFIG)
+
+    def explained() -> str:
+        before = agent.facts()
+        explain(["Stop"], standalone_mode=False)
+        assert agent.facts() == before
+        return capfd.readouterr().out.partition("Stop in session s1, now:\n")[2]
+
+    agent.write("a.py", "a = 1\n")
+    assert explained() == f"  gates: would run check\n  notes: block: {NOTE}\n"
+    assert agent.stop() == {"decision": "block", "reason": NOTE}
+    passed = "  gates: none would run: they passed on the same content\n"
+    assert explained() == f"{passed}  notes: block: {NOTE}\n"
+    agent.stop(again=True)
+    said = explained()
+    let_go = agent.stop(again=True)["systemMessage"]
+    assert said == f"{passed}  notes: block: {NOTE}\n  breaker: warn: {let_go}\n"
+    here.write("NOTES", "done\n")
+    assert explained() == "  gates: would run check\n"
+
+
+def test_explain_names_it(here: Repo, capfd: pytest.CaptureFixture[str]) -> None:
+    begin(here, CONFIG)
     explain(["Stop"], standalone_mode=False)
     assert "note: asked besides the gates: notes\n" in capfd.readouterr().out
     explain(["Stop", "--format", "json"], standalone_mode=False)
-    assert json.loads(capfd.readouterr().out)["notes"] == ["asked besides the gates: notes"]
+    said = json.loads(capfd.readouterr().out)
+    assert said["notes"] == ["asked besides the gates: notes"]
+    assert [one for one in said["policies"] if one["to_agent"]] == [
+        {"name": "notes", "verdict": "block", "to_agent": NOTE, "to_person": "", "note": ""}
+    ]
 
 
 def test_explain_names_it_for_a_hook_of_git(here: Repo, capfd: pytest.CaptureFixture[str]) -> None:
     here.config(GATES_OF_GIT)
     explain(["pre-commit"], standalone_mode=False)
-    assert "note: asked besides the gates: notes\n" in capfd.readouterr().out
+    said = capfd.readouterr().out
+    assert "note: asked besides the gates: notes\n" in said
+    assert said.endswith(f"\n\npre-commit, now:\n  notes: block: {NOTE}\n")
+    here.write("NOTES", "done\n")
+    explain(["pre-commit"], standalone_mode=False)
+    assert "now:" not in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("trouble", [GitError("git is gone", "Put it back."), ValueError("bug")])

@@ -36,7 +36,7 @@ VERBS = {
 }
 
 # Verbs that stand in another verb's file, under their own name.
-_BESIDE = {"schema": "check", "explain": "run", "gc": "recover"}
+_BESIDE = {"schema": "check", "gc": "recover"}
 
 # `recover` looks before it acts; `run` says even then what went wrong in the format asked for.
 _HEAL_THEMSELVES = ("recover", "run")

@@ -7,22 +7,19 @@ import functools
 import click
 
 from gitgates import environ
-from gitgates.agent_types import Payload, Point
+from gitgates.agent_types import Point
 from gitgates.caller import Caller, find_caller
 from gitgates.cli import VerbGroup
+from gitgates.cli.dry_call import dry_call
 from gitgates.cli.repository import configuration, current_repo, post_message
 from gitgates.engine.command import is_running_here
 from gitgates.errors import GitError, StateError, UsageError
 from gitgates.git.diff import patch_id
-from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.authorship import record_now
-from gitgates.policies.call import Call
 from gitgates.policies.change import change_of
 from gitgates.policies.evidence import session_evidence
-from gitgates.policies.session_start import entries_of
 from gitgates.policies.shell_commands import OPTION
 from gitgates.record import lazy
-from gitgates.store.log import git_dir_of
 from gitgates.store.messages import Message
 
 TYPE_CHECKING = False
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.git.repo import Repo
+    from gitgates.policies.call import Call
     from gitgates.policies.change import SessionChange
     from gitgates.policies.evidence import Evidence
     from gitgates.types import Config
@@ -61,20 +59,7 @@ class ReviewSession:
 
         Raises: GitError, StateError if what is there now cannot be told.
         """
-        caller = self.caller
-        known = Payload(event=HOOK_OF["turn-end"], kind="turn-end", session=caller.session)
-        call = Call(known, self.repo, is_dry=True)
-        call.config = self.config
-        call.take(caller.facts[0])
-        others = zip(caller.journals[1:], caller.facts[1:], strict=True)
-        call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
-        prompts = call.session.prompts
-        call.payload = known._replace(
-            prompt_id=[*prompts][-1] if prompts else "",
-            transcript_abs=session_evidence(call).transcript_abs,
-        )
-        call.record(*entries_of(call))
-        return call
+        return dry_call(self.repo, self.config, "turn-end", self.caller)
 
     @property
     def evidence(self) -> Evidence:

@@ -1,4 +1,4 @@
-"""`gitgates run` and `gitgates explain`: what a hook runs now, on which paths, and why."""
+"""`gitgates run`: run the gates of a hook now, on the paths that are asked for."""
 
 from __future__ import annotations
 
@@ -10,28 +10,23 @@ from typing import Any, TypeVar
 
 import click
 
-from gitgates import environ
 from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
-from gitgates.cli.output import format_option, print_json, stdout, write_junit
+from gitgates.cli.output import stdout, write_junit
 from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
-from gitgates.engine.plan import find_hook, make_plan
+from gitgates.engine.plan import find_hook
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.errors import OK, ConfigError, GitgatesError, UsageError
+from gitgates.errors import ConfigError, GitgatesError, UsageError
 from gitgates.git import paths as facts
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
-from gitgates.lifecycle import HOOK_POINTS, kind_of
+from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policies.git_hooks import HookCall, handle
-from gitgates.policies.needs import asked_besides
 from gitgates.report.artifacts import save_run
 from gitgates.report.documents import (
-    VERSION,
     JsonDocument,
     JsonLines,
-    plan_document,
-    plan_text,
 )
 from gitgates.report.text import Console
 from gitgates.types import Config, Hook
@@ -89,7 +84,7 @@ def path_options(function: Decorated) -> Decorated:
     return function
 
 
-def _select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
+def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
     """Return the paths, relative to the root, each once, sorted; and those that are deleted.
 
     `options` are what click made of those above; none: what has changed against HEAD.
@@ -233,7 +228,7 @@ def _run(
     if options["staged"] and name not in BEFORE_A_COMMIT:
         hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
         raise UsageError(f"--staged is about a commit, and `{name}` is not", hint)
-    paths, gone = _select_paths(options, repo)
+    paths, gone = select_paths(options, repo)
     if options["staged"]:  # the hook asks for its paths itself
         event = githook.decode(name, (), b"", repo.root_abs)
         if not (paths or gone) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
@@ -246,7 +241,7 @@ def _run(
     if call.plan is None and not call.note and not call.errors:
         # A line of CI that checks nothing must not be green.
         message = f"hook `{event.name}` has no gates; nothing was checked"
-        raise ConfigError(message, f"Hooks with gates: {_with_gates(config)}.")
+        raise ConfigError(message, f"Hooks with gates: {with_gates(config)}.")
     return call
 
 
@@ -271,65 +266,6 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     return hook._replace(gates=tuple(dict.fromkeys(gates)))
 
 
-@click.command("explain", cls=PathCommand)
-@click.argument("hook", required=False, shell_complete=complete_hooks)
-@click.option(
-    "--for-agent",
-    is_flag=True,
-    help="Print the rules as a coding agent is told them at the start of a session.",
-)
-@path_options
-@format_option
-def explain(hook: str | None, fmt: str, *, for_agent: bool, **options: Any) -> int:  # noqa: ANN401 - click's
-    """Tell what HOOK would run now: every gate, why or why not, on which paths.
-
-    Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
-    unstaged and untracked, unless an option says otherwise.
-    """
-    if for_agent and hook:
-        raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
-    if hook and hook not in HOOK_POINTS:
-        raise unknown_hook(hook)
-    repo = current_repo()
-    config = configuration(repo)
-    if for_agent:
-        _print_rules(config)
-        return OK
-    if hook is None:
-        raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {_with_gates(config)}.")
-    found = find_hook(config, hook)
-    besides = asked_besides(config, kind_of(hook))
-    if besides:
-        found = found or Hook(name=hook)
-    elif found is None or not found.gates:
-        if fmt == "json":
-            print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
-        else:
-            named = _with_gates(config)
-            click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
-        return OK  # a hook without gates is a choice, not a mistake
-    paths, gone = _select_paths(options, repo)
-    event = githook.decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
-    if besides:
-        event = event._replace(note=f"asked besides the gates: {', '.join(besides)}")
-    plan = make_plan(config, found, event, environ.skipped_gates(environ.read()))
-    if fmt == "json":
-        print_json(plan_document(plan))
-    else:
-        terminal = stdout()
-        text = plan_text(plan, colour=terminal.colour)
-        terminal.write(text.encode("utf-8", "surrogateescape"))
-    return OK
-
-
-def _print_rules(config: Config) -> None:
-    from gitgates.policies.rules import rules_text  # seldom needed
-
-    if text := rules_text(config):
-        click.echo(text)
-    else:
-        click.echo("No hook has gates, so that agents are told nothing.", err=True)
-
-
-def _with_gates(config: Config) -> str:
+def with_gates(config: Config) -> str:
+    """Return the names of the hooks that have gates."""
     return ", ".join(hook.name for hook in config.hooks if hook.gates) or "none"

@@ -76,8 +76,11 @@ class StopAttempt:
 
     def decide(self) -> Verdict:
         """Return the verdict of the gates; they run unless they passed on the same content."""
-        run = self._run
+        run, call = self._run, self._call
         if self._has_passed():
+            call.rests_on["gates"] = "they passed on the same content"
+            return Verdict()
+        if call.is_dry:
             return Verdict()
         try:
             decision = run.run()
@@ -100,7 +103,7 @@ class StopAttempt:
         others = self._note_of_others() if found else ""
         if others and ruling.outcome == BLOCKED:
             others += _OTHERS
-        notes = (*said.notes, *filter(None, (self._call.changes.note, others)))
+        notes = (*said.notes, *filter(None, (call.changes.note, others)))
         verdict = self._verdict(ruling, said._replace(notes=notes))
         verdict = verdict._replace(entries=(*learnt, *verdict.entries))
         return self._keep(ruling, verdict, decision, asked, found=found, notes=notes)

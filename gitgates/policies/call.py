@@ -68,7 +68,7 @@ class Call:
         self.raw = raw  # the payload as it came, for gates that ask for it
         self.repo = repo
         self.env = repo.env
-        self.is_dry = is_dry  # nothing is written: a verb asks, and no event
+        self.is_dry = is_dry  # a verb asks, and no event: nothing is written, and no gate runs
         self.rests_on: dict[str, Any] = {}  # policy → what its verdict rests on, for such a verb
         self.say = say  # to whoever reads the host's debug log
         self.config = Config()
@@ -78,7 +78,7 @@ class Call:
         self.run_abs = (
             ""  # the folder of the run that its gates are an attempt of; empty: a new one
         )
-        self.has_limit = True  # False: no host gives up waiting
+        self.has_limit = not is_dry  # False: no host gives up waiting
         self.listener: Listener | None = None  # hears how the gates go on
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one

@@ -173,13 +173,13 @@ def _decide_here(call: Call) -> Verdict:
     if config is None:
         return _pass_unconfigured(call, has_settings=False)
     call.config = config
-    asked = _asked(call)
+    asked = asked_of(call)
     if not asked:
         return _pass_unconfigured(call, has_settings=True)
     return _decide_in_time(call, asked)
 
 
-def _asked(call: Call) -> Asked:
+def asked_of(call: Call) -> Asked:
     """Return the policies that need this event, in order, with their modules."""
     found = asked_at(call.config, call.kind)
     own = [need for _row, _module, needed in found for need in needed]
@@ -266,7 +266,7 @@ def _decide_once(call: Call, asked: Asked) -> Verdict:
             _wait_for(call, lock)
             call.read()  # the first delivery has ended
         given = _recorded_answer(call, asked)
-        return given if given is not None else _keep(call, _ask_all(call, asked))
+        return given if given is not None else _keep(call, ask_all(call, asked))
     finally:
         lock.release()
 
@@ -313,7 +313,9 @@ def _is_same(call: Call, one: Round) -> bool:
     return bool(one.tree) and one.tree == call.tree
 
 
-def _ask_all(call: Call, asked: Asked) -> Verdict:
+def ask_all(
+    call: Call, asked: Asked, heard: Callable[[str, Verdict, Verdict], None] | None = None
+) -> Verdict:
     """Ask each policy in turn; what fails in one is said, and stops no other."""
 
     def failed(name: str, error: Exception) -> Verdict:
@@ -327,7 +329,7 @@ def _ask_all(call: Call, asked: Asked) -> Verdict:
         to_agent = _structured(call, name, error)
         return Verdict(BLOCK if refuses else WARN, to_agent=to_agent, to_person=text)
 
-    return refuse_unasked(call.payload, ask(call, asked, failed))
+    return refuse_unasked(call.payload, ask(call, asked, failed, heard))
 
 
 def _structured(call: Call, name: str, error: Exception) -> str:

@@ -167,7 +167,9 @@ def plan_run(call: Call, changes: Changes) -> GateRun | None:
         payload=call.payload,
     )
     plan = make_plan(call.config, call.hook, event, skipped_gates(call.env))
-    record_skips(plan, call.repo)
+    call.rests_on["gates"] = plan
+    if not call.is_dry:
+        record_skips(plan, call.repo)
     if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
         return None
     return GateRun(call, plan)
@@ -177,7 +179,7 @@ def decide_event(call: Call) -> Verdict:
     """Run the gates of an event that does not end a turn; return the verdict."""
     paths = call.edited_paths
     run = plan_run(call, Changes(paths))
-    if run is None:
+    if run is None or call.is_dry:
         return Verdict()
     call.end_within(host_limit_s(call.config, call.hook))
     decision = _allow_config_fix(call, run.run(), paths)

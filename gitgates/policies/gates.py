@@ -77,6 +77,7 @@ def _decide_ending(call: Call) -> Verdict:
 
         record_base(call)
     if call.is_unchanged:
+        call.rests_on["gates"] = "nothing has changed since the session began"
         # What has been undone needs no warning any more.
         return Verdict(entries=({"what": "told"},) if call.session.warnings else ())
     # What runs gates takes as long to load as git takes to tell what has changed.

@@ -51,6 +51,7 @@ class HookCall:
         self.kind: EventKind = "other" if point.host == "agent" else point.kind
         self.event, self.repo, self.env = event, repo, repo.env
         self.listener, self.say = listener, listener.said
+        self.is_dry = False  # a verb asks, and no event: no gate runs
         self.only = only  # these gates run, in place of those of the hook
         self.options = RunOptions(began_ns=time.time_ns())
         self.config = Config()
@@ -132,7 +133,7 @@ def needs(_config: Config) -> tuple[Need, ...]:
 def decide(call: HookCall, so_far: Verdict) -> Verdict:
     """Run the gates of the hook in the working tree, or on the pushed commits."""
     event, hook = call.event, call.hook
-    if not hook.gates:
+    if not hook.gates or call.is_dry:
         return so_far
     if choose_view(event, hook) != "checkout":
         call.decision = _run_here(call, event, as_committed=True)

@@ -38,6 +38,18 @@ def test_a_change_of_sixty_lines_is_blocked_once_and_done_lets_go(tmp_path: Path
     assert (blocks(run), run.ends, run.turns) == (1, ["completed"], 4)
 
 
+def test_explain_tells_an_agent_what_its_stop_is_then_told(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    explain = bash("gitgates explain Stop")
+    run = scene.run(write(scene.at("a.py"), LINES), explain, "finished", bash(DONE), "end")
+    reason = next(one["reason"] for one in run.answers("Stop") if one)
+    explained = [line.strip() for line in run.told(2).splitlines()]
+    first, *more = (line.strip() for line in reason.splitlines())
+    at = explained.index(f"review: block: {first}")
+    assert explained[at + 1 : at + 1 + len(more)] == more
+    assert explained[at - 1] == f"Stop in session {run.session}, now:"
+
+
 def test_a_question_never_sees_us(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run("because", "well", prompts=("why?", "and?"))

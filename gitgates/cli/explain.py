@@ -1,0 +1,174 @@
+"""`gitgates explain`: what a hook would run now, on which paths and why, and what policies say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gitgates import environ
+from gitgates.caller import find_caller
+from gitgates.clean import utf8, visible_line
+from gitgates.cli.completion import complete_hooks, unknown_hook
+from gitgates.cli.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
+from gitgates.cli.output import format_option, print_json, stdout
+from gitgates.cli.repository import configuration, current_repo
+from gitgates.cli.run import PathCommand, path_options, select_paths, with_gates
+from gitgates.engine.plan import find_hook, make_plan
+from gitgates.errors import OK, UsageError
+from gitgates.git.repo import Repo
+from gitgates.hosts import git as githook
+from gitgates.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
+from gitgates.policies.needs import asked_besides
+from gitgates.record import Record
+from gitgates.report.documents import VERSION, plan_document, plan_text
+from gitgates.types import VERDICTS, Config, Event, Hook, Plan
+
+# What is said at these depends on the tool, the prompt or the sub-agent.
+_TOLD_BY_EVENT = (*TOOL_EVENTS, "prompt", "prompt-expansion", "subagent-start", "subagent-end")
+
+
+class _Answers(Record):
+    """What policies say of a hook now."""
+
+    session: str = ""
+    why_not: str = ""  # why they are not asked
+    policies: tuple[PolicyAnswer, ...] = ()
+    plan: Plan | None = None  # of the gates that the hook would run
+
+
+@click.command("explain", cls=PathCommand)
+@click.argument("hook", required=False, shell_complete=complete_hooks)
+@click.option(
+    "--for-agent",
+    is_flag=True,
+    help="Print the rules as a coding agent is told them at the start of a session.",
+)
+@click.option(
+    "--session",
+    metavar="ID",
+    default="",
+    help="Of an agent's hook: its session. Default: the one that runs this, or the only one.",
+)
+@path_options
+@format_option
+def command(
+    *,
+    hook: str | None,
+    for_agent: bool,
+    session: str,
+    fmt: str,
+    **options: Any,  # noqa: ANN401 - click's
+) -> int:
+    """Tell what HOOK would run now: every gate, why or why not, on which paths.
+
+    Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
+    unstaged and untracked, unless an option says otherwise; where an agent stops, what its session
+    has changed. What policies would say now is told, too: the hook's own words, if the gates pass.
+    """
+    if for_agent and hook:
+        raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
+    if hook and hook not in HOOK_POINTS:
+        raise unknown_hook(hook)
+    repo = current_repo()
+    config = configuration(repo)
+    if for_agent:
+        _print_rules(config)
+        return OK
+    if hook is None:
+        raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {with_gates(config)}.")
+    found = find_hook(config, hook) or Hook(name=hook)
+    besides = asked_besides(config, kind_of(hook))
+    if not (found.gates or besides):
+        if fmt == "json":
+            print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
+        else:
+            named = with_gates(config)
+            click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
+        return OK  # a hook without gates is a choice, not a mistake
+    paths, gone = select_paths(options, repo)
+    event = githook.decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
+    answers = _ask(repo, config, event, session)
+    plan = None if any(options.values()) else answers.plan
+    plan = plan or make_plan(config, found, event, environ.skipped_gates(environ.read()))
+    if besides:
+        note = f"asked besides the gates: {', '.join(besides)}"
+        plan = plan._replace(event=plan.event._replace(note=note))
+    if fmt == "json":
+        print_json({**plan_document(plan), **_fields(answers)})
+    else:
+        terminal = stdout()
+        text = plan_text(plan, colour=terminal.colour) + _text(hook, answers)
+        terminal.write(text.encode("utf-8", "surrogateescape"))
+    return OK
+
+
+def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
+    """Ask the policies that need an event, or say why they are not asked.
+
+    Raises: UsageError for a session that is named and has not been here; GitError, StateError if
+    what is there now cannot be told.
+    """
+    kind = kind_of(event.name)
+    if kind not in AGENT_KINDS:
+        return _Answers(policies=tuple(ask_git_hook(event, repo, config)))
+    if kind in _TOLD_BY_EVENT:
+        return _Answers(
+            why_not="what policies say depends on the tool, the prompt or the sub-agent"
+        )
+    try:
+        caller = find_caller(repo, environ.read(), session=session)
+    except UsageError as error:
+        if session:
+            raise
+        hint, _newline, _sessions = error.hint.partition("\n")
+        why_not = f"what policies say depends on the session: {error.message}. {hint}"
+        return _Answers(why_not=why_not)
+    call = dry_call(repo, config, kind, caller)
+    policies, plan = tuple(ask_agent_hook(call)), call.rests_on.get("gates")
+    plan = plan if isinstance(plan, Plan) else None
+    return _Answers(session=caller.session, policies=policies, plan=plan)
+
+
+def _text(hook: str, answers: _Answers) -> str:
+    """Return what policies say, as text; those that say nothing are left out."""
+    lines = []
+    for one in answers.policies:
+        word = VERDICTS[one.level] if one.level != one.before else ""
+        text = "\n".join(filter(None, (one.note, one.to_person, one.to_agent)))
+        if word or text:
+            first, *more = ": ".join(filter(None, (one.policy, word, text))).split("\n")
+            lines += [f"  {first}", *(f"    {line}".rstrip() for line in more)]
+    if answers.session:
+        lines = [f"{hook} in session {answers.session}, now:", *(lines or ["  nothing is said"])]
+    elif lines:
+        lines = [f"{hook}, now:", *lines]
+    elif answers.why_not:
+        lines = [answers.why_not]
+    return "".join(f"{visible_line(line)}\n" for line in ["", *lines]) if lines else ""
+
+
+def _fields(answers: _Answers) -> dict[str, Any]:
+    return {
+        "session": answers.session or None,
+        "not_asked": answers.why_not,
+        "policies": [
+            {
+                "name": one.policy,
+                "verdict": VERDICTS[one.level],
+                "to_agent": utf8(one.to_agent),
+                "to_person": utf8(one.to_person),
+                "note": one.note,
+            }
+            for one in answers.policies
+        ],
+    }
+
+
+def _print_rules(config: Config) -> None:
+    from gitgates.policies.rules import rules_text  # seldom needed
+
+    if text := rules_text(config):
+        click.echo(text)
+    else:
+        click.echo("No hook has gates, so that agents are told nothing.", err=True)
