@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import tomlkit
+import yaml
 from conftest import Repo
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gitgates.config.load import describe
 from gitgates.errors import IntentsError
 from gitgates.git.repo import find_repo
 from gitgates.intents import file as intents_file
 from gitgates.intents.file import Intent, Intents, load
+from gitgates.intents.intent import STATUSES
 from gitgates.intents.parse import parse
-from gitgates.types import Config, IntentSettings
+from gitgates.types import PRIORITIES, Config, IntentSettings
 
+ROOT = str(Path(__file__).resolve().parent.parent)
 FILE = ".orchestration/active_intents.yaml"
 YAML = """\
 active_intents:
@@ -75,6 +83,10 @@ INTENTS = (
     Intent(id="002", title="Docs", status="PENDING", owned_scope=("docs/", "!docs/reference/")),
 )
 OTHER = "  - {id: b, title: B, status: PENDING, owned_scope: [x]}\n"
+
+
+# Nested by aliases, each level once more.
+DEEP = "- &x0 []\n" + "".join(f"- &x{n} [*x{n - 1}]\n" for n in range(1, 440))
 
 
 def said(text: str, file: str = "f.yaml") -> str:
@@ -233,6 +245,7 @@ def test_what_is_wrong_with_an_intent_is_said(keys: dict[str, str], expected: st
         ),
         ("a: [", "f.yaml:2: is no valid YAML: …"),
         ("a: b\n---\nc: d", "f.yaml:1: is no valid YAML: …"),
+        (DEEP, "f.yaml: is nested more than 10 deep"),
         ("[" * 200 + "]" * 200, "f.yaml: is no valid YAML: it is nested more than 100 deep"),
     ],
 )
@@ -339,6 +352,26 @@ def test_a_compiled_copy_that_is_damaged_or_stale_is_not_used(
     assert project.load().intents == expected
 
 
+def test_hooks_load_no_parser_for_a_file_that_they_know(project: Project) -> None:
+    project.path.write_text(YAML.replace("Weather", "Wettér"))
+    project.load()
+    script = """
+import os, sys
+from gitgates.git.repo import find_repo
+from gitgates.intents.context import context_text
+from gitgates.intents.file import load
+from gitgates.intents.scope import is_inside
+from gitgates.types import Config, IntentSettings
+intents = load(find_repo(os.getcwd(), {}), Config(intents=IntentSettings()))
+assert is_inside(intents.intents[0], "src/weather/é.py")
+assert "Wettér" in context_text(intents.intents[0], (), 1000)
+print(*({"yaml", "re", "json", "tomllib", "typing", "enum", "difflib"} & {*sys.modules}))
+"""
+    argv = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {ROOT!r}){script}"]
+    done = subprocess.run(argv, cwd=project.repo.root_abs, capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"\n", b"")
+
+
 def test_a_compiled_copy_is_of_one_file(repo: Repo) -> None:
     text = "active_intents: []\n"  # which is no TOML
     first, second = Project(repo, "a.yaml"), Project(repo, "a.toml")
@@ -352,6 +385,36 @@ def test_intents_are_found_by_id_and_status() -> None:
     intents = Intents(file=FILE, intents=INTENTS)
     assert (intents.get("002"), intents.get("003")) == (INTENTS[1], None)
     assert intents.active == INTENTS[:1]
+
+
+texts = st.lists(st.text(st.characters(codec="utf-8")).filter(str.strip), max_size=3).map(tuple)
+any_intents = st.lists(
+    st.builds(
+        Intent,
+        id=st.from_regex(r"[a-z0-9][a-z0-9._-]{0,63}", fullmatch=True),
+        title=st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=200),
+        status=st.sampled_from(STATUSES),
+        owned_scope=st.lists(st.sampled_from(["src/**", "/a", "*.é"]), min_size=1).map(tuple),
+        constraints=texts,
+        acceptance_criteria=texts,
+        priority=st.sampled_from(PRIORITIES),
+        notes=st.text(st.characters(codec="utf-8")),
+    ),
+    max_size=4,
+    unique_by=lambda intent: intent.id,
+).map(tuple)
+
+
+@given(intents=any_intents, extension=st.sampled_from(["yaml", "toml"]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_compiled_copy_says_what_the_file_says(
+    repo: Repo, intents: tuple[Intent, ...], extension: str
+) -> None:
+    project = Project(repo, f"intents.{extension}")
+    document = {"active_intents": [intent._asdict() for intent in intents]}
+    dump = tomlkit.dumps if extension == "toml" else yaml.safe_dump
+    project.path.write_bytes(dump(document).encode())
+    assert project.load().intents == project.load().intents == intents
 
 
 def test_what_is_no_readable_file_is_refused(project: Project, tmp_path: Path) -> None:

@@ -12,18 +12,16 @@ from gitgates.approval import require_person
 from gitgates.clean import counted, visible_line
 from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import configuration, current_repo
-from gitgates.config.values import did_you_mean
 from gitgates.git.repo import find_repo
-from gitgates.hosts import calling_session
 from gitgates.intents.context import context_text
 from gitgates.intents.edit import add_pattern, save
-from gitgates.intents.file import Intents, load, read_file
-from gitgates.intents.parse import wrong_pattern
+from gitgates.intents.file import Intents, find_intent, load, read_file
 from gitgates.intents.requests import (
     APPROVED,
     REFUSED,
-    REQUESTED,
     ScopeRequest,
+    ask,
+    new_request,
     open_requests,
     record,
 )
@@ -32,11 +30,9 @@ from gitgates.intents.scope import nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.intents.intent import Intent
     from gitgates.types import Config, IntentSettings
 
 _VERSION = 1
-_LONGEST = 500  # of a reason
 _APPROVE = "intent approve-scope"
 
 
@@ -69,18 +65,6 @@ def open_intents() -> tuple[Repo, Intents]:
     config = configuration(repo)
     settings_of(config)
     return repo, load(repo, config)
-
-
-def find_intent(intents: Intents, name: str) -> Intent:
-    """Return the intent with an id.
-
-    Raises: UsageError if there is none.
-    """
-    if found := intents.get(name):
-        return found
-    known = tuple(intent.id for intent in intents.intents)
-    hint = did_you_mean(name, known) or "See them all with: gitgates intent list"
-    raise errors.UsageError(f"{intents.file}: no intent `{visible_line(name)}`", hint)
 
 
 @command.command("list")
@@ -180,15 +164,10 @@ def scope_expansion_request(name: str, pattern: str, reason: str) -> int:
     Exit status 0: it is asked for, or in the scope already. 64: no such intent, or no pattern.
     """
     repo, intents = open_intents()
-    intent = find_intent(intents, name)
-    said = " ".join(reason.split())[:_LONGEST]
-    if not said:
-        raise errors.UsageError("--reason is empty", "Say what needs to be changed there.")
-    request = _request(repo, name, pattern, said)
-    if pattern in intent.owned_scope:
+    request = ask(repo, intents, name, pattern, reason=reason)
+    if request is None:
         click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} already")
         return errors.OK
-    record(repo, REQUESTED, request)
     click.echo(
         f"gitgates: asked to add {_quoted(pattern)} to the scope of {name}; a person approves it "
         f"with: {_approve_command(request)}"
@@ -212,7 +191,7 @@ def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
     """
     repo, intents = open_intents()
     waiting = {(one.intent, one.pattern): one for one in open_requests(repo, intents)}
-    request = waiting.get((name, pattern)) or _request(repo, name, pattern, "")
+    request = waiting.get((name, pattern)) or new_request(repo, name, pattern)
     if refuse:
         require_person(repo, _APPROVE, token)
         record(repo, REFUSED, request)
@@ -249,18 +228,6 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     require_person(repo, _APPROVE, token)
     save(repo.root_abs, intents.file, raw, changed)
     return path_abs
-
-
-def _request(repo: Repo, name: str, pattern: str, reason: str) -> ScopeRequest:
-    """Return a request of the caller.
-
-    Raises: UsageError where the pattern can be none of a scope.
-    """
-    why = "a pattern without `!`" if pattern.startswith("!") else wrong_pattern(pattern)
-    if why:
-        raise errors.UsageError(f"got {_quoted(pattern)}, expected {why}")
-    session = calling_session(repo.env)
-    return ScopeRequest(name, pattern, reason=reason, session=session, root=repo.root_abs)
 
 
 def _approve_command(request: ScopeRequest) -> str:

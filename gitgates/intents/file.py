@@ -12,12 +12,12 @@ import sys
 
 from gitgates import __version__
 from gitgates.config.load import describe
-from gitgates.errors import IntentsError
+from gitgates.errors import IntentsError, UsageError
 from gitgates.intents.intent import Intent, Intents
 from gitgates.store.files import link_out, open_state, replace_file
 from gitgates.types import Problem
 
-__all__ = ["Intent", "Intents", "load", "read_file"]
+__all__ = ["Intent", "Intents", "find_intent", "load", "read_file"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,21 @@ def load(repo: Repo, config: Config) -> Intents:
         intents = _checked(repo.root_abs, file, raw)
         _write_cache(cache_abs, file, raw, intents)
     return Intents(file=file, intents=intents)
+
+
+def find_intent(intents: Intents, name: str) -> Intent:
+    """Return the intent with an id.
+
+    Raises: UsageError if there is none.
+    """
+    if found := intents.get(name):
+        return found
+    from gitgates.clean import visible_line  # cold: only a mistake needs them
+    from gitgates.config.values import did_you_mean
+
+    known = tuple(intent.id for intent in intents.intents)
+    hint = did_you_mean(name, known) or "See them all with: gitgates intent list"
+    raise UsageError(f"{intents.file}: no intent `{visible_line(name)}`", hint)
 
 
 def read_file(root_abs: str, file: str) -> bytes | None:

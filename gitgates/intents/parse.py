@@ -24,6 +24,7 @@ _REQUIRED = ("id", "title", "status", "owned_scope")
 _KEYS = Intent._fields
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LONGEST_TITLE = 200
+_DEEPEST = 10
 _EXAMPLE = f"Such as: {ROOT_KEY}: [{{id: INT-001, title: …, status: …, owned_scope: [src/**]}}]"
 _NO_PATTERN = re.compile(r"~|[A-Za-z]:[\\/]|//|[^/!]*\\\w")  # of a home folder, or of Windows
 
@@ -73,14 +74,18 @@ class _Reader:
         try:
             node = yaml_load.load_nodes(text)
         except ValueError as error:
-            line = re.search(r"line (\d+)", str(error))
-            where = f"{self.file}:{line[1]}" if line else self.file
-            message = f"is no valid YAML: {error}".replace(' in "<unicode string>",', " at")
-            raise _Unreadable(Problem(where, message)) from error
+            what = str(error).replace(' in "<unicode string>",', " at")
+            raise self._unreadable(f"is no valid YAML: {what}") from error
         return None if node is None else self._flatten(node, ())
+
+    def _unreadable(self, message: str) -> _Unreadable:
+        line = re.search(r"line (\d+)", message)
+        return _Unreadable(Problem(f"{self.file}:{line[1]}" if line else self.file, message))
 
     def _flatten(self, node: Any, place: Place) -> Any:  # noqa: ANN401 - PyYAML has no types
         self.lines.setdefault(place, node.start_mark.line + 1)
+        if len(place) > _DEEPEST:  # which aliases can be where the text is not
+            raise self._unreadable(f"is nested more than {_DEEPEST} deep")
         if node.id == "scalar":
             return node.value
         if node.id == "sequence":
@@ -100,9 +105,7 @@ class _Reader:
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
-            line = re.search(r"line (\d+)", str(error))
-            where = f"{self.file}:{line[1]}" if line else self.file
-            raise _Unreadable(Problem(where, f"is no valid TOML: {error}")) from error
+            raise self._unreadable(f"is no valid TOML: {error}") from error
         self.lines[()] = 1
         count = 0
         place: Place = ()

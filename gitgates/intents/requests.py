@@ -1,11 +1,17 @@
 """Requests for a larger scope, and what a person said to them. They are entries of the ledger.
 
-What is approved stands in the intents file. The ledger tells who asked for it, and why.
+What is approved stands in the intents file. The ledger tells who asked for it, and why. Cold.
 """
 
 from __future__ import annotations
 
-from gitgates.errors import StateError
+from shlex import quote
+
+from gitgates.clean import visible_line
+from gitgates.errors import StateError, UsageError
+from gitgates.hosts import calling_session
+from gitgates.intents.file import find_intent
+from gitgates.intents.parse import wrong_pattern
 from gitgates.record import Record
 from gitgates.store.log import read_ledger, write_ledger
 
@@ -15,6 +21,7 @@ if TYPE_CHECKING:
     from gitgates.intents.intent import Intents
 
 REQUESTED, APPROVED, REFUSED = "scope-requested", "scope-approved", "scope-refused"
+_LONGEST = 500  # of a reason
 
 
 class ScopeRequest(Record):
@@ -26,6 +33,36 @@ class ScopeRequest(Record):
     session: str  # of the agent that asked; empty: nobody knows
     root: str  # of the worktree, absolute
     time: str = ""
+
+
+def ask(
+    repo: Repo, intents: Intents, name: str, pattern: str, *, reason: str
+) -> ScopeRequest | None:
+    """Record the caller's request; return it, or None if the scope has the pattern already.
+
+    Raises: UsageError where it makes no sense; StateError where it cannot be written.
+    """
+    intent = find_intent(intents, name)
+    said = " ".join(reason.split())[:_LONGEST]
+    if not said:
+        raise UsageError("--reason is empty", "Say what needs to be changed there.")
+    request = new_request(repo, name, pattern, said)
+    if pattern in intent.owned_scope:
+        return None
+    record(repo, REQUESTED, request)
+    return request
+
+
+def new_request(repo: Repo, name: str, pattern: str, reason: str = "") -> ScopeRequest:
+    """Return a request of the caller.
+
+    Raises: UsageError where the pattern can be none of a scope.
+    """
+    why = "a pattern without `!`" if pattern.startswith("!") else wrong_pattern(pattern)
+    if why:
+        raise UsageError(f"got {quote(visible_line(pattern))}, expected {why}")
+    session = calling_session(repo.env)
+    return ScopeRequest(name, pattern, reason=reason, session=session, root=repo.root_abs)
 
 
 def record(repo: Repo, what: str, request: ScopeRequest) -> None:
