@@ -49,10 +49,10 @@ def sources(repo: Repo) -> list[str]:
 
 def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
     """Postpone the pruning of these objects; return the ids of those that are not ours."""
-    missing = []
+    folder_abs, missing = _folder(repo), []
     for object_id in ids:
         try:
-            os.utime(_file(repo, object_id))
+            os.utime(f"{folder_abs}/{object_id[:2]}/{object_id[2:]}")
         except OSError:
             missing.append(object_id)
     return missing
@@ -60,7 +60,7 @@ def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
 
 def has(repo: Repo, object_id: str) -> bool:
     """Return whether an object is in our directory."""
-    return os.path.exists(_file(repo, object_id))
+    return os.path.exists(f"{_folder(repo)}/{object_id[:2]}/{object_id[2:]}")
 
 
 def prune(repo: Repo, now_s: float) -> int:
@@ -81,10 +81,6 @@ def prune(repo: Repo, now_s: float) -> int:
 
 def _folder(repo: Repo) -> str:
     return f"{repo.shared_state_abs}/objects"
-
-
-def _file(repo: Repo, object_id: str) -> str:
-    return f"{_folder(repo)}/{object_id[:2]}/{object_id[2:]}"
 
 
 def _users(repo: Repo) -> str:

@@ -247,11 +247,14 @@ class StopAttempt:
     def _verdict(self, ruling: Ruling, said: EventReport) -> Verdict:
         observed = "\n".join(f"gitgates: {line}" for line in said.observed)
         if ruling.outcome == PASSED:
-            later = (self._warning(feedback(said._replace(leads_to=WARN), _LATER)),)
-            if ruling.verdict == WARN:
+            is_warning = ruling.verdict == WARN
+            later: tuple[Fact, ...] = ()
+            if is_warning or said.changed_paths:
+                later = (self._warning(feedback(said._replace(leads_to=WARN), _LATER)),)
+            if is_warning:
                 return Verdict(WARN, to_person=warning_text(said), entries=later)
             lines = "\n".join(f"gitgates: {line}" for line in (*said.observed, *said.notes))
-            return Verdict(to_person=lines, entries=later if said.changed_paths else ())
+            return Verdict(to_person=lines, entries=later)
         if ruling.outcome == BLOCKED:
             said = said._replace(attempt=ruling.attempt, attempts=self._call.hook.max_retries)
             return Verdict(BLOCK, to_agent=feedback(said), to_person=observed)
