@@ -203,10 +203,11 @@ class Call:
     @lazy
     def is_elsewhere(self) -> bool:
         """Whether the agent itself is in another repository or worktree than its event."""
-        if not os.path.isdir(self.payload.cwd_abs):
+        cwd_abs = self.payload.cwd_abs
+        if cwd_abs == self.repo.root_abs or not os.path.isdir(cwd_abs):
             return False
         try:
-            return find_repo(self.payload.cwd_abs, self.env).git_dir_abs != self.repo.git_dir_abs
+            return find_repo(cwd_abs, self.env).git_dir_abs != self.repo.git_dir_abs
         except GitError:
             return True
 

@@ -54,7 +54,7 @@ def _tools(hook: Hook) -> tuple[str, ...] | None:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Run the gates that match the tool and the agent; add the rules, and warnings."""
     hook, payload = call.hook, call.payload
-    listed = any(name not in policy_gates() for name in hook.gates)
+    listed = not set(hook.gates).issubset(policy_gates())
     has_gates = listed and matches_hook(hook, payload) and not payload.automatic
     if payload.kind in ENDINGS:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far

@@ -283,15 +283,12 @@ def find_reviewer(review: Review, agents: tuple[str, ...]) -> str:
 
 def _named(name: str, files: list[str]) -> list[str]:
     is_pattern = not {*"*?|"}.isdisjoint(name)
-    return [name] if not is_pattern and (":" in name or _is_one_there(files)) else []
+    is_there = ":" in name or any(map(os.path.isfile, files))
+    return [name] if is_there and not is_pattern else []
 
 
 def _of_plugin(name: str, files: list[str]) -> list[str]:
-    return [f"{_PLUGIN}:{name}"] if _is_one_there(files) else []
-
-
-def _is_one_there(files: list[str]) -> bool:
-    return any(map(os.path.isfile, files))
+    return [f"{_PLUGIN}:{name}"] if any(map(os.path.isfile, files)) else []
 
 
 def rules_of(review: Review) -> str:
