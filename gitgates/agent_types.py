@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from gitgates.lifecycle import EventKind
 
     # What a tool may do. An agent, and a skill, do it with other tools; "harmless" ones touch no
-    # file; "report" hands over findings; "other" is one that nothing is known of; "": no tool.
+    # file; "report" hands over findings; "ours" is one of `gitgates mcp`;
+    # "other" is one that nothing is known of; "": no tool.
     ToolKind: TypeAlias = Literal[
-        "writes", "reads", "shell", "agent", "skill", "report", "harmless", "other", ""
+        "writes", "reads", "shell", "agent", "skill", "report", "ours", "harmless", "other", ""
     ]
 
 # Tools of these kinds change no file by themselves.
@@ -63,7 +64,7 @@ class Payload(Record):
     tool_use_id: str = ""
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
     command: str = ""  # of a shell tool
-    tool_input: Mapping[str, object] = {}  # of a shell tool: all of it, as the host sent it
+    tool_input: Mapping[str, object] = {}  # of a shell, or ours: all of it, as the host sent it
     failed: bool = False  # the tool says so itself
     skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""

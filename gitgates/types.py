@@ -50,6 +50,7 @@ class Verdict(Record):
     to_agent: str = ""  # why, and what to do; or what it should know
     to_person: str = ""
     command: str = ""  # what a shell tool is to run instead
+    caller: str = ""  # the nonce that a tool of ours is to be called with
     ask: bool = False  # the person is to permit the tool call, where the level lets it pass
     entries: tuple[dict[str, Any], ...] = ()  # what the session's journal is to learn
     final: bool = False  # no further policy is asked
@@ -63,6 +64,7 @@ class Verdict(Record):
             to_agent=between.join(text for text in (self.to_agent, own.to_agent) if text),
             to_person="\n".join(text for text in (self.to_person, own.to_person) if text),
             command=own.command or self.command,
+            caller=own.caller or self.caller,
             ask=self.ask or own.ask,
             entries=(*self.entries, *own.entries),
             final=own.final,

@@ -23,6 +23,7 @@ TITLE = "The Toy"
 FOLDER = ".toy"
 RULES_FILE = "TOY.txt"
 SETTINGS = __name__
+SERVERS = ""
 SECRETS: tuple[str, ...] = ("TOY_SECRET",)
 OF_A_SESSION: tuple[str, ...] = ("TOY_SESSION",)
 EVENTS: dict[str, tuple[EventKind, Channels]] = {

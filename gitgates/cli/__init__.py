@@ -30,6 +30,7 @@ VERBS = {
     "intent": "Show what agents may work on, and where.",
     "journal": "Post to the repository's message log, read it, search it.",
     "approve": "Let an agent run a person's command once.",
+    "mcp": "Serve some verbs as tools of an agent.",
     "cannot-fix": "Say that a gate's failure cannot be fixed here.",
     "recover": "Put back what a killed run had hidden.",
     "gc": "Clear away what has grown old.",

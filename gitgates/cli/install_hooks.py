@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gitgates import errors
-from gitgates.cli import agent_hooks
+from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.agent_hooks import added, replace
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.errors import GitError, UsageError
@@ -62,6 +62,11 @@ from gitgates.install.selection import select
     help="With --agent: keep the rules of the gates in a block of CLAUDE.md, too.",
 )
 @click.option(
+    "--mcp",
+    is_flag=True,
+    help="With --agent: register `gitgates mcp` for this project, too.",
+)
+@click.option(
     "--yes",
     "-y",
     is_flag=True,
@@ -77,6 +82,7 @@ def command(  # noqa: PLR0913 - one for each option
     scope: str | None,
     print_only: bool,
     claude_md: bool,
+    mcp: bool,
     yes: bool,
 ) -> int:
     """Install the configured hooks into the folder that git takes hooks from.
@@ -96,14 +102,17 @@ def command(  # noqa: PLR0913 - one for each option
     way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
     that is to be changed, has problems, or no hook is named.
     """
+    for_agents = {"--print": print_only, "--claude-md": claude_md, "--mcp": mcp, "--yes": yes}
     require_fit(
         {"--hook-type": hook_types, "--force": force, "--via": via, "--pre-commit": pre_commit},
-        {"--scope": scope, "--print": print_only, "--claude-md": claude_md, "--yes": yes},
+        {"--scope": scope, **for_agents},
         agent,
     )
     via = via or ("pre-commit" if pre_commit else None)
     repo = current_repo()
     if agent:
+        if mcp:
+            agent_servers.require(agent, scope or SCOPES[0])
         agent_hooks.install(
             repo,
             agent,
@@ -112,6 +121,8 @@ def command(  # noqa: PLR0913 - one for each option
             with_rules=claude_md,
             without_asking=yes,
         )
+        if mcp:
+            agent_servers.register(repo, agent, print_only=print_only)
     elif via:
         install_via(via, repo, hook_types)
     else:

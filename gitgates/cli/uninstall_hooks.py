@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 
 from gitgates import errors
-from gitgates.cli import agent_hooks
+from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.install_hooks import require_fit, show
 from gitgates.cli.repository import current_repo
 from gitgates.doctor.findings import list_worktrees
@@ -81,6 +81,8 @@ def command(
         _require_nothing_unrecovered(repo)
     if agent:
         agent_hooks.uninstall(repo, agent, scope or SCOPES[0])
+        if not agent_hooks.installed(agent, repo):
+            agent_servers.remove(repo, agent)
         return errors.OK
     if via:
         if not uninstall_via((via,), repo):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gitgates.hosts.interface import AgentHost, AgentSettings
+    from gitgates.hosts.interface import AgentHost, AgentServers, AgentSettings
 
 DEFAULT_AGENT = "claude"  # whose transcripts and sessions those of no known host are
 AGENTS = {"claude": "gitgates.hosts.claude"}  # as `agent-hook` names it → its module
@@ -39,6 +39,16 @@ def agent_settings(name: str) -> AgentSettings:
     Raises: KeyError if there is none.
     """
     found: AgentSettings = _module(agent_host(name).SETTINGS)
+    return found
+
+
+def agent_servers(name: str) -> AgentServers | None:
+    """Return the module of a coding agent that knows its servers; None if it has none.
+
+    Raises: KeyError if there is no such agent.
+    """
+    module = agent_host(name).SERVERS
+    found: AgentServers | None = _module(module) if module else None
     return found
 
 

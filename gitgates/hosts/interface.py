@@ -20,6 +20,7 @@ class AgentHost(Protocol):
 
     TITLE: str  # as people know it
     SETTINGS: str  # the module that is its `AgentSettings`; it may be this one
+    SERVERS: str  # the module that is its `AgentServers`; empty: it has none
     EVENTS: dict[str, tuple[EventKind, Channels]]  # its names for them
     TOOL_NAMES: dict[ToolKind, tuple[str, ...]]
     SECRETS: tuple[str, ...]  # variables of its own that no gate gets unless it asks for them
@@ -66,6 +67,25 @@ class AgentHost(Protocol):
 
     def conversation_start_in(self, head: bytes) -> float:
         """Return when the conversation of a transcript began; 0 if that is not told."""
+
+
+class AgentServers(Protocol):
+    """What its module for servers of the Model Context Protocol offers."""
+
+    FILE: str  # of a project, that they are registered in
+    OTHER_SCOPES: str  # what a person types for another scope than that of the project
+
+    def add(self, text: str | None, program: str, file: str) -> str:
+        """Return the text with our server. None: no file.
+
+        Raises: ConfigError if that cannot be.
+        """
+
+    def remove(self, text: str, file: str) -> str | None:
+        """Return the text without our server; None if the file was made for it.
+
+        Raises: ConfigError if the text cannot be read.
+        """
 
 
 class AgentSettings(Protocol):

@@ -155,6 +155,7 @@ def _decide_all(calls: list[Call]) -> Verdict:
         to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in verdicts if one.to_agent)),
         to_person="\n".join(dict.fromkeys(one.to_person for one in verdicts if one.to_person)),
         command=next((one.command for one in verdicts if one.command), ""),
+        caller=next((one.caller for one in verdicts if one.caller), ""),
         ask=any(one.ask for one in verdicts),
     )
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NAME = "claude"
 TITLE = "Claude Code"
 SETTINGS = "gitgates.hosts.claude.settings"
+SERVERS = "gitgates.hosts.claude.mcp"
 FOLDER = ".claude"  # of a project, and of a person's own
 RULES_FILE = "CLAUDE.md"  # which each session reads
 # (name, who sets it, what it does): what we read, for the documentation
@@ -75,6 +76,13 @@ TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {
     "agent": ("Agent",),
     "skill": ("Skill",),
     "report": ("ReportFindings",),
+    "ours": tuple(
+        f"mcp__gitgates__{tool}"
+        for tool in (
+            *("select_active_intent", "scope_expansion_request"),
+            *("review_status", "post_review", "run_gates"),
+        )
+    ),
     "harmless": (
         *("LSP", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool"),
         *("ReadMcpResourceTool", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"),
@@ -204,7 +212,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
         tool_use_id=_text(found, "tool_use_id"),
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
         command=_text(inside, "command"),
-        tool_input=inside if TOOLS.get(tool) == "shell" else {},
+        tool_input=inside if TOOLS.get(tool) in ("shell", "ours") else {},
         failed=isinstance(response, dict) and response.get("success") is False,
         skill=_text(inside, "skill") or _text(found, "command_name"),
         prompt=prompt,
@@ -237,9 +245,10 @@ def encode(payload: Payload, verdict: Verdict) -> bytes:
         own["additionalContext"] = to_agent
     elif to_agent and level != STOP and verdict.level:
         person = person or to_agent  # nobody else would hear of it
-    if verdict.command and level < BLOCK:
+    said = {"command": verdict.command, "caller": verdict.caller}
+    if (changed := {name: text for name, text in said.items() if text}) and level < BLOCK:
         # Without a decision, so that its permission is asked for as ever. It replaces all of it.
-        own["updatedInput"] = {**payload.tool_input, "command": verdict.command}
+        own["updatedInput"] = {**payload.tool_input, **changed}
     if own:
         body["hookSpecificOutput"] = {"hookEventName": payload.event, **own}
     if person:

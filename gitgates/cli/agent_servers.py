@@ -1,0 +1,66 @@
+"""`install-hooks --agent --mcp`: register `gitgates mcp` with a coding agent, for a project."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import click
+
+from gitgates.cli.agent_hooks import replace
+from gitgates.errors import UsageError
+from gitgates.git.repo import Repo
+from gitgates.hosts import agent_host, agent_servers
+from gitgates.hosts.settings import SCOPES
+from gitgates.install import user_file
+
+_WHAT = "the lines of our server"
+_PROGRAM = "gitgates"  # by its bare name: a team shares the file
+
+
+def require(agent: str, scope: str) -> None:
+    """Check that our server can be registered, before anything is written.
+
+    Raises: UsageError.
+    """
+    servers = agent_servers(agent)
+    if servers is None:
+        raise UsageError(f"{agent_host(agent).TITLE} has no file that a server is registered in")
+    if scope != SCOPES[0]:
+        raise UsageError(
+            f"--mcp registers the server for the project, and does not go with --scope {scope}",
+            f"Type instead: {servers.OTHER_SCOPES.format(scope=scope)}",
+        )
+
+
+def register(repo: Repo, agent: str, *, print_only: bool) -> None:
+    """Register our server, and print what was done, or only print what would be written."""
+    servers = agent_servers(agent)
+    if servers is None:
+        return
+    if print_only:
+        click.echo(f"\n{servers.FILE}:\n\n{servers.add(None, _PROGRAM, servers.FILE)}", nl=False)
+        return
+    path_abs = os.path.join(repo.root_abs, servers.FILE)
+    user_file.require_inside(repo.root_abs, path_abs)
+    before = user_file.read(path_abs)
+    after = servers.add(before, _PROGRAM, servers.FILE)
+    replace(repo, path_abs, before, after, what=_WHAT, how="added")
+    if importlib.util.find_spec("mcp") is None:
+        click.echo(
+            "gitgates: `gitgates mcp` needs a package that is not installed here\n"
+            "  Install it: pip install 'gitgates[mcp]'"
+        )
+
+
+def remove(repo: Repo, agent: str) -> None:
+    """Take our server out, and print that it was there."""
+    servers = agent_servers(agent)
+    if servers is None:
+        return
+    path_abs = os.path.join(repo.root_abs, servers.FILE)
+    before = user_file.read(path_abs)
+    after = None if before is None else servers.remove(before, servers.FILE)
+    if after != before:
+        user_file.require_inside(repo.root_abs, path_abs)
+        replace(repo, path_abs, before, after, what=_WHAT, how="taken out")

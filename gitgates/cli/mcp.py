@@ -1,0 +1,118 @@
+"""`gitgates mcp`: some verbs as tools of a server of the Model Context Protocol.
+
+Each tool runs its verb, as the agent's own shell would. Which agent calls it, the hook before the
+tool adds: `caller`, as `--caller` is added to a shell command.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+
+from gitgates.errors import BLOCKED, OK, ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+NAME = "gitgates"
+Caller = Annotated[str, "Leave it empty: it is filled in."]
+_INSTRUCTIONS = "Quality gates of this repository: intents, reviews, and running the gates."
+
+
+@click.command("mcp")
+def command() -> int:
+    """Serve some verbs as tools of the Model Context Protocol, on standard input and output.
+
+    The tools are select_active_intent, scope_expansion_request, review_status, post_review and
+    run_gates. An agent starts this by itself, where `gitgates install-hooks --agent claude --mcp`
+    has registered it. It needs the package `mcp`: pip install 'gitgates[mcp]'.
+
+    Exit status 0: the agent has closed its side. 78: that package is missing.
+    """
+    try:
+        server = make_server()
+    except ImportError as error:
+        raise ConfigError(
+            f"the package `mcp` cannot be loaded: {error}",
+            f"Install it: {sys.executable} -m pip install 'gitgates[mcp]'",
+        ) from error
+    server.run("stdio")
+    return OK
+
+
+def make_server() -> MCPServer:
+    """Return the server with its tools.
+
+    Raises: ImportError where the package `mcp` is missing, or too old.
+    """
+    from mcp.server import MCPServer  # an extra
+
+    server = MCPServer(NAME, instructions=_INSTRUCTIONS, log_level="WARNING")
+    tools = (select_active_intent, scope_expansion_request, review_status, post_review, run_gates)
+    for tool in tools:
+        server.add_tool(tool)
+    return server
+
+
+async def select_active_intent(intent_id: str, caller: Caller = "") -> str:
+    """Select the intent that you work on. Returns its scope, constraints, acceptance criteria."""
+    return await _run("intent", "select", *_by(caller), "--", intent_id)
+
+
+async def scope_expansion_request(
+    intent_id: str, pattern: str, reason: str, caller: Caller = ""
+) -> str:
+    """Ask the person to let an intent cover more files: a pattern such as src/api/**, and why."""
+    words = ("intent", "scope-expansion-request", *_by(caller), f"--reason={reason}")
+    return await _run(*words, "--", intent_id, pattern)
+
+
+async def review_status(caller: Caller = "") -> str:
+    """Show what has changed in this session, and whether it was reviewed."""
+    return await _run("review", "status", *_by(caller))
+
+
+async def post_review(
+    decision: Annotated[str, "COMPLETE or ISSUES"],
+    summary: str,
+    *,
+    token: str = "",
+    message_to_agent: str = "",
+    caller: Caller = "",
+) -> str:
+    """Post your decision on the change, as its reviewer, with the token that you were handed."""
+    said = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
+    return await _run(
+        "review", "post", *_by(caller), *said, f"--message-to-agent={message_to_agent}"
+    )
+
+
+async def run_gates(hook: str = "manual", gates: list[str] | None = None) -> str:
+    """Run the gates of a hook, such as pre-commit, or only those that are named, and report."""
+    named = [word for gate in gates or () for word in ("--gate", gate)]
+    return await _run("run", *named, "--", hook)
+
+
+def _by(caller: str) -> tuple[str, ...]:
+    return (f"--caller={caller}",) if caller else ()
+
+
+async def _run(*words: str) -> str:
+    """Run a verb; return what it prints.
+
+    Raises: ToolError with that, where the verb could not do what it is for.
+    """
+    import anyio
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    # -P: what lies in the agent's folder is not imported. Our own standard input is the agent's.
+    argv = [sys.executable, "-P", "-m", "gitgates", *words]
+    done = await anyio.run_process(argv, input=b"", check=False)
+    text = b"\n".join(part.strip() for part in (done.stdout, done.stderr) if part.strip())
+    said = text.decode("utf-8", "replace")
+    if done.returncode not in (OK, BLOCKED):
+        raise ToolError(said or f"it ended with status {done.returncode}")
+    return said

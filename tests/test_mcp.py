@@ -1,0 +1,128 @@
+"""`gitgates mcp`: registered and taken out, and its tools by a client of the real package."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import anyio
+import pytest
+from agent_support import begin
+from conftest import Repo
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from gitgates.cli.mcp import command, make_server
+from gitgates.errors import ConfigError
+from gitgates.hosts.claude import TOOL_NAMES, mcp
+
+FILE = ".mcp.json"
+MINE = '{"mcpServers": {"mine": {"command": "x"}}, "a": 1}\n'
+
+
+@given(
+    st.none()
+    | st.sampled_from(["", "\n", "{}", "{ }\n", '{"mcpServers": {}}', MINE, '{\r\n\t"a": []\r\n}'])
+)
+def test_what_is_put_in_can_be_taken_out(text: str | None) -> None:
+    after = mcp.add(text, "gitgates", FILE)
+    assert mcp.add(after, "gitgates", FILE) == after
+    assert mcp.remove(after, FILE) == text
+    assert mcp.remove(mcp.add(text, "/opt/bin/gitgates", FILE), FILE) == text
+    assert text is None or mcp.remove(text, FILE) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "the file is an array, expected an object"),
+        ('{"mcpServers": []}', "`mcpServers` is an array, expected an object"),
+        ('{"mcpServers": {"gitgates": {"command": "x"}}}', "is a server that is not ours"),
+    ],
+)
+def test_what_cannot_be_added_to_is_left_alone(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        mcp.add(text, "gitgates", FILE)
+
+
+CONFIG = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
+
+
+def test_it_is_registered_and_taken_out(repo: Repo) -> None:
+    repo.config(CONFIG)
+    repo.write(FILE, MINE)
+    done = repo.gitgates("install-hooks", "--agent", "claude", "--mcp")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b".mcp.json: the lines of our server were added\n" in done.stdout
+    assert '"gitgates": {' in (repo.path / FILE).read_text()
+    again = repo.gitgates("install-hooks", "--agent", "claude", "--mcp")
+    assert b".mcp.json: the lines of our server are there already\n" in again.stdout
+    done = repo.gitgates("uninstall-hooks", "--agent", "claude")
+    assert b".mcp.json: the lines of our server were taken out\n" in done.stdout
+    assert (repo.path / FILE).read_text() == MINE
+
+
+def test_it_goes_with_the_project_only(repo: Repo) -> None:
+    repo.config(CONFIG)
+    done = repo.gitgates("install-hooks", "--agent", "claude", "--mcp", "--scope", "local")
+    assert done.returncode == 64
+    assert done.stderr.decode() == (
+        "gitgates: --mcp registers the server for the project, and does not go with --scope local\n"
+        "  Type instead: claude mcp add --scope local gitgates -- gitgates mcp\n"
+    )
+    assert not (repo.path / ".claude").exists()
+
+
+def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    with pytest.raises(ConfigError) as raised:
+        command([], standalone_mode=False)
+    assert raised.value.hint == f"Install it: {sys.executable} -m pip install 'gitgates[mcp]'"
+
+
+def test_the_host_knows_the_tools() -> None:
+    tools = anyio.run(make_server().list_tools)
+    assert {f"mcp__gitgates__{tool.name}" for tool in tools} == {*TOOL_NAMES["ours"]}
+
+
+@pytest.mark.slow
+def test_the_tools_do_what_the_verbs_do(repo: Repo) -> None:
+    agent = begin(
+        repo,
+        '[gates.check]\ncommand = "exit $(cat code)"\n[hooks.Stop]\ngates = ["check", "review"]\n',
+    )
+    agent.write("code", "1\n")
+    params = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "gitgates", "mcp"],
+        cwd=str(repo.path),
+        env={"CLAUDE_CODE_SESSION_ID": "s1", "CLAUDECODE": "1"},
+    )
+
+    async def use() -> list[tuple[bool, str]]:
+        async with stdio_client(params) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+
+            async def tool(name: str, **arguments: Any) -> tuple[bool, str]:
+                answer = await session.call_tool(name, arguments)
+                return bool(answer.is_error), "".join(
+                    part.text for part in answer.content if part.type == "text"
+                )
+
+            found = [await tool("run_gates", hook="Stop", gates=["check"])]
+            found.append(await tool("run_gates", hook="Stopp"))
+            found.append(await tool("review_status"))
+            found.append(await tool("post_review", decision="COMPLETE", summary="fine"))
+            agent.write("code", "0\n")
+            found.append(await tool("run_gates", hook="Stop", gates=["check"]))
+            return found
+
+    failed, unknown, status, posted, passed = anyio.run(use)
+    assert (failed[0], "check  failed" in failed[1]) == (False, True)
+    assert (unknown[0], "Did you mean `Stop`?" in unknown[1]) == (True, True)
+    assert (status[0], "at a stop:  the agent may stop" in status[1]) == (False, True)
+    assert (posted[0], "it does not count" in posted[1]) == (False, True)
+    assert (passed[0], "check  passed" in passed[1]) == (False, True)
