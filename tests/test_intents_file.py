@@ -354,7 +354,6 @@ def test_a_compiled_copy_that_is_damaged_or_stale_is_not_used(
 
 def test_hooks_load_no_parser_for_a_file_that_they_know(project: Project) -> None:
     project.path.write_text(YAML.replace("Weather", "Wettér"))
-    project.load()
     script = """
 import os, sys
 from gitgates.git.repo import find_repo
@@ -368,8 +367,14 @@ assert "Wettér" in context_text(intents.intents[0], (), 1000)
 print(*({"yaml", "re", "json", "tomllib", "typing", "enum", "difflib"} & {*sys.modules}))
 """
     argv = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {ROOT!r}){script}"]
-    done = subprocess.run(argv, cwd=project.repo.root_abs, capture_output=True, check=False)
-    assert (done.stdout, done.stderr) == (b"\n", b"")
+
+    def loaded() -> set[bytes]:
+        done = subprocess.run(argv, cwd=project.repo.root_abs, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return {*done.stdout.split()}
+
+    assert b"yaml" in loaded()
+    assert loaded() == set()
 
 
 def test_a_compiled_copy_is_of_one_file(repo: Repo) -> None:

@@ -69,7 +69,14 @@ class _Reader:
 
     def read_yaml(self, text: str) -> Any:  # noqa: ANN401 - any YAML
         """Return the document as texts, lists and dicts; None if there is none."""
-        from gitgates import yaml_load
+        try:
+            from gitgates import yaml_load
+        except ModuleNotFoundError:
+            # A hook of git runs with -S, and next to an editable installation is no PyYAML.
+            import site
+
+            site.main()
+            from gitgates import yaml_load
 
         try:
             node = yaml_load.load_nodes(text)
