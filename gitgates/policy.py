@@ -73,6 +73,7 @@ class Policy(Record):
     name: str
     module: str
     gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
+    table: str = ""  # of the configuration; without that table, it is off
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     passive: bool = False  # needs no event itself; asked where another policy needs one
     priority: str = "normal"  # of PRIORITIES; the table is in this order
@@ -88,6 +89,16 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.policies.reviewer",
         gate="review",
         kinds=("prompt", "before-tool", "subagent-start", "subagent-end"),
+    ),
+    Policy(
+        name="intents",
+        priority="critical",
+        module="gitgates.policies.intents",
+        table="intents",
+        kinds=(
+            *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
+            *("tool-failed", "before-compact", "session-end", "before-commit", *_ENDINGS),
+        ),
     ),
     # Notes whose work it is before gates run, which may take minutes.
     Policy(
@@ -131,7 +142,9 @@ def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
     return [
         row
         for row in POLICIES
-        if (not row.gate or row.gate in listed) and (not (kind and row.kinds) or kind in row.kinds)
+        if (not row.gate or row.gate in listed)
+        and (not row.table or getattr(config, row.table) is not None)
+        and (not (kind and row.kinds) or kind in row.kinds)
     ]
 
 

@@ -10,12 +10,14 @@ import click
 from gitgates import environ, errors
 from gitgates.approval import require_person
 from gitgates.clean import counted, visible_line
+from gitgates.cli.intent_select import release, select
 from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.git.repo import find_repo
 from gitgates.intents.context import context_text
 from gitgates.intents.edit import add_pattern, save
 from gitgates.intents.file import Intents, find_intent, load, read_file
+from gitgates.intents.lease import read_leases
 from gitgates.intents.requests import (
     APPROVED,
     REFUSED,
@@ -26,10 +28,12 @@ from gitgates.intents.requests import (
     record,
 )
 from gitgates.intents.scope import nearest
+from gitgates.store.log import utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
+    from gitgates.intents.lease import Leases
     from gitgates.types import Config, IntentSettings
 
 _VERSION = 1
@@ -131,17 +135,25 @@ def validate(fmt: str) -> int:
 @click.argument("name", metavar="[ID]", required=False)
 @format_option
 def status(name: str | None, fmt: str) -> int:
-    """Show the intents that can be selected, and the requests that wait for a person."""
+    """Show the intents that can be selected, who holds them, and what waits for a person."""
     repo, intents = open_intents()
     shown = (find_intent(intents, name),) if name else intents.active
     names = [intent.id for intent in shown]
     waiting = [one for one in open_requests(repo, intents) if not name or one.intent in names]
+    leases = read_leases(repo.shared_state_abs)
+    live = {name: one for name, one in leases.items() if one.is_live}
     if fmt == "json":
-        listed = [{"id": one.id, "title": one.title, "status": one.status} for one in shown]
+        listed = [
+            {"id": one.id, "title": one.title, "status": one.status, "held": _held(live, one.id)}
+            for one in shown
+        ]
         asked = [one._asdict() for one in waiting]
         print_json({"version": _VERSION, "intents": listed, "scope_requests": asked})
         return errors.OK
-    rows: list[tuple[str, ...]] = [(one.id, one.status, one.title) for one in shown]
+    rows: list[tuple[str, ...]] = [
+        (one.id, one.status, one.title, live[one.id].holding if one.id in live else "")
+        for one in shown
+    ]
     click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
     for one in waiting:
         click.echo(f"{one.intent} wants {_quoted(one.pattern)}: {visible_line(one.reason)}")
@@ -236,3 +248,15 @@ def _approve_command(request: ScopeRequest) -> str:
 
 def _quoted(pattern: str) -> str:
     return quote(visible_line(pattern))
+
+
+def _held(live: Leases, name: str) -> dict[str, str] | None:
+    """Return who holds an intent, and since when and until when; None if nobody does."""
+    if (one := live.get(name)) is None:
+        return None
+    times = {"since": utc(one.acquired_s), "until": utc(one.until_s)}
+    return {**one.holder._asdict(), **times}
+
+
+for _one in (select, release):
+    command.add_command(_one)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gitgates.types import Config
 
 
-_OURS = "gitgates"
 needs = review_needs
 
 
@@ -33,7 +32,11 @@ def rules(config: Config) -> str:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record reviews; at the end of a turn, block an agent whose change was not reviewed."""
     if call.payload.kind == "before-tool":
-        return so_far.joined(_name_caller(call))
+        if call.payload.tool_kind != "shell":
+            return so_far
+        from gitgates.policies.shell_commands import name_caller  # no other tool needs it
+
+        return name_caller(call, so_far)
     ran = _review_that_ran(call, so_far)
     if ran is not None:
         from gitgates.policies.review_end import marker_now  # takes a snapshot
@@ -48,21 +51,6 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
         verdict = verdict.joined(Verdict(entries=idle_entry(call)))
     return verdict
-
-
-def _name_caller(call: Call) -> Verdict:
-    """Add the caller to a command of ours, and record it."""
-    payload = call.payload
-    if payload.tool_kind != "shell" or _OURS not in payload.command:
-        return Verdict()
-    from gitgates.policies.shell_commands import (  # most commands are not ours
-        caller_fact,
-        with_caller,
-    )
-
-    entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
-    command = with_caller(payload.command, entry["nonce"])
-    return Verdict(command=command, entries=(entry,)) if command else Verdict()
 
 
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import os
 
+from gitgates.types import Verdict
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from gitgates.agent_types import ToolKind
+    from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
 
 OPTION = "--caller"
+_OURS = "gitgates"
 MASK = "…"  # what stands for a token in a text that is kept
 _TOKEN_BYTES = 16
 _NONCE_DIGITS = 16
@@ -25,7 +29,8 @@ _FOLDER = r"""(?:[^\s'"`&|;<>()\\]+|'[^']*'|"[^"`\\]*")"""
 _END = r"(?=[\s;&|<>)]|$)"
 # Without a word behind it, `review` means its status; what asks for help is left alone.
 _VERB = (
-    rf"(?:review[ \t]+[a-z]+{_END}|review(?=\s*$|[ \t]*[;&|]|[ \t]+-(?!-?h(?:elp)?\b))|cannot-fix)"
+    rf"(?:review[ \t]+[a-z]+{_END}|review(?=\s*$|[ \t]*[;&|]|[ \t]+-(?!-?h(?:elp)?\b))|cannot-fix"
+    rf"|intent[ \t]+(?:select|release){_END})"
 )
 _COMMAND = (
     rf"(?P<verb>\s*(?:cd[ \t]+{_FOLDER}[ \t]*&&[ \t]*)?(?:[\w./~-]*/)?gitgates[ \t]+{_VERB})"
@@ -145,6 +150,16 @@ def _is_plain(node: Node) -> bool:
     # A pattern may become any option.
     is_pattern = not {*"*?["}.isdisjoint(unquoted) and re.sub(r"['\"]", "", said).startswith("-")
     return node.type in _WORDS and bool(re.fullmatch(_WORD, said)) and not is_pattern
+
+
+def name_caller(call: Call, so_far: Verdict) -> Verdict:
+    """Add the caller to a command of ours, unless a policy has done that; and record it."""
+    payload = call.payload
+    if payload.tool_kind != "shell" or _OURS not in payload.command or so_far.command:
+        return so_far
+    entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    command = with_caller(payload.command, entry["nonce"])
+    return so_far.joined(Verdict(command=command, entries=(entry,))) if command else so_far
 
 
 def with_caller(command: str, nonce: str) -> str | None:

@@ -1,0 +1,223 @@
+"""The gatekeeper of intents: whether a tool may be used that is about to write.
+
+`judge`, which is pure, decides; the rest finds out what it decides on, and words it.
+"""
+
+from __future__ import annotations
+
+from gitgates.errors import IntentsError
+from gitgates.intents.file import load
+from gitgates.intents.lease import held_by, holder_of, renew
+from gitgates.intents.scope import is_inside
+from gitgates.types import BLOCK, IntentSettings, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitgates.intents.intent import Intent, Intents
+    from gitgates.intents.lease import Holder, Leases
+    from gitgates.policies.call import Call
+
+# What only reads, beside what `only_shows` knows: verbs of ours, and programs without an option
+# that writes.
+_VERBS = ("intent", "review", "journal", "explain", "check", "runs", "cannot-fix")
+_READERS = (
+    *("basename", "diff", "dirname", "du", "false", "printf", "readlink", "realpath", "rg"),
+    *("stat", "test", "tr", "true", "which"),
+)
+_MOST_LISTED = 12
+_MOST_NEAREST = 3
+_MOST_PATTERNS = 4
+NEEDED = (
+    "This repository wants an intent to be selected before anything is written. Select the one "
+    "that your task belongs to; if it is none of these, ask the person."
+)
+_OR_RELEASE = "To work without an intent, where that is allowed: gitgates intent release"
+OFFERED = "Where your task belongs to one of these intents, select it before you write anything."
+
+
+def decide_tool(call: Call, so_far: Verdict) -> Verdict:
+    """Decide about a tool that may write; renew the lease of whoever uses it."""
+    payload, paths = call.payload, call.edited_paths
+    leases = renewed_leases(call)
+    is_shell = payload.tool_kind == "shell"
+    if so_far.level >= BLOCK or paths == () or not (is_shell or payload.tool_kind == "writes"):
+        return so_far  # what lies outside of the repository is not ours
+    settings = settings_of(call)
+    try:
+        intents = load_intents(call)
+    except IntentsError:
+        if paths == (settings.file,) or (is_shell and is_reading(payload.command)):
+            return so_far  # nothing keeps it from being mended
+        raise
+    own = judge(
+        intents,
+        leases,
+        holder_of_call(call),
+        paths,
+        settings=settings,
+        ignore_case=call.repo.ignores_case,
+    )
+    if is_shell:
+        from gitgates.policies.shell_commands import name_caller
+
+        is_refused = own.level >= BLOCK and not is_reading(payload.command)
+        return so_far.joined(own) if is_refused else name_caller(call, so_far)
+    if own.level < BLOCK and paths:
+        # So that it is nobody's by chance, when changes are looked for.
+        own = own._replace(entries=({"what": "intent-write", "paths": [*paths]},))
+    return so_far.joined(own)
+
+
+def judge(
+    intents: Intents,
+    leases: Leases,
+    holder: Holder,
+    paths: Sequence[str] | None,
+    *,
+    settings: IntentSettings,
+    ignore_case: bool = False,
+) -> Verdict:
+    """Return the verdict on a tool that is about to write: refused, asked about, or passed.
+
+    `paths`: relative to the root, links resolved; None: unknown ones.
+    """
+    own = held_by(leases, holder)
+    intent = intents.get(own.intent) if own else None
+    if own is None:
+        if settings.required:
+            return _refused(no_intent(intents, leases, holder))
+    elif intent is None or not intent.is_active:
+        became = f"is {intent.status} by now" if intent else f"is no longer in {intents.file}"
+        why = f"{own.intent}, which you hold, {became}: nothing is written for it."
+        return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
+    else:
+        for path in paths or ():
+            if not is_inside(intent, path, ignore_case=ignore_case):
+                return _refused(
+                    out_of_scope(intents, leases, intent, path, ignore_case=ignore_case)
+                )
+    asked = [one for one in paths or () if _matches(one, settings.ask, ignore_case=ignore_case)]
+    if asked:
+        text = f"gitgates: a person is to permit changes of {', '.join(asked)}"
+        return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
+    return Verdict()
+
+
+def _refused(text: str) -> Verdict:
+    return Verdict(BLOCK, to_agent=f"gitgates: {text}", final=True)
+
+
+def _matches(path: str, patterns: tuple[str, ...], *, ignore_case: bool) -> bool:
+    if not patterns:
+        return False
+    from gitgates.engine.match import matches, parse
+
+    if ignore_case:
+        path, patterns = path.casefold(), tuple(one.casefold() for one in patterns)
+    return matches(path, [*map(parse, patterns)])
+
+
+def is_reading(command: str) -> bool:
+    """Return whether a shell command is known to change no file, but by a verb of ours."""
+    import shlex
+
+    from gitgates.policies.shell_commands import only_shows, split_commands
+
+    if only_shows(command):
+        return True
+    commands = split_commands(command)
+    return commands is not None and all(
+        words[0] in _READERS
+        or (words[0] == "gitgates" and words[1:2] and words[1] in _VERBS)
+        or only_shows(shlex.join(words))
+        for words in commands
+    )
+
+
+# What an agent is told.
+
+
+def no_intent(intents: Intents, leases: Leases, holder: Holder) -> str:
+    """Return the request to select an intent, and the list of them."""
+    lost = [
+        f"{one.intent}, which you held, was taken over by {one.holder} when it had expired.\n"
+        for one in leases.values()
+        if one.former == holder
+    ]
+    return f"{''.join(lost)}{NEEDED}\n{listed(intents, leases, holder)}"
+
+
+def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
+    """Return a line for each intent that can be selected, who has it, and how to select it."""
+    active = intents.active
+    if not active:
+        return f"There is none that could be: {intents.file} has no intent IN_PROGRESS."
+    lines = [
+        f"  gitgates intent select {one.id}  # {_described(one, leases, holder)}" for one in active
+    ]
+    more = len(lines) - _MOST_LISTED
+    rest = [f"  and {more} more: gitgates intent list"] if more > 0 else []
+    return "\n".join([*lines[:_MOST_LISTED], *rest])
+
+
+def _described(intent: Intent, leases: Leases, holder: Holder) -> str:
+    scope = ", ".join(intent.owned_scope[:_MOST_PATTERNS])
+    more = ", …" if len(intent.owned_scope) > _MOST_PATTERNS else ""
+    there = leases.get(intent.id)
+    taken = f": {there.holding}" if there and there.is_live and there.holder != holder else ""
+    return f"{intent.title} ({scope}{more}){taken}"
+
+
+def out_of_scope(
+    intents: Intents, leases: Leases, own: Intent, path: str, *, ignore_case: bool
+) -> str:
+    """Return why a path may not be written, the nearest intents, and how to ask for more."""
+    from gitgates.intents.scope import nearest
+
+    others = tuple(one for one in intents.active if one.id != own.id)
+    near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
+    holder = leases[own.id].holder
+    lines = [f"{path} is outside of the scope of {own.id}: {', '.join(own.owned_scope)}"]
+    if near:
+        lines.append("The nearest other intents:")
+        lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]
+        lines.append(f"Change to one, if your task is that: gitgates intent select {near[0].id}")
+    lines += [
+        f"If {own.id} needs this file, ask for it, and go on with what is in scope:",
+        request(own.id, path),
+    ]
+    return "\n".join(lines)
+
+
+def request(intent_id: str, path: str) -> str:
+    """Return the command that asks for a larger scope."""
+    import shlex
+
+    pattern = "".join(f"\\{char}" if char in "\\*?[" else char for char in path)
+    pattern = shlex.quote(pattern if "/" in path else f"/{pattern}")
+    return f'  gitgates intent scope-expansion-request {intent_id} {pattern} --reason "…"'
+
+
+# The intents and the holder of an event.
+
+
+def settings_of(call: Call) -> IntentSettings:
+    """Return the settings, without which the policy is not asked."""
+    return call.config.intents or IntentSettings()
+
+
+def load_intents(call: Call) -> Intents:
+    """Return the intents of the worktree. Raises: IntentsError."""
+    return load(call.repo, call.config)
+
+
+def holder_of_call(call: Call) -> Holder:
+    """Return the session, or the sub-agent, that an event is of."""
+    return holder_of(call.payload.session, call.payload.agent_id)
+
+
+def renewed_leases(call: Call) -> Leases:
+    """Return all leases, that of the event's holder renewed. Raises: StateError, LockError."""
+    return renew(call.repo.shared_state_abs, holder_of_call(call), call.repo.git_dir_abs)

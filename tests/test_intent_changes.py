@@ -1,0 +1,255 @@
+"""What was really changed, compared with the scope: after a command, at an end, at a commit."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+from agent_support import Agent
+from conftest import Repo
+from test_intents import FILE, INTENTS, OPTIONAL, REQUIRED, denied, run, select, start
+
+UNDO = (
+    "Undo that, or ask for the files, and undo it until that is approved:\n"
+    '  gitgates intent scope-expansion-request INT-001 {} --reason "…"\n'
+    "What somebody else has changed, leave as it is, and say so."
+)
+AFTER = "gitgates: This command has changed files outside of the scope of INT-001: {}\n" + UNDO
+WORK = AFTER.replace("This command", "This work")
+SENT = "\nYou are sent back for that ({} of 3 times)."
+
+
+def shell(agent: Agent, command: str, **fields: Any) -> dict[str, Any]:
+    """Run a shell command in the working tree; return what is answered after it."""
+    before = agent.pre("Bash", "", tool_input={"command": command}, **fields)
+    assert not denied(before)
+    done = agent.repo.ask("sh", "-c", command)
+    event = "PostToolUseFailure" if done.returncode else "PostToolUse"
+    fields = {"tool_name": "Bash", "tool_input": {"command": command}, **fields}
+    return agent.send(event, tool_use_id=os.urandom(4).hex(), **fields)
+
+
+def selected(repo: Repo, config: str = REQUIRED) -> Agent:
+    repo.write("src/web/list.py", "one\n")
+    agent = start(repo, config)
+    select(agent)
+    return agent
+
+
+def test_a_shell_command_that_writes_outside_is_told_of_it(repo: Repo) -> None:
+    agent = selected(repo)
+    assert shell(agent, "mkdir -p src/api; echo 1 > src/api/a.py") == {}
+    answer = shell(agent, "echo 2 > 'src/web/new file.py'; echo 2 > src/web/list.py")
+    paths = "src/web/list.py, src/web/new file.py"
+    assert answer == {"decision": "block", "reason": AFTER.format(paths, "src/web/list.py")}
+    assert shell(agent, "echo 3 > src/api/a.py") == {}  # it is told once
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm src/web/list.py",
+        "mv src/web/list.py src/api/",
+        "ln -s x src/web/link",
+        "git add src/api && git commit -qm x --no-verify && echo 2 > src/web/list.py",
+        "chmod +x src/web/list.py",
+    ],
+)
+def test_whatever_changes_a_file_is_seen(repo: Repo, command: str) -> None:
+    agent = selected(repo)
+    shell(agent, "mkdir -p src/api; echo 1 > src/api/a.py")
+    assert shell(agent, command)["reason"].startswith("gitgates: This command has changed files")
+
+
+def test_a_command_that_fails_is_compared_too(repo: Repo) -> None:
+    agent = selected(repo)
+    answer = shell(agent, "echo 2 > src/web/list.py; false")
+    said = answer["hookSpecificOutput"]["additionalContext"]
+    assert said == AFTER.format("src/web/list.py", "src/web/list.py")
+
+
+def test_at_the_end_it_is_sent_back_until_that_is_undone(repo: Repo) -> None:
+    agent = selected(repo)
+    shell(agent, "echo 2 > src/web/list.py")
+    said = WORK.format("src/web/list.py", "src/web/list.py")
+    assert agent.stop() == {"decision": "block", "reason": said + SENT.format(1)}
+    repo.write("src/web/list.py", "one\n")
+    assert agent.stop(again=True) == {}
+
+
+def test_it_is_let_go_after_three_times_and_the_person_is_told(repo: Repo) -> None:
+    agent = selected(repo)
+    shell(agent, "echo 2 > src/web/list.py")
+    for number in (1, 2, 3):
+        assert agent.stop(again=number > 1)["reason"].endswith(SENT.format(number))
+    told = "gitgates: the agent was let go with changes outside of its intent: src/web/list.py"
+    assert agent.stop(again=True) == {"systemMessage": told}
+    agent.prompt()
+    assert agent.stop() == {}
+
+
+def test_an_approved_scope_is_enough(repo: Repo) -> None:
+    agent = selected(repo)
+    shell(agent, "echo 2 > src/web/list.py")
+    repo.write(FILE, INTENTS.replace('"src/api/**"', '"src/api/**", "src/web/list.py"'))
+    assert agent.stop() == {}
+
+
+def test_what_no_event_told_of_is_found_at_the_end(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.write("src/web/list.py", "by a tool that nobody knows\n")
+    assert agent.stop()["decision"] == "block"
+
+
+def test_what_was_dirty_before_the_session_is_not_the_agents(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.write("src/web/list.py", "the person's\n")
+    repo.write("notes", "the person's\n")
+    other = Agent(repo, "s2")
+    other.start()
+    other.prompt()
+    run(agent, "gitgates intent release")
+    select(other)
+    assert shell(other, "mkdir src/api; touch src/api/a") == {}
+    assert other.stop() == {}
+
+
+def test_what_the_person_did_between_two_turns_is_not_the_agents(repo: Repo) -> None:
+    agent = selected(repo)
+    assert agent.stop() == {}
+    repo.write("src/web/list.py", "the person's\n")
+    agent.prompt("go on")
+    assert shell(agent, "mkdir src/api; touch src/api/a") == {}
+    assert agent.stop() == {}
+
+
+def test_what_another_session_does_is_not_the_agents(repo: Repo) -> None:
+    agent = selected(repo, OPTIONAL)
+    other = Agent(repo, "s2")
+    other.start()
+    other.prompt()
+    assert other.pre("Write", "docs/a.md") == {}
+    repo.write("docs/a.md", "by a tool of the other one\n")
+    assert shell(agent, "true >> src/web/list.py") == {}
+    select(other, "INT-002")
+    repo.write("src/web/list.py", "in the scope of the other one\n")
+    assert shell(agent, "mkdir src/api; touch src/api/a") == {}
+    assert agent.stop() == {}
+
+
+def test_what_is_merged_in_is_not_the_agents(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.git("clone", "-q", ".", "../theirs")
+    theirs = Repo(repo.path.parent / "theirs")
+    theirs.write("src/web/theirs.py", "1\n")
+    theirs.commit_all("theirs")
+    repo.git("remote", "add", "origin", "../theirs")
+    assert shell(agent, "git pull -q --no-rebase --no-ff origin main") == {}
+    assert (repo.path / "src/web/theirs.py").exists()
+    assert agent.stop() == {}
+
+
+def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo) -> None:
+    repo.write("src/web/list.py", "one\n")
+    agent = start(repo, OPTIONAL)
+    assert shell(agent, "echo 2 > src/web/list.py") == {}
+    select(agent)
+    assert agent.stop() == {}
+    assert shell(agent, "echo 3 > src/web/list.py")["decision"] == "block"
+
+
+def test_without_an_intent_any_change_is_told_where_one_is_required(repo: Repo) -> None:
+    agent = start(repo)
+    repo.write("a.py", "a = 1\n")
+    said = "gitgates: This work has changed files outside of the scope of any intent: you hold none"
+    assert agent.stop()["reason"].startswith(f"{said}: a.py\nUndo that.\n")
+
+
+def test_a_sub_agent_is_sent_back_for_its_own(repo: Repo) -> None:
+    agent = selected(repo)
+    own = {"agent_id": "a1", "agent_type": "w"}
+    select(agent, "INT-002", **own)
+    shell(agent, "echo 1 > out.py", **own)
+    assert "scope of INT-002: out.py" in agent.sub_stop("w", "a1")["reason"]
+    os.unlink(repo.path / "out.py")
+    assert agent.sub_stop("w", "a1") == {}
+    leases = json.loads((repo.path / ".git/gitgates/leases.json").read_text())
+    assert {one["intent"]: one["ended"] for one in leases} == {"INT-001": False, "INT-002": True}
+    agent.send("SessionEnd", reason="other")
+    leases = json.loads((repo.path / ".git/gitgates/leases.json").read_text())
+    assert [one["ended"] for one in leases] == [True, True]
+
+
+def test_in_plan_mode_nothing_is_compared(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.write("a.py", "a = 1\n")
+    assert agent.stop(permission_mode="plan") == {}
+
+
+# Commits
+
+
+def commit(agent: Agent, *args: str, person: bool = False) -> tuple[int, str]:
+    env = {} if person else {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": agent.session}
+    done = agent.repo.ask("git", "commit", "-qm", "x", *args, env=env)
+    return done.returncode, done.stderr.decode()
+
+
+def test_a_commit_of_an_agent_is_compared_and_a_persons_is_not(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.shim("pre-commit")
+    repo.write("src/api/a.py", "1\n")
+    repo.write("src/web/list.py", "2\n")
+    repo.git("add", ".")
+    status, said = commit(agent)
+    assert status == 1
+    assert "these files are outside of the scope of INT-001: src/web/list.py" in said
+    assert "git restore --staged FILE" in said
+    assert commit(agent, person=True)[0] == 0
+    repo.write("src/api/a.py", "3\n")
+    assert commit(agent, "-a") == (0, "")
+    repo.git("rm", "-q", "--cached", "src/web/list.py")
+    assert "outside of the scope of INT-001: src/web/list.py" in commit(agent)[1]
+
+
+def test_a_commit_of_what_was_dirty_before_the_session_passes(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.write("src/web/list.py", "the person's\n")
+    other = Agent(repo, "s2")
+    other.start()
+    other.prompt()
+    repo.shim("pre-commit")
+    run(agent, "gitgates intent release")
+    select(other)
+    assert commit(other, "-a") == (0, "")
+
+
+def test_a_commit_without_an_intent_is_refused_where_one_is_required(repo: Repo) -> None:
+    agent = start(repo)
+    repo.shim("pre-commit")
+    repo.write("a.py", "1\n")
+    repo.git("add", ".")
+    assert "outside of any scope: no intent is selected: a.py" in commit(agent)[1]
+    repo.config(OPTIONAL)
+    assert commit(agent)[0] == 1  # that is not part of the commit
+    repo.git("add", ".")
+    assert commit(agent)[0] == 0
+
+
+def test_of_a_merge_what_differs_from_both_sides_is_compared(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.shim("pre-merge-commit", "pre-commit")
+    repo.git("checkout", "-qb", "theirs")
+    repo.write("src/web/theirs.py", "1\n")
+    repo.write("src/web/list.py", "theirs\n")
+    repo.git("add", ".")
+    assert commit(agent, person=True)[0] == 0
+    repo.git("checkout", "-q", "main")
+    env = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": agent.session}
+    repo.git("merge", "-q", "--no-ff", "-m", "merged", "theirs", env=env)
+    repo.git("reset", "-q", "--hard", "HEAD~")
+    repo.git("merge", "-q", "--no-ff", "--no-commit", "theirs")
+    repo.write("src/web/list.py", "mine\n")
+    assert "outside of the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
