@@ -35,28 +35,28 @@ else:
 
         def __new__(mcs, name, bases, body):
             fields = tuple(body.get("__annotations__", ()))
-            defaults = {field: body[field] for field in fields if field in body}
+            body["_defaults"] = {field: body[field] for field in fields if field in body}
             while len(_GETTERS) < len(fields):
                 _GETTERS.append(_tuplegetter(len(_GETTERS), None))
             body.update(zip(fields, _GETTERS, strict=False))
             body["__slots__"] = ()
             body["_fields"] = body["__match_args__"] = fields
-            body["_blank"] = {**dict.fromkeys(fields), **defaults}  # every field, in order
-            body["_required"] = frozenset(fields).difference(defaults)
             return type.__new__(mcs, name, bases, body)
 
     class Record(tuple, metaclass=_RecordType):
         """An immutable record; subclasses only list their fields."""
 
         def __new__(cls, *args, **kwargs):
+            fields = cls._fields
+            values = {**cls._defaults, **kwargs}
             if args:
-                kwargs.update(zip(cls._fields, args, strict=False))
-            values = {**cls._blank, **kwargs}
-            if not (
-                len(args) <= len(cls._fields) == len(values) and kwargs.keys() >= cls._required
-            ):
-                _refuse(cls, args, kwargs)
-            return tuple.__new__(cls, values.values())
+                values.update(zip(fields, args, strict=False))
+            if len(args) <= len(fields) == len(values):
+                try:
+                    return tuple.__new__(cls, map(values.__getitem__, fields))
+                except KeyError:
+                    pass
+            return _refuse(cls, args, values)
 
         def _replace(self, **changes):
             values = {**self._asdict(), **changes}
@@ -75,7 +75,7 @@ else:
             return f"{type(self).__name__}({shown})"
 
     def _refuse(cls, args, values):
-        missing = [field for field in cls._fields if field in cls._required and field not in values]
+        missing = [field for field in cls._fields if field not in values]
         unknown = [field for field in values if field not in cls._fields]
         raise TypeError(
             f"{cls.__name__}: missing {missing}, unknown {unknown}, {len(args)} positional"
