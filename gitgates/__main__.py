@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from gitgates import errors
+from gitgates import errors, pyc_import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def main() -> NoReturn:
     _open_closed_streams()
     _restart_in_utf8()
     gc.disable()  # a hook makes little garbage, and what it imports would be searched for some
+    pyc_import.install()
     verb, *rest = sys.argv[1:] or [""]
     match verb:
         case "git-hook":

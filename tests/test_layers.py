@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "yaml_load": (),
     "json_text": ("record", "errors"),
     "lean_json": (),
+    "pyc_import": (),
     "agent_types": ("record", "lifecycle"),
     "types": ("record", "agent_types"),
     "environ": ("record",),
@@ -75,7 +76,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "doctor": (*_SHOWN, "install", "discover"),
     "entry": _ALL,
     "cli": (*_ALL, "headless", "install", "discover", "doctor"),
-    "__main__": ("errors", "clean", "entry", "cli"),
+    "__main__": ("errors", "clean", "pyc_import", "entry", "cli"),
     "__init__": (),
 }
 
