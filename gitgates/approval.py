@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ACTIONS = {
     "review skip": "say that a change needs no independent review",
     "intent approve-scope": "let an intent cover more files",
+    "trace prune": "remove records of the trace",
 }
 LASTS_S = 600.0
 _TOKEN_BYTES = 8

@@ -128,6 +128,13 @@ POLICIES: tuple[Policy, ...] = (
         name="tampering", module="gitgates.policies.tampering", kinds=("turn-end",), passive=True
     ),
     Policy(name="breaker", module="gitgates.policies.breaker", kinds=_ENDINGS, passive=True),
+    # Last, so that its hashes are of what formatters have left.
+    Policy(
+        name="trace",
+        priority="low",
+        module="gitgates.policies.trace",
+        kinds=("before-tool", "after-tool", "tool-failed"),
+    ),
 )
 
 

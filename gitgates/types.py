@@ -187,11 +187,18 @@ class IntentSettings(Record):
     context_bytes: int = 8192  # the most that an agent is told of its intent
 
 
+class Trace(Record):
+    """Whether what agents write is recorded."""
+
+    mode: str = "auto"  # auto: where intents are configured; on, off
+
+
 # Tables of the configuration that are one record each.
 SECTIONS: dict[str, type[Any]] = {
     "review": Review,
     "headless": Headless,
     "intents": IntentSettings,
+    "trace": Trace,
 }
 
 
@@ -208,6 +215,7 @@ class Config(Record):
     review: Review = Review()
     headless: Headless = Headless()
     intents: IntentSettings | None = None  # None: there is no such table, and no intents
+    trace: Trace = Trace()
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes

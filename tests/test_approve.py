@@ -106,7 +106,7 @@ def test_an_agent_gets_none_even_in_a_terminal(repo: Repo, variable: str) -> Non
         (
             ["push"],
             "no command that takes a person's approval: 'push'",
-            "Known are: review skip, intent approve-scope.",
+            "Known are: review skip, intent approve-scope, trace prune.",
         ),
     ],
 )

@@ -41,7 +41,7 @@ _WORDS = (
 )
 _BASE = (*_WORDS, "store", "config", "hosts", "proc")
 _RUN = (*_BASE, "git", "worktree", "engine")
-_SHOWN = (*_RUN, "report", "intents", "policies")
+_SHOWN = (*_RUN, "report", "intents", "trace", "policies")
 _REVIEW = (*_SHOWN, "weakening")
 _ALL = (*_REVIEW, "caller", "approval")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -63,10 +63,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "proc": (*_WORDS, "store"),
     "git": (*_WORDS, "store", "proc"),
     "worktree": (*_WORDS, "store", "proc", "git"),
+    "trace": (*_WORDS, "store", "proc", "git"),
     "engine": (*_BASE, "git", "worktree"),
     "intents": _RUN,
     "report": _RUN,
-    "policies": (*_RUN, "report", "intents"),
+    "policies": (*_RUN, "report", "intents", "trace"),
     "headless": _SHOWN,
     "weakening": _SHOWN,
     "caller": _SHOWN,
@@ -85,6 +86,7 @@ COLD = (
     *("cli/", "install/", "discover", "doctor"),
     "config/edit.py",  # writes settings, with tomlkit
     "intents/edit.py",  # writes a scope, with tomlkit
+    "trace/blame.py",  # reads objects, with dulwich
     "report/page.py",  # renders a page, with jinja2
     "yaml_load.py",
 )
@@ -129,7 +131,6 @@ IN_A_CIRCLE: set[str] = set()
 # declared dependency → why nothing imports it
 NOT_IMPORTED = {
     "pre-commit": "it is run, as a program",
-    "dulwich": "kept for what reads and writes many objects at once",
     "tree-sitter": "its extension is loaded without the package",
     "tree-sitter-bash": "the same",
 }

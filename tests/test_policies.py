@@ -35,8 +35,8 @@ NOTE = "Leave a note in NOTES."
 
 @pytest.fixture(autouse=True)
 def _example(monkeypatch: pytest.MonkeyPatch) -> None:
-    *before, breaker = policy.POLICIES
-    monkeypatch.setattr(policy, "POLICIES", (*before, example_policy.ROW, breaker))
+    *before, breaker, trace = policy.POLICIES
+    monkeypatch.setattr(policy, "POLICIES", (*before, example_policy.ROW, breaker, trace))
 
 
 def test_it_is_asked_at_a_stop_and_counts_in_the_breaker(repo: Repo) -> None:
@@ -241,7 +241,7 @@ def test_where_it_is_not_needed_it_is_not_loaded(
 ) -> None:
     here.config(GATES_OF_GIT)
     row = example_policy.ROW._replace(kinds=("before-push",), module="not_there")
-    monkeypatch.setattr(policy, "POLICIES", (*policy.POLICIES[:-2], row))
+    monkeypatch.setattr(policy, "POLICIES", (*policy.POLICIES[:-3], row))
     assert git_hook(here, "pre-commit") == 0
 
 

@@ -99,6 +99,7 @@ GOOD: dict[str, list[Any]] = {
     "file": [".orchestration/active_intents.yaml", "intents.toml", "./a/b.yml"],
     "ask": [[], ["migrations/**"]],
     "ttl": [1, 0.5, "30m"],
+    "trace.mode": ["auto", "on", "off"],
     "context": [1, 4096, "8 KiB"],
 }
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
@@ -140,7 +141,10 @@ def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
         return lambda value: {table: {name: value}}
 
     found = [(key.name, top(key.name)) for key in TOP_KEYS]
-    found += [(key.name, section(one.name, key.name)) for one in SECTION_KEYS for key in one.keys]
+    for one in SECTION_KEYS:
+        for key in one.keys:
+            whole = f"{one.name}.{key.name}"  # where another table has a key of that name
+            found.append((whole if whole in GOOD else key.name, section(one.name, key.name)))
     found += [(key.name, gate(key.name)) for key in GATE_KEYS]
     found += [
         (key.name, hook(key.name, point))

@@ -31,6 +31,7 @@ VERBS = {
     "journal": "Post to the repository's message log, read it, search it.",
     "approve": "Let an agent run a person's command once.",
     "mcp": "Serve some verbs as tools of an agent.",
+    "trace": "Tell which agent wrote what.",
     "cannot-fix": "Say that a gate's failure cannot be fixed here.",
     "recover": "Put back what a killed run had hidden.",
     "gc": "Clear away what has grown old.",

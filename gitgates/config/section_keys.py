@@ -118,6 +118,13 @@ INTENTS_KEYS: tuple[Key, ...] = (
     ),
 )
 
+TRACE_KEYS: tuple[Key, ...] = (
+    Key("mode", v.one_of("auto", "on", "off"), '"auto"', weaker=("off", "auto")).means(
+        "Whether each file that an agent writes is recorded in the trace: which agent, with which "
+        "intent, wrote which lines. `auto`: where `[tool.gitgates.intents]` is configured."
+    ),
+)
+
 
 class Section(Record):
     """One such table. Its record is in `SECTIONS` of `gitgates/types.py`."""
@@ -147,5 +154,11 @@ SECTION_KEYS: tuple[Section, ...] = (
         keys=INTENTS_KEYS,
         meaning="What agents may work on, and where. Without this table, intents are off.",
         example="required = true.",
+    ),
+    Section(
+        name="trace",
+        keys=TRACE_KEYS,
+        meaning="Whether what agents write is recorded, for `gitgates trace`.",
+        example='mode = "on".',
     ),
 )

@@ -1,0 +1,231 @@
+"""`gitgates trace`: who wrote what, of all that agents wrote."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import click
+
+from gitgates import errors
+from gitgates.approval import require_person
+from gitgates.clean import visible_line
+from gitgates.cli.output import format_option, print_json, table
+from gitgates.cli.repository import current_repo
+from gitgates.git.repo import Repo
+from gitgates.hosts import calling_session
+from gitgates.lean_json import dumps
+from gitgates.store.files import link_out, replace_file
+from gitgates.store.log import utc, write_ledger
+from gitgates.trace import audit, ledger
+from gitgates.trace.agent_trace import agent_trace
+from gitgates.trace.content import read as read_content
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.store.log import Fact
+    from gitgates.trace.blame import BlamedBlock
+
+_VERSION = 1
+_EXPORT = ".orchestration/agent_trace.jsonl"
+_PRUNE = "trace prune"
+_DAY_S = 24 * 3600.0
+_SHORT = 8
+_WHO = ("intent", "session", "agent", "agent_type", "tool", "time")
+
+
+@click.group("trace")
+def command() -> int:
+    """Tell which agent, with which intent, wrote what; check the ledger that says so.
+
+    The ledger is kept where `[tool.gitgates.trace]` says. It has hashes of files and blocks, and
+    nothing of their content.
+    """
+    return errors.OK
+
+
+@command.command("show")
+@click.option("--intent", metavar="ID", default="", help="Only what was written for this intent.")
+@click.option("--session", metavar="ID", default="", help="Only of this session, or its beginning.")
+@click.option("--path", metavar="FILE", default="", help="Only what changed this file.")
+@format_option
+def show(intent: str, session: str, path: str, fmt: str) -> int:
+    """Show the records of the trace, the newest last."""
+    repo = current_repo()
+    wanted = _relative(repo, path) if path else ""
+    found = [
+        one
+        for one in _records(repo)
+        if (not intent or one["intent"] == intent)
+        and one["session"].startswith(session)
+        and (not wanted or any(wanted in (f["path"], f.get("was")) for f in one["files"]))
+    ]
+    if fmt == "json":
+        print_json({"version": _VERSION, "records": found})
+    for one in found if fmt == "text" else ():
+        line = f"{one['intent'] or '-'}  {ledger.summary(one)}"
+        click.echo(visible_line(line))
+    if not found:
+        click.echo("gitgates: no record of that", err=True)
+    return errors.OK
+
+
+@command.command("blame")
+@click.argument("file")
+@format_option
+def blame(file: str, fmt: str) -> int:
+    """Tell which intent and session wrote each line of FILE.
+
+    `content`: a block found by its hash alone, such as one that was moved; `re-indented`: so, but
+    for the white space around its lines. What no record has is nobody's of the trace.
+    """
+    from gitgates.trace import blame as lines  # loads dulwich, which takes long
+
+    repo = current_repo()
+    path = _relative(repo, file)
+    try:
+        now = read_content(f"{repo.root_abs}/{path}")
+    except OSError as error:
+        raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    if now.kind != "text":
+        what = "is not there" if now.kind == "gone" else f"is no text, but {now.kind}"
+        raise errors.UsageError(f"{file} {what}: only lines of text have writers")
+    stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
+    there = [one for one in stores if os.path.isdir(one)]
+    found = lines.blame(_records(repo), path, now, there)
+    if fmt == "json":
+        print_json({"version": _VERSION, "path": path, "blocks": [_as_json(one) for one in found]})
+    elif found:
+        head = ("lines", "intent", "session", "tool", "time", "how")
+        sys.stdout.write(table([head, *map(_row, found)]))
+    return errors.OK
+
+
+@command.command("verify")
+@format_option
+def verify(fmt: str) -> int:
+    """Check the ledger: each record against its hash, each writer's chain, and its end.
+
+    Exit status 1 where something is wrong; the first line says where it begins. It finds accidents
+    and careless edits; who makes all hashes anew is not found.
+    """
+    repo = current_repo()
+    try:
+        found = audit.verify(repo.common_dir_abs)
+    except OSError as error:
+        raise _unreadable(repo, error) from error
+    if fmt == "json":
+        print_json({"version": _VERSION, "ok": not found.problems, **found._asdict()})
+        return errors.BLOCKED if found.problems else errors.OK
+    for text in (*found.problems, *found.notes):
+        click.echo(visible_line(text))
+    if not found.problems:
+        click.echo(f"{found.records} records, all as they were written")
+    return errors.BLOCKED if found.problems else errors.OK
+
+
+@command.command("export")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="",
+    help=f"Default: {_EXPORT}; - is standard output.",
+)
+def export(output: str) -> int:
+    """Write the trace as Agent Trace records (agent-trace.dev), one a line.
+
+    The whole of it, in place of what the file had.
+    """
+    repo = current_repo()
+    data = "".join(f"{dumps(agent_trace(one))}\n" for one in _records(repo)).encode("ascii")
+    if output == "-":
+        sys.stdout.buffer.write(data)
+        return errors.OK
+    path_abs = os.path.abspath(output) if output else f"{repo.root_abs}/{_EXPORT}"
+    try:
+        if not output and (why := link_out(path_abs, repo.root_abs)):
+            raise errors.UsageError(f"{why}: nothing was written", "Name a file: --output FILE")
+        if not output:
+            os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+        replace_file(path_abs, data, mode=None)
+    except OSError as error:
+        raise errors.StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
+    return errors.OK
+
+
+@command.command("prune")
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep the newest N records.")
+@click.option("--older-than", metavar="DAYS", type=click.IntRange(min=0), help="Remove older ones.")
+@click.option("--token", default="", help=f"Of a person: gitgates approve {_PRUNE}.")
+def prune(keep: int | None, older_than: int | None, token: str) -> int:
+    """Remove the oldest records; leave a line that says so, so that the rest can be verified.
+
+    What only the removed records knew is nobody's from then on. It takes a terminal, or a token.
+    """
+    if (keep is None) == (older_than is None):
+        raise errors.UsageError("say what to remove", "Either --keep N or --older-than DAYS.")
+    repo = current_repo()
+    require_person(repo, _PRUNE, token)
+    session = calling_session(repo.env)
+    name = os.fsdecode(repo.git.ask("config", "user.name").stdout).strip() or "somebody"
+    by = f"session {session}, with a token of {name}" if session else name
+    before = utc(time.time() - older_than * _DAY_S) if older_than is not None else ""
+    try:
+        gone = audit.prune(
+            repo.common_dir_abs, by, before=before, keep=-1 if keep is None else keep
+        )
+        if gone:
+            write_ledger(repo.shared_state_abs, "trace-pruned", {"by": by, "records": gone})
+    except ValueError as error:
+        hint = "See: gitgates trace verify"
+        raise errors.StateError(
+            f"nothing is removed from a damaged ledger: {error}", hint
+        ) from error
+    except OSError as error:
+        raise _unreadable(repo, error) from error
+    click.echo(f"{gone} records removed")
+    return errors.OK
+
+
+def _records(repo: Repo) -> list[Fact]:
+    try:
+        return ledger.records(repo.common_dir_abs)
+    except OSError as error:
+        raise _unreadable(repo, error) from error
+
+
+def _unreadable(repo: Repo, error: OSError) -> errors.StateError:
+    where = error.filename or ledger.ledger_abs(repo.common_dir_abs)
+    return errors.StateError(f"{where}: {error.strerror}", "See to the rights of that file.")
+
+
+def _relative(repo: Repo, file: str) -> str:
+    """Return a file of the repository, relative to its root.
+
+    Raises: UsageError where it lies outside.
+    """
+    folder, name = os.path.split(os.path.abspath(file))
+    path = os.path.relpath(f"{os.path.realpath(folder)}/{name}", os.path.realpath(repo.root_abs))
+    if path == ".." or path.startswith("../"):
+        raise errors.UsageError(f"{file} is no file of {repo.root_abs}")
+    return path
+
+
+def _as_json(block: BlamedBlock) -> dict[str, object]:
+    record = block.record
+    who = {name: record[name] if record else "" for name in _WHO}
+    found = {"record": record["id"] if record else "", "how": block.how}
+    return {"start": block.start, "end": block.end, **who, **found}
+
+
+def _row(block: BlamedBlock) -> tuple[str, ...]:
+    lines = str(block.start) if block.start == block.end else f"{block.start}-{block.end}"
+    record = block.record
+    if not record:
+        return lines, "-", "nobody of the trace", "", "", ""
+    agent = f"/{record['agent'][:_SHORT]}" if record["agent"] else ""
+    who = visible_line(f"{record['session'][:_SHORT]}{agent}")
+    known = (visible_line(record["intent"]) or "-", who, visible_line(record["tool"]))
+    return lines, *known, f"{record['time'][:19]}Z", block.how

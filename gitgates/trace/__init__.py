@@ -1,0 +1,1 @@
+"""The trace: which agent, with which intent, wrote which block of which file."""

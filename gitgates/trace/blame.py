@@ -1,0 +1,164 @@
+"""Find the writer of each line of a file: by replaying the trace, and by hashes of content.
+
+The records of a file's versions say which lines each call has replaced, so that the writers of a
+version that is recorded follow from them alone. What has changed since, by nobody of the trace, is
+compared with the newest versions whose content git still has. What no version has any more, such
+as a block in another file, is looked for by its hash: as it is, then without its indentation.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from difflib import SequenceMatcher
+from itertools import islice
+
+from dulwich.object_store import DiskObjectStore
+
+from gitgates.record import Record
+from gitgates.trace.content import FileContent, block_hash, loose_hash, of_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from gitgates.store.log import Fact
+
+    Step: TypeAlias = tuple[Fact, Fact]  # a record, and one file of it
+    Found: TypeAlias = tuple[Fact, str]  # the record that wrote a line, and how that was found
+
+RECORDED, CONTENT, REINDENTED = "recorded", "content", "re-indented"
+_MOST_VERSIONS = 20  # that the present one is compared with
+_LEAST = 20  # characters of a block: the hash of less says nothing
+
+
+class BlamedBlock(Record):
+    """Lines in a row that one record wrote, or nobody of the trace."""
+
+    start: int  # from 1
+    end: int  # the last one
+    record: Fact | None
+    how: str = ""  # recorded, content, re-indented
+
+
+class Versions:
+    """The versions of files that the records of the ledger have made."""
+
+    def __init__(self, records: list[Fact]) -> None:
+        self.steps: list[Step] = [(one, file) for one in records for file in one["files"]]
+        self._by_hash: dict[str, list[int]] = {}
+        for number, (_record, file) in enumerate(self.steps):
+            self._by_hash.setdefault(file["after"], []).append(number)
+
+    def last(self, digest: str | None, before: int | None = None) -> int:
+        """Return the last step that made a version, of those before another; -1 if none did."""
+        made = self._by_hash.get(digest, []) if digest else []
+        at = len(made) if before is None else bisect_left(made, before)
+        return made[at - 1] if at else -1
+
+    def of_file(self, path: str) -> Iterator[int]:
+        """Yield the steps that made versions of a file, the newest first."""
+        names = {path}
+        for number in range(len(self.steps) - 1, -1, -1):
+            file = self.steps[number][1]
+            if file["path"] in names:
+                names.update([file["was"]] if file.get("was") else [])
+                yield number
+
+    def writers(self, number: int) -> list[Found | None]:
+        """Return the record that wrote each line of the version that a step made."""
+        chain = []
+        while number >= 0:
+            file = self.steps[number][1]
+            # A copy, or a renamed file that git had not seen, keeps its writers.
+            copied = self.last(file["after"], number) if file["operation"] == "create" else -1
+            if copied < 0:
+                chain.append(number)
+            number = copied if copied >= 0 else self.last(file["before"], number)
+        first = self.steps[chain[-1]][1]
+        more = sum(block["old"][1] - block["new"][1] for block in first["blocks"])
+        found: list[Found | None] = [None] * (first["lines"] + more)
+        for one in reversed(chain):
+            found = _replay(found, *self.steps[one])
+        return found
+
+
+def _replay(before: list[Found | None], record: Fact, file: Fact) -> list[Found | None]:
+    after: list[Found | None] = []
+    done = 0
+    for block in file["blocks"]:
+        first, count = block["old"]
+        own: Found = (record, RECORDED)
+        after += [*before[done : first - 1], *[own] * block["new"][1]]
+        done = first - 1 + count
+    return after + before[done:]
+
+
+def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -> list[BlamedBlock]:
+    """Return who wrote the lines of a text file that is at `path` now.
+
+    `stores`: folders of git objects, in which content of earlier versions is looked for.
+    """
+    versions = Versions(records)
+    last = versions.last(now.sha256)
+    found = versions.writers(last) if last >= 0 else _compare(versions, path, now, stores)
+    for is_loose in (False, True):
+        _match_blocks(versions.steps, now.lines, found, is_loose=is_loose)
+    return _blocks(found)
+
+
+def _compare(
+    versions: Versions, path: str, now: FileContent, stores: list[str]
+) -> list[Found | None]:
+    """Find lines in the newest versions of a file whose content git has."""
+    found: list[Found | None] = [None] * len(now.lines)
+    open_stores = [DiskObjectStore(one) for one in stores]
+    try:
+        for number in islice(versions.of_file(path), _MOST_VERSIONS):
+            blob = versions.steps[number][1]["blob"].encode()
+            raw = next((one[blob].as_raw_string() for one in open_stores if blob in one), None)
+            if raw is None:
+                continue
+            writers, then = versions.writers(number), of_bytes(raw)
+            matcher = SequenceMatcher(None, then.marks, now.marks, autojunk=False)
+            for old, new, size in matcher.get_matching_blocks():
+                for offset in range(size):
+                    found[new + offset] = found[new + offset] or writers[old + offset]
+    finally:
+        for store in open_stores:
+            store.close()
+    return found
+
+
+def _match_blocks(
+    steps: list[Step], lines: Sequence[bytes], found: list[Found | None], *, is_loose: bool
+) -> None:
+    """Find blocks by their hash among the lines that have no writer yet, long ones first.
+
+    Of equal ones, the first that was written counts.
+    """
+    field, hash_of = ("loose", loose_hash) if is_loose else ("sha256", block_hash)
+    how = REINDENTED if is_loose else CONTENT
+    known: dict[int, dict[str, Fact]] = {}  # length → hash → record
+    for record, file in steps:
+        for block in file["blocks"]:
+            if field in block:
+                known.setdefault(block["new"][1], {}).setdefault(block[field], record)
+    for length in sorted(known, reverse=True):
+        for start in range(len(lines) - length + 1):
+            window = lines[start : start + length]
+            is_long = sum(len(line.strip()) for line in window) >= _LEAST
+            if is_long and not any(found[start : start + length]):
+                by = known[length].get(hash_of(window))
+                found[start : start + length] = [(by, how) if by else None] * length
+
+
+def _blocks(found: Iterable[Found | None]) -> list[BlamedBlock]:
+    blocks: list[BlamedBlock] = []
+    for number, one in enumerate(found, 1):
+        record, how = one or (None, "")
+        if blocks and blocks[-1].record is record and blocks[-1].how == how:
+            blocks[-1] = blocks[-1]._replace(end=number)
+        else:
+            blocks.append(BlamedBlock(start=number, end=number, record=record, how=how))
+    return blocks

@@ -1,0 +1,192 @@
+"""The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes for each writer.
+
+A writer is a session and an agent id. Each of its records has its number, the hash of the one
+before, and last a hash of all that stands before it in its line. What a writer's newest record is
+stands in a head file beside the ledger, so that an end that was cut off is noticed. All of it is in
+`gitgates/trace/` in the common git folder: in the tree, it would change each snapshot and conflict
+in each merge.
+
+That detects accidents and careless edits. Whoever may write these files can make all of them anew.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from hashlib import sha256
+
+from gitgates.lean_json import dumps
+from gitgates.store.files import lock_file, read_state, replace_file
+from gitgates.store.log import append_lines, file_name, parse_lines, read_lines, utc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from gitgates.store.log import Fact
+
+    Writer: TypeAlias = tuple[str, str]  # session, agent id
+    Link: TypeAlias = tuple[int, str]  # number and hash of a record
+
+VERSION = 1
+_SEAL = b', "sha256": "'
+_END = b'"}'
+_LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
+_TAIL = 1 << 20  # bytes, of the ledger's end
+_SHORT = 8
+
+
+def ledger_abs(common_dir_abs: str) -> str:
+    """Return the path of the ledger."""
+    return f"{common_dir_abs}/gitgates/trace/ledger.jsonl"
+
+
+def append(common_dir_abs: str, record: Fact) -> Fact:
+    """Append a record to the chain of its writer, which it names as `session` and `agent`.
+
+    Return it as written: with v, id, time, n (its number), prev and sha256. Raises: OSError.
+    """
+    path_abs = ledger_abs(common_dir_abs)
+    writer = str(record["session"]), str(record["agent"])
+    held = lock(path_abs)
+    try:
+        number, digest = _last(path_abs, writer)
+        first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
+        line = sealed({**first, **record, "n": number + 1, "prev": digest})
+        append_lines(path_abs, lambda _fd, _size: line)
+        written = read_record(line)
+        write_head(path_abs, writer, (number + 1, written["sha256"]), os.stat(path_abs).st_size)
+    finally:
+        os.close(held)
+    return written
+
+
+def records(common_dir_abs: str) -> list[Fact]:
+    """Return all records whose own hash is right, in the order of writing.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    return _records(read_lines(ledger_abs(common_dir_abs)))
+
+
+def newest(common_dir_abs: str) -> list[Fact]:
+    """Return the newest records, of the last megabyte of the ledger, the newest last.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    path_abs = ledger_abs(common_dir_abs)
+    size = os.stat(path_abs).st_size if os.path.exists(path_abs) else 0
+    return _records(read_lines(path_abs, max(size - _TAIL, 0)))
+
+
+def recent(common_dir_abs: str, intent: str, n: int) -> list[str]:
+    """Return a line for each of the newest `n` records of an intent, the newest first.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    found = [one for one in newest(common_dir_abs) if one["intent"] == intent]
+    return [summary(one) for one in found[::-1][:n]]
+
+
+def summary(record: Fact) -> str:
+    """Return a record as one line: when, who, with which tool, which lines of which files."""
+    who = record["session"][:_SHORT] + (f"/{record['agent'][:_SHORT]}" if record["agent"] else "")
+    files = ", ".join(map(_file_summary, record["files"]))
+    more = f" and {record['more']} more" if record.get("more") else ""
+    return f"{record['time'][:19]}Z {who} {record['tool']}: {files}{more}"
+
+
+def _file_summary(file: Fact) -> str:
+    spans = [block["new"] for block in file["blocks"]]
+    lines = [f"{at}-{at + count - 1}" if count > 1 else f"{at}" for at, count in spans if count]
+    was = f" from {file['was']}" if file.get("was") else ""
+    where = f" {','.join(lines)}" if lines and file["operation"] != "create" else ""
+    return f"{file['operation']} {file['path']}{was}{where}"
+
+
+def read_record(line: bytes) -> Fact:
+    """Return the record of a line, without its line end.
+
+    Raises: ValueError where it is none, or its own hash is not that of its content.
+    """
+    body, seal, end = line.rstrip(b"\n").rpartition(_SEAL)
+    digest = sha256(body + b"}").hexdigest()
+    if not seal or end != digest.encode() + _END:
+        raise ValueError("it is not what its own hash is of")
+    found = parse_lines([body + b"}"])[0]
+    if found is None or found.get("v") != VERSION:
+        raise ValueError("it is no record of this version")
+    return {**found, "sha256": digest}
+
+
+def _records(raw: bytes, part: bytes = b"") -> list[Fact]:
+    """Return the records in a part of the ledger, of the lines that have `part` in them."""
+    found = []
+    for line in raw.split(b"\n"):
+        try:
+            found += [read_record(line)] if part in line else []
+        except ValueError:
+            continue  # torn, or damaged, which `verify` tells
+    return [one for one in found if "files" in one]
+
+
+def sealed(fields: Fact) -> bytes:
+    """Return a line of the ledger: fields, and last the hash of them."""
+    body = dumps(fields).encode("ascii")
+    return body[:-1] + _SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
+
+
+def _uuid() -> str:
+    """Return a random UUID (version 4), without what `import uuid` loads."""
+    raw = bytearray(os.urandom(16))
+    raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def lock(path_abs: str) -> int:
+    """Lock the ledger for writing; return the descriptor to close. Raises: OSError."""
+    folder_abs = os.path.dirname(path_abs)
+    os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
+    os.makedirs(folder_abs, mode=0o700, exist_ok=True)
+    held = lock_file(f"{folder_abs}/lock", wait_s=_LOCK_WAIT_S)
+    if held < 0:
+        raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
+    return held
+
+
+def _last(path_abs: str, writer: Writer) -> Link:
+    """Return the newest record of a writer: as its head says, or later in the ledger.
+
+    A process that was killed may have appended a record, and left the head as it was.
+    """
+    head = read_head(head_abs_of(path_abs, writer)) or {}
+    last, end = (head.get("n", 0), head.get("sha256", "")), head.get("end", 0)
+    size = os.stat(path_abs).st_size if os.path.exists(path_abs) else 0
+    if size != end:
+        raw = read_lines(path_abs, end if end < size else 0)
+        for one in _records(raw, dumps(writer[0]).encode("ascii")):
+            if (one["session"], one["agent"]) == writer and one["n"] > last[0]:
+                last = one["n"], one["sha256"]
+    return last
+
+
+def write_head(path_abs: str, writer: Writer, link: Link, end: int) -> None:
+    """Note the newest record of a writer, and where the ledger ended then. Raises: OSError."""
+    fields = {"session": writer[0], "agent": writer[1], "n": link[0], "sha256": link[1], "end": end}
+    head_abs = head_abs_of(path_abs, writer)
+    replace_file(head_abs, dumps(fields).encode("ascii"), sync=False)
+
+
+def head_abs_of(path_abs: str, writer: Writer) -> str:
+    """Return the path of the head file of a writer."""
+    return f"{os.path.dirname(path_abs)}/{file_name(chr(0).join(writer))}.head"
+
+
+def read_head(head_abs: str) -> Fact | None:
+    """Return what a head says; None if it is damaged, or not there."""
+    found = parse_lines([read_state(head_abs) or b""])[0]
+    kinds = {"session": str, "agent": str, "n": int, "sha256": str, "end": int}
+    is_whole = found and all(type(found.get(name)) is kind for name, kind in kinds.items())
+    return found if is_whole else None
