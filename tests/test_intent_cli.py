@@ -12,6 +12,8 @@ from terminal_support import on_terminal
 
 from gitgates.approval import new_token
 from gitgates.git.repo import find_repo
+from gitgates.policies.shell_commands import caller_fact
+from gitgates.store.log import session_journal
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -174,6 +176,18 @@ def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
     )
     ask(project, "docs/**")  # again
     assert len(data(project, "status")["scope_requests"]) == 1
+
+
+def test_a_request_says_whose_it_is(project: Repo) -> None:
+    here = find_repo(str(project.path), dict(os.environ))
+    nonce = caller_fact("s2", "", "", "tool")
+    session_journal(here.state_abs, "s2").append(nonce)
+    words = ("intent", "scope-expansion-request", "INT-001", "--reason", "x")
+    for args in (("a",), ("b", f"--caller={nonce['nonce']}")):
+        done = project.gitgates(*words, *args, env={"CLAUDE_CODE_SESSION_ID": "s1"})
+        assert (done.returncode, done.stderr) == (0, b"")
+    asked = data(project, "status")["scope_requests"]
+    assert [(one["pattern"], one["session"]) for one in asked] == [("a", "s1"), ("b", "s2")]
 
 
 def test_what_is_written_by_hand_is_answered(project: Repo) -> None:

@@ -9,11 +9,13 @@ import click
 
 from gitgates import environ, errors
 from gitgates.approval import require_person
+from gitgates.caller import identify
 from gitgates.clean import counted, visible_line
 from gitgates.cli.intent_select import release, select
 from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.git.repo import find_repo
+from gitgates.hosts import calling_session
 from gitgates.intents.context import context_text
 from gitgates.intents.edit import add_pattern, save
 from gitgates.intents.file import Intents, find_intent, load, read_file
@@ -28,6 +30,7 @@ from gitgates.intents.requests import (
     record,
 )
 from gitgates.intents.scope import nearest
+from gitgates.policies.shell_commands import OPTION
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False
@@ -167,7 +170,8 @@ def status(name: str | None, fmt: str) -> int:
 @click.option(
     "--reason", required=True, help="What needs to be changed there; the person reads it."
 )
-def scope_expansion_request(name: str, pattern: str, reason: str) -> int:
+@click.option(OPTION, default="", hidden=True)
+def scope_expansion_request(name: str, pattern: str, reason: str, caller: str) -> int:
     """Ask a person to add GLOB to the scope of an intent.
 
     GLOB is a pattern as in .gitignore, relative to the root. Nothing changes before a person has
@@ -176,7 +180,9 @@ def scope_expansion_request(name: str, pattern: str, reason: str) -> int:
     Exit status 0: it is asked for, or in the scope already. 64: no such intent, or no pattern.
     """
     repo, intents = open_intents()
-    request = ask(repo, intents, name, pattern, reason=reason)
+    told = identify(repo, environ.read(), nonce=caller) if caller else None
+    session = told.session if told else calling_session(environ.read())
+    request = ask(repo, intents, name, pattern, reason=reason, session=session)
     if request is None:
         click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} already")
         return errors.OK

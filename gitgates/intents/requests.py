@@ -9,7 +9,6 @@ from shlex import quote
 
 from gitgates.clean import visible_line
 from gitgates.errors import StateError, UsageError
-from gitgates.hosts import calling_session
 from gitgates.intents.file import find_intent
 from gitgates.intents.parse import wrong_pattern
 from gitgates.record import Record
@@ -29,16 +28,16 @@ class ScopeRequest(Record):
 
     intent: str
     pattern: str
-    reason: str
-    session: str  # of the agent that asked; empty: nobody knows
     root: str  # of the worktree, absolute
+    reason: str = ""
+    session: str = ""  # of the agent that asked; empty: nobody knows
     time: str = ""
 
 
 def ask(
-    repo: Repo, intents: Intents, name: str, pattern: str, *, reason: str
+    repo: Repo, intents: Intents, name: str, pattern: str, *, reason: str, session: str = ""
 ) -> ScopeRequest | None:
-    """Record the caller's request; return it, or None if the scope has the pattern already.
+    """Record a request; return it, or None if the scope has the pattern already.
 
     Raises: UsageError where it makes no sense; StateError where it cannot be written.
     """
@@ -46,23 +45,22 @@ def ask(
     said = " ".join(reason.split())[:_LONGEST]
     if not said:
         raise UsageError("--reason is empty", "Say what needs to be changed there.")
-    request = new_request(repo, name, pattern, said)
+    request = new_request(repo, name, pattern)._replace(reason=said, session=session)
     if pattern in intent.owned_scope:
         return None
     record(repo, REQUESTED, request)
     return request
 
 
-def new_request(repo: Repo, name: str, pattern: str, reason: str = "") -> ScopeRequest:
-    """Return a request of the caller.
+def new_request(repo: Repo, name: str, pattern: str) -> ScopeRequest:
+    """Return a request without a reason.
 
     Raises: UsageError where the pattern can be none of a scope.
     """
     why = "a pattern without `!`" if pattern.startswith("!") else wrong_pattern(pattern)
     if why:
         raise UsageError(f"got {quote(visible_line(pattern))}, expected {why}")
-    session = calling_session(repo.env)
-    return ScopeRequest(name, pattern, reason=reason, session=session, root=repo.root_abs)
+    return ScopeRequest(intent=name, pattern=pattern, root=repo.root_abs)
 
 
 def record(repo: Repo, what: str, request: ScopeRequest) -> None:
