@@ -222,6 +222,31 @@ TO_LOOK = {
 }
 
 
+def loaded_by_agent_hook(
+    repo: Repo, config: str, event: dict[str, str], *, session: str = "s", changes: str = ""
+) -> set[str]:
+    """Return what an event has loaded, of a session that has changed a file or none."""
+    repo.env["PYTHONPATH"] = str(ROOT)
+    (repo.path / "pyproject.toml").write_text(config)
+    for one in ({"hook_event_name": "SessionStart"}, event):
+        subprocess.run(
+            [sys.executable, "-c", f"import sys{TELL}{IMPORT}\nmain()", "agent-hook", "claude"],
+            cwd=repo.path,
+            env=repo.env,
+            input=json.dumps({"session_id": session, "cwd": str(repo.path), **one}).encode(),
+            check=True,
+            capture_output=True,
+        )
+        if changes:
+            (repo.path / changes).write_text(session)
+    return repo.take_loaded()[-1]
+
+
+def own_modules(loaded: set[str]) -> set[str]:
+    """Return our modules, without the name of the package."""
+    return {name.removeprefix("gitgates.") for name in loaded if name.startswith("gitgates.")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "parts"),
@@ -235,23 +260,24 @@ TO_LOOK = {
 def test_an_agents_hook_with_nothing_to_run_loads_no_runner(
     repo: Repo, event: dict[str, str], parts: set[str]
 ) -> None:
-    repo.env["PYTHONPATH"] = str(ROOT)
-    (repo.path / "pyproject.toml").write_text(AGENT_CONFIG)
     own = loaded_by(repo, code=f"import {FOR_JSON}")
-    for one in ({"hook_event_name": "SessionStart"}, event):
-        subprocess.run(
-            [sys.executable, "-c", f"import sys{TELL}{IMPORT}\nmain()", "agent-hook", "claude"],
-            cwd=repo.path,
-            env=repo.env,
-            input=json.dumps({"session_id": "s", "cwd": str(repo.path), **one}).encode(),
-            check=True,
-            capture_output=True,
-        )
-    _first, second = repo.take_loaded()
-    ours = {name.removeprefix("gitgates.") for name in second if name.startswith("gitgates.")}
+    second = loaded_by_agent_hook(repo, AGENT_CONFIG, event)
+    ours = own_modules(second)
     assert ours <= parts, ours - parts
     assert below(second - own, FORBIDDEN) == []
     assert not_lean(second - own) == []
+
+
+@pytest.mark.slow
+def test_what_reads_failures_is_loaded_where_a_gate_has_failed(repo: Repo) -> None:
+    reading = {f"engine.{name}" for name in ("failures", "normalise", "presets")}
+    event = {"hook_event_name": "Stop"}
+    failing = AGENT_CONFIG.replace('files = ["*.py"]\n', "")
+    passing = failing.replace('"false"', '"true"')
+    for config, expected in ((passing, set()), (failing, reading)):
+        loaded = loaded_by_agent_hook(repo, config, event, session=str(expected), changes="new.py")
+        assert "policies.attempt" in own_modules(loaded)
+        assert own_modules(loaded) & reading == expected
 
 
 @pytest.mark.slow
