@@ -3,7 +3,8 @@
 The package is installed into an environment of its own, as a wheel, and started as an agent's
 settings start it: by its console script, with the event on standard input. The runs are
 interleaved, so that a busy moment hits all alike; the table shows medians. `--check` exits 1 where
-an event for which git need not be asked costs more than 20 ms above the interpreter.
+an event for which git need not be asked costs more than 20 ms above the interpreter, or 35 ms where
+an intent is held.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOST_ABOVE_BARE_S = 0.020
+MOST_WITH_INTENTS_S = 0.035
 SIZES = (50, 5_000)
 LONG_AGO = 1_700_000_000  # what has just been written, git reads again and again
 BARE = "bare interpreter"
@@ -35,6 +37,10 @@ enabled_tools = ["Edit"]
 gates = ["check"]
 [tool.gitgates.hooks.Stop]
 gates = ["check"]
+"""
+INTENTS = """\
+active_intents:
+  - {id: INT-1, title: Numbers, status: IN_PROGRESS, owned_scope: ["d0/**", "d1/**", "*.md"]}
 """
 _BASH = {"tool_name": "Bash", "tool_input": {"command": "true"}}
 # name → what is in the payload besides, and whether git has to be asked to answer it
@@ -54,6 +60,7 @@ class Case(NamedTuple):
     folder: Path
     payload: dict[str, object]
     asks_git: bool
+    most_s: float = MOST_ABOVE_BARE_S
 
 
 class Bench:
@@ -90,7 +97,7 @@ class Bench:
             for name, (fields, asks_git) in EVENTS.items():
                 payload = {"session_id": "s", "cwd": str(folder), **fields}
                 found.append(self._case(f"{files:,} files: {name}", folder, (payload, asks_git)))
-        return [*found, self._long_session(folder)]
+        return [*found, self._long_session(folder), *self._with_intents()]
 
     def _case(self, name: str, folder: Path, event: tuple[dict[str, object], bool]) -> Case:
         argv = (str(self.bin / "gitgates"), "agent-hook", "claude")
@@ -113,6 +120,27 @@ class Bench:
         event = next(line for line in lines if '"what": "event"' in line)
         journal.write_text("".join([*lines, *[event] * LONG]))
         return case
+
+    def _with_intents(self) -> list[Case]:
+        """Return tools that write in the scope of an intent, which is held."""
+        folder = self._repository(100)
+        with (folder / "pyproject.toml").open("a") as file:
+            file.write("[tool.gitgates.intents]\nrequired = true\n")
+        (folder / ".orchestration").mkdir()
+        (folder / ".orchestration/active_intents.yaml").write_text(INTENTS)
+        self._begin_session(folder)
+        select = (self.bin / "gitgates", "intent", "select", "INT-1", "--session", "s")
+        own = ("env", "-C", folder, f"PYTHONPATH={os.pathsep.join(filter(None, sys.path))}")
+        self.run(*own, *select)
+        tool_input = {"file_path": str(folder / "d1/new.py")}
+        found = []
+        for tool in ({"tool_name": "Write", "tool_input": tool_input}, _BASH):
+            known = {"session_id": "s", "cwd": str(folder), "hook_event_name": "PreToolUse"}
+            payload: dict[str, object] = {**known, **tool}
+            name = f"intents: PreToolUse, {tool['tool_name']}"
+            case = self._case(name, folder, (payload, False))
+            found.append(case._replace(most_s=MOST_WITH_INTENTS_S))
+        return found
 
     def _repository(self, files: int) -> Path:
         folder = self.folder / f"of-{files}"
@@ -170,13 +198,17 @@ def table(times: dict[str, list[float]]) -> str:
 
 
 def judge(times: dict[str, list[float]], cases: list[Case]) -> bool:
-    """Say whether the promise holds for all that needs no git; return whether it does."""
+    """Say whether the promises hold for all that needs no git; return whether they do."""
     bare = statistics.median(times[BARE])
-    above = max(statistics.median(times[case.name]) for case in cases if not case.asks_git) - bare
-    holds = above <= MOST_ABOVE_BARE_S
-    word = "holds" if holds else "does not hold"
-    print(f"at most {_ms(MOST_ABOVE_BARE_S)} above a bare interpreter, git aside: {word}")
-    return holds
+    all_hold = True
+    for most_s in (MOST_ABOVE_BARE_S, MOST_WITH_INTENTS_S):
+        names = [case.name for case in cases if case.most_s == most_s and not case.asks_git]
+        holds = max(statistics.median(times[name]) for name in names) - bare <= most_s
+        word = "holds" if holds else "does not hold"
+        what = ", with intents" if most_s == MOST_WITH_INTENTS_S else ""
+        print(f"at most {_ms(most_s)} above a bare interpreter, git aside{what}: {word}")
+        all_hold = all_hold and holds
+    return all_hold
 
 
 def main() -> int:
