@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
+from doctor_support import CONFIG, Said, examine, healthy
 from terminal_support import on_terminal
 
 from gitgates.approval import new_token
@@ -264,3 +265,24 @@ def test_a_request_is_approved_where_it_was_made(project: Repo) -> None:
     assert (linked / FILE).read_text() == f'{INTENTS}      - "*.txt"\n'
     assert (project.path / FILE).read_text() == INTENTS
     assert data(project, "status")["scope_requests"] == []
+
+
+def test_the_doctor_looks_at_the_intents(repo: Repo) -> None:
+    def found() -> list[Said]:
+        return [one for one in examine(repo) if one.check == "intents"]
+
+    healthy(repo)
+    repo.config(f"{CONFIG}\n[intents]\nrequired = true\n")
+    assert [one[2:] for one in found()] == [
+        (
+            FILE,
+            "0 intents, none is IN_PROGRESS: an agent needs one to change anything (`required`)",
+            "set one to IN_PROGRESS",
+        )
+    ]
+    repo.write(FILE, INTENTS)
+    assert found() == []
+    said = repo.gitgates("doctor").stdout
+    assert f"ok       {FILE}: 2 intents, 1 of them IN_PROGRESS\n".encode() in said
+    repo.write(FILE, INTENTS.replace("PENDING", "[]").replace("docs/**", "/"))
+    assert [one.where for one in found()] == [f"{FILE}:10", f"{FILE}:12"]

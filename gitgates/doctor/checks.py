@@ -14,10 +14,12 @@ from gitgates.config.load import inspect
 from gitgates.doctor.agents import check_agents
 from gitgates.doctor.findings import Finding, Subject
 from gitgates.doctor.hooks import check_hooks, check_hooks_path, check_stages
-from gitgates.errors import ConfigError
+from gitgates.errors import ConfigError, IntentsError
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
 from gitgates.install.framework import FILE, Framework
+from gitgates.intents.file import load
+from gitgates.intents.intent import ACTIVE
 from gitgates.proc.call import find_runner, which
 from gitgates.store.rescue import Rescue
 from gitgates.types import Gate
@@ -154,6 +156,26 @@ def program_of(gate: Gate) -> str:
     return first
 
 
+def check_intents(subject: Subject) -> Iterator[Finding]:
+    """Find what is wrong with the intents file, and whether agents can select an intent at all."""
+    settings = subject.config.intents if subject.config else None
+    if not (subject.config and settings):
+        return
+    try:
+        intents = load(subject.repo, subject.config)
+    except IntentsError as error:
+        for line in error.message.splitlines():
+            where, _, what = line.partition(": ")
+            yield Finding("problem", "intents", where, what, error.hint)
+        return
+    total, active = counted(len(intents.intents), "intent"), len(intents.active)
+    if settings.required and not active:
+        what = f"{total}, none is {ACTIVE}: an agent needs one to change anything (`required`)"
+        yield Finding("problem", "intents", settings.file, what, f"set one to {ACTIVE}")
+    else:
+        yield Finding("ok", "intents", settings.file, f"{total}, {active} of them {ACTIVE}")
+
+
 def check_leftovers(subject: Subject) -> Iterator[Finding]:
     """Find the leftovers of killed runs in the worktrees."""
     for worktree in subject.worktrees:
@@ -199,6 +221,7 @@ CHECKS: tuple[Check, ...] = (
     check_stages,
     check_agents,
     check_gates,
+    check_intents,
     check_leftovers,
     check_missing_worktrees,
 )
