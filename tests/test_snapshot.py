@@ -427,7 +427,10 @@ def test_many_at_once(untouched: Repo) -> None:
     assert [held(untouched, tree) for tree in trees] == [NOW]
 
 
-@pytest.mark.parametrize("left", ["facts", "torn facts", "index", "locked", "garbage"])
+LEFT = ["facts", "torn facts", "index", "locked", "garbage", "written"]
+
+
+@pytest.mark.parametrize("left", LEFT)
 def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) -> None:
     expected = take(where(untouched))
     state = Path(where(untouched).state_abs)
@@ -438,9 +441,31 @@ def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) 
             os.truncate(state / "snapshot.facts", 7)
         case "locked":
             (state / "snapshot.index.lock").touch()
+        case "written":
+            env = {"GIT_INDEX_FILE": str(state / "snapshot.index")}
+            where(untouched)._replace(env={**os.environ, **env}).git.out(
+                "rm", "--cached", "-r", "."
+            )
         case _:
             (state / "snapshot.index").write_bytes(b"no index")
     assert take(where(untouched)) == expected
+
+
+def test_what_has_not_changed_is_not_written_again(filled: Repo) -> None:
+    state = Path(where(filled).state_abs)
+
+    def written() -> list[tuple[int, int]]:
+        found = [(state / f"snapshot.{name}").stat() for name in ("index", "facts")]
+        return [(stat.st_ino, stat.st_ctime_ns) for stat in found]
+
+    taken = take(where(filled))
+    before = written()
+    assert take(where(filled)) == taken
+    assert written() == before
+    (filled.path / "more").write_text("1\n")
+    filled.git("add", "more")
+    assert take(where(filled)).tree != taken.tree
+    assert not set(written()) & set(before)
 
 
 def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> None:

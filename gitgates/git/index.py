@@ -300,6 +300,15 @@ def copy_index(source_abs: str, target_abs: str) -> None:
     os.rename(new_abs, target_abs)
 
 
+def is_copy(target_abs: str, source: os.stat_result) -> bool:
+    """Return whether a file is as `copy_index` made it: what git writes has the time of writing."""
+    try:
+        found = os.lstat(target_abs)
+    except OSError:
+        return False
+    return (found.st_size, found.st_mtime_ns) == (source.st_size, source.st_mtime_ns)
+
+
 def _stat(path_abs: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path_abs)

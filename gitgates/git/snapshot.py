@@ -4,7 +4,7 @@ Made with an index and an object folder of our own; the user's files, index and 
 touched. The index is a copy of the user's, into which goes what differs from it and what is
 untracked. Where that is all as it was, its tree is known and nothing is hashed:
 
-snapshot.index   the copy; of no use afterwards
+snapshot.index   the copy; made again where it, or the user's index, has changed
 snapshot.facts   what the last snapshot was made from, and its tree
 """
 
@@ -16,7 +16,7 @@ import time
 
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store
-from gitgates.git.index import SETTINGS, copy_index
+from gitgates.git.index import SETTINGS, copy_index, is_copy
 from gitgates.git.repo import nul_ended, nul_split
 from gitgates.record import Record
 from gitgates.store.files import lock_file, open_state, remove_file, remove_tree, replace_file
@@ -136,8 +136,8 @@ def _take_locked(repo: Repo, began_ns: int) -> Snapshot:
 
 
 def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Snapshot:
-    git, signature = _copy_users_index(repo)
     known = known_signature, flagged, known_state, tree, *_stored = _read_facts(repo)
+    git, signature = _copy_users_index(repo, known_signature)
     asked: list[tuple[str, ...]] = [_DIFFERENCES, _UNTRACKED, _HEAD]
     if signature != known_signature:
         asked.append(_FLAGS)
@@ -165,7 +165,8 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
     # What was written since it began may have been read before, and look the same afterwards.
     is_settled = all(max(times[-2:], default=0) < began_ns for _path, times in state[1])
     facts = (signature, flagged, state if is_plain and is_settled else None, tree, commit, stored_s)
-    replace_file(_facts_abs(repo), marshal.dumps((_VERSION, *facts)), sync=False)
+    if facts != known:
+        replace_file(_facts_abs(repo), marshal.dumps((_VERSION, *facts)), sync=False)
     return Snapshot(
         tree=tree,
         head=commit,
@@ -193,10 +194,11 @@ def _facts_abs(repo: Repo) -> str:
     return f"{repo.state_abs}/snapshot.facts"
 
 
-def _copy_users_index(repo: Repo) -> tuple[Git, tuple[int, ...]]:
+def _copy_users_index(repo: Repo, copied: tuple[int, ...]) -> tuple[Git, tuple[int, ...]]:
     """Return git that works on a copy of the user's index and stores in our object folder.
 
-    With it, what tells the state of the user's index from another one; empty: there is none.
+    With it, the signature of the user's index, which tells its state from another one; empty:
+    there is none. `copied` is the signature that the last copy was made at.
     """
     users_abs, index_abs = f"{repo.git_dir_abs}/index", f"{repo.state_abs}/snapshot.index"
     git = object_store.storing_git(repo).with_settings(_SETTINGS)
@@ -208,8 +210,10 @@ def _copy_users_index(repo: Repo) -> tuple[Git, tuple[int, ...]]:
     except FileNotFoundError:
         remove_file(index_abs)
         return git, ()
-    copy_index(users_abs, index_abs)
-    return git, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    signature = (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    if signature != copied or not is_copy(index_abs, now):
+        copy_index(users_abs, index_abs)
+    return git, signature
 
 
 def _read_differences(git: Git, done: CompletedProcess) -> tuple[list[str], list[str], list[str]]:
