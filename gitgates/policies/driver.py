@@ -1,6 +1,6 @@
 """Handle one event of an agent: from its bytes, through the policies that need it, to the answer.
 
-The session's journal is read, the event is recorded and claimed; each policy that needs it is asked
+The session's journal is read, the event is claimed and recorded; each policy that needs it is asked
 in the order of the table; what they have to record is appended once, at the end. The journal is
 never locked while gates run. An event may be delivered twice, where it is installed twice: the
 second delivery waits, and gets the answer of the first.
