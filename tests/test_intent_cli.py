@@ -164,7 +164,7 @@ def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
     assert told(project, "status", "INT-002") == "INT-002  PENDING  Docs\n"
     path = project.path / FILE
     said = told(project, "approve-scope", "INT-001", "src/client.py", "--token", token(project))
-    assert said == f"gitgates: src/client.py is in the scope of INT-001 now: {path}\n"
+    assert said == (f"gitgates: src/client.py is in the scope of INT-001 now: {path}\n")
     scope = "[src/weather/**"
     assert path.read_text() == INTENTS.replace(scope, f'{scope}, "src/client.py"')
     said = told(
@@ -215,6 +215,21 @@ def test_a_person_has_a_terminal(project: Repo) -> None:
     assert b"is for a person" in on_terminal(project, *args, env=agent)
     assert b"is in the scope of INT-001 now" in on_terminal(project, *args)
     assert '"docs/**"]' in (project.path / FILE).read_text()
+
+
+def test_scripts_are_told_the_state(project: Repo) -> None:
+    asked = ("scope-expansion-request", "INT-001", "docs/**", "--reason", "x")
+    answered = ("approve-scope", "INT-001", "docs/**")
+    told_of = [
+        data(project, *asked),
+        data(project, *answered, "--refuse", "--token", token(project)),
+        data(project, *answered, "--token", token(project)),
+        data(project, *answered),
+        data(project, *asked),
+    ]
+    assert {(one["intent"], one["pattern"]) for one in told_of} == {("INT-001", "docs/**")}
+    states = ["requested", "refused", "approved", "in-scope", "in-scope"]
+    assert [one["state"] for one in told_of] == states
 
 
 def test_what_makes_no_sense_is_refused(project: Repo) -> None:

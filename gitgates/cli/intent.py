@@ -160,7 +160,9 @@ def status(name: str | None, fmt: str) -> int:
     click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
     for one in waiting:
         click.echo(f"{one.intent} wants {_quoted(one.pattern)}: {visible_line(one.reason)}")
-        click.echo(f"  since {one.time}; to approve it: {_approve_command(one)}")
+        click.echo(
+            f"  since {one.time}; to approve it: {_approve_command(one.intent, one.pattern)}"
+        )
     return errors.OK
 
 
@@ -171,7 +173,8 @@ def status(name: str | None, fmt: str) -> int:
     "--reason", required=True, help="What needs to be changed there; the person reads it."
 )
 @click.option(OPTION, default="", hidden=True)
-def scope_expansion_request(name: str, pattern: str, reason: str, caller: str) -> int:
+@format_option
+def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str, fmt: str) -> int:
     """Ask a person to add GLOB to the scope of an intent.
 
     GLOB is a pattern as in .gitignore, relative to the root. Nothing changes before a person has
@@ -184,12 +187,9 @@ def scope_expansion_request(name: str, pattern: str, reason: str, caller: str) -
     session = told.session if told else calling_session(environ.read())
     request = ask(repo, intents, name, pattern, reason=reason, session=session)
     if request is None:
-        click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} already")
-        return errors.OK
-    click.echo(
-        f"gitgates: asked to add {_quoted(pattern)} to the scope of {name}; a person approves it "
-        f"with: {_approve_command(request)}"
-    )
+        _tell(fmt, name, pattern, state="in-scope")
+    else:
+        _tell(fmt, name, pattern, state="requested")
     return errors.OK
 
 
@@ -198,7 +198,8 @@ def scope_expansion_request(name: str, pattern: str, reason: str, caller: str) -
 @click.argument("pattern", metavar="GLOB")
 @click.option("--refuse", is_flag=True, help="Refuse the request instead.")
 @click.option("--token", default="", help="Of a person: gitgates approve intent approve-scope.")
-def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
+@format_option
+def approve_scope(name: str, pattern: str, *, refuse: bool, token: str, fmt: str) -> int:
     """Add GLOB to the scope of an intent, as a person.
 
     It is written into the intents file of the worktree in which it was asked for, else of this one,
@@ -213,13 +214,29 @@ def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
     if refuse:
         require_person(repo, _APPROVE, token)
         record(repo, REFUSED, request)
-        click.echo(f"gitgates: {_quoted(pattern)} is refused for the scope of {name}")
+        _tell(fmt, name, pattern, state="refused")
     elif path_abs := _approve(repo, request, token):
         record(repo, APPROVED, request)
-        click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} now: {path_abs}")
+        _tell(fmt, name, pattern, state="approved", path_abs=path_abs)
     else:
-        click.echo(f"gitgates: {_quoted(pattern)} is in the scope of {name} already")
+        _tell(fmt, name, pattern, state="in-scope")
     return errors.OK
+
+
+def _tell(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") -> None:
+    """Print what has become of a request: requested, in-scope, approved or refused."""
+    if fmt == "json":
+        print_json({"version": _VERSION, "intent": name, "pattern": pattern, "state": state})
+        return
+    what = _quoted(pattern)
+    texts = {
+        "requested": f"asked to add {what} to the scope of {name}; a person approves it with: "
+        f"{_approve_command(name, pattern)}",
+        "in-scope": f"{what} is in the scope of {name} already",
+        "approved": f"{what} is in the scope of {name} now: {path_abs}",
+        "refused": f"{what} is refused for the scope of {name}",
+    }
+    click.echo(f"gitgates: {texts[state]}")
 
 
 def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
@@ -248,8 +265,8 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     return path_abs
 
 
-def _approve_command(request: ScopeRequest) -> str:
-    return f"gitgates {_APPROVE} {request.intent} {_quoted(request.pattern)}"
+def _approve_command(name: str, pattern: str) -> str:
+    return f"gitgates {_APPROVE} {name} {_quoted(pattern)}"
 
 
 def _quoted(pattern: str) -> str:
