@@ -16,7 +16,7 @@ from gitgates.git import snapshot
 from gitgates.git.checkout import check_out
 from gitgates.git.index import find_unstaged
 from gitgates.git.repo import Repo as Repository
-from gitgates.git.repo import find_repo
+from gitgates.git.repo import find_repo, read_head
 from gitgates.git.snapshot import Snapshot, SnapshotError, take
 from gitgates.store.rescue import Rescue, StashJournal
 from gitgates.worktree.restore import Restorer
@@ -466,6 +466,29 @@ def test_what_has_not_changed_is_not_written_again(filled: Repo) -> None:
     filled.git("add", "more")
     assert take(where(filled)).tree != taken.tree
     assert not set(written()) & set(before)
+
+
+def test_the_commit_is_that_of_git_however_it_is_stored(filled: Repo, tmp_path: Path) -> None:
+    def head(repo: Repo) -> tuple[str, str, str]:
+        return (
+            take(where(repo)).head,
+            read_head(where(repo)),
+            repo.ask("git", "rev-parse", "--verify", "-q", "HEAD").stdout.decode().strip(),
+        )
+
+    commit = filled.git("rev-parse", "HEAD").strip()
+    assert head(filled) == (commit, commit, commit)
+    filled.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "a/b")
+    assert head(Repo(tmp_path / "linked")) == (commit, commit, commit)
+    filled.git("pack-refs", "--all")
+    assert head(filled) == (commit, "", commit)
+    filled.git("checkout", "-q", "--detach")
+    assert head(filled) == (commit, commit, commit)
+    filled.git("symbolic-ref", "refs/heads/link", "refs/heads/a/b")
+    filled.git("symbolic-ref", "HEAD", "refs/heads/link")
+    assert head(filled) == (commit, "", commit)
+    filled.git("symbolic-ref", "HEAD", "refs/heads/unborn")
+    assert head(filled) == ("", "", "")
 
 
 def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> None:

@@ -37,6 +37,7 @@ _PREFIX = (
     "--no-pager",
     "--literal-pathspecs",
 )
+_ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
 # With it, git takes every repository for another user's.
 _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
@@ -226,6 +227,18 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env)):
         return found
     return _ask_git(cwd_abs, env)
+
+
+def read_head(repo: Repo) -> str:
+    """Return the commit that is checked out; empty where files do not tell, and git has to.
+
+    Such is a branch that is packed, has no commit, or is in a reftable. Source:
+    gitrepository-layout(5).
+    """
+    head = _read_line(f"{repo.git_dir_abs}/HEAD", "")
+    if head.startswith("ref: refs/heads/"):
+        head = _read_line(f"{repo.common_dir_abs}/{head.removeprefix('ref: ')}", "")
+    return head if len(head) in _ID_LENGTHS and not head.strip("0123456789abcdef") else ""
 
 
 def _search_parents(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:

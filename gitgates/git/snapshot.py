@@ -17,7 +17,7 @@ import time
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store
 from gitgates.git.index import SETTINGS, copy_index, is_copy
-from gitgates.git.repo import nul_ended, nul_split
+from gitgates.git.repo import nul_ended, nul_split, read_head
 from gitgates.record import Record
 from gitgates.store.files import lock_file, open_state, remove_file, remove_tree, replace_file
 
@@ -138,11 +138,15 @@ def _take_locked(repo: Repo, began_ns: int) -> Snapshot:
 def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Snapshot:
     known = known_signature, flagged, known_state, tree, *_stored = _read_facts(repo)
     git, signature = _copy_users_index(repo, known_signature)
-    asked: list[tuple[str, ...]] = [_DIFFERENCES, _UNTRACKED, _HEAD]
+    asked: list[tuple[str, ...]] = [_DIFFERENCES, _UNTRACKED]
     if signature != known_signature:
         asked.append(_FLAGS)
-    differences, untracked, head, *flags = git.ask_all(*asked)
-    if flags:
+    if not (commit := read_head(repo)):
+        asked.append(_HEAD)
+    differences, untracked, *rest = git.ask_all(*asked)
+    if not commit:
+        commit = rest.pop().stdout.decode().strip()
+    if flags := rest:
         # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S.
         entries = nul_split(flags[0].stdout)
         flagged = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
@@ -160,7 +164,6 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
         if hidden:
             _add_saved(git, repo, hidden)
         tree = git.out("write-tree").decode().strip()
-    commit = head.stdout.decode().strip()
     stored_s = _store_all(git, repo, tree, head=commit, known=known)
     # What was written since it began may have been read before, and look the same afterwards.
     is_settled = all(max(times[-2:], default=0) < began_ns for _path, times in state[1])
