@@ -10,6 +10,8 @@ import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 
+from gitgates.trace.ledger import append
+
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
 active_intents:
@@ -349,3 +351,15 @@ def test_status_shows_who_holds_which(repo: Repo) -> None:
     one, two = (row["held"] for row in done["intents"])
     assert (one["session"], one["agent"], two) == ("s1", "", None)
     assert one["since"] < one["until"]
+
+
+def test_the_context_has_what_was_last_done_for_the_intent(repo: Repo) -> None:
+    agent = start(repo)
+    select(agent)
+    file = {"path": "src/api/a.py", "operation": "create", "blocks": []}
+    record = {"session": "s1", "agent": "", "tool": "Write", "files": [file]}
+    for intent in ("INT-001", "INT-002"):
+        append(f"{repo.path}/.git", {**record, "intent": intent})
+    told = context(agent.send("SessionStart", source="resume"))
+    assert "Recent changes:\n- 20" in told
+    assert told.count("Z s1 Write: create src/api/a.py\n</intent_context>") == 1

@@ -13,15 +13,18 @@ from gitgates.policies.gatekeeper import (
     renewed_leases,
     settings_of,
 )
+from gitgates.trace.ledger import recent
 from gitgates.types import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
     from gitgates.intents.intent import Intent
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
     from gitgates.types import IntentSettings
 
+_MOST_RECENT = 10
 _RECORDED = "intent-context"
 _AGAIN = "You hold this intent; nothing is to be changed outside of its scope."
 
@@ -44,16 +47,20 @@ def tell(call: Call) -> Verdict:
         head = NEEDED if settings.required else OFFERED
         return Verdict(to_agent=f"gitgates: {head}\n{listed(intents, leases, holder)}")
     if is_recorded:
-        text = context_of(settings, intent)
+        text = context_of(call.repo, settings, intent)
         fields = {"agent": holder.agent, "intent": intent.id, "text": text}
         return Verdict(entries=({"what": _RECORDED, **fields},))
-    text = _recorded(call, intent.id) or context_of(settings, intent)
+    text = _recorded(call, intent.id) or context_of(call.repo, settings, intent)
     return Verdict(to_agent=f"{text}{_AGAIN}")
 
 
-def context_of(settings: IntentSettings, intent: Intent) -> str:
-    """Return what an agent is told of an intent."""
-    return context_text(intent, (), settings.context_bytes)
+def context_of(repo: Repo, settings: IntentSettings, intent: Intent) -> str:
+    """Return what an agent is told of an intent, and of what was last done for it."""
+    try:
+        last = recent(repo.common_dir_abs, intent.id, _MOST_RECENT)
+    except OSError:
+        last = []  # it is a help, and no more
+    return context_text(intent, last, settings.context_bytes)
 
 
 def _recorded(call: Call, intent: str) -> str:
