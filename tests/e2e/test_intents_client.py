@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from claude import Call, Client, Options, Run, agent, bash, write
+from claude import Call, Client, Options, Run, Turn, agent, bash, write
 from scene import Scene
 from terminal_support import on_terminal
 
@@ -121,7 +121,7 @@ def test_of_two_sessions_one_gets_it(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     (tmp_path / "other").mkdir()
     other = Client(tmp_path / "other")
-    first = [select(), bash("touch ../selected"), wait_for("../tried"), "end"]
+    first: list[Turn] = [select(), bash("touch ../selected"), wait_for("../tried"), "end"]
     with ThreadPoolExecutor() as pool:
         running = pool.submit(scene.client.run, first, cwd=scene.path)
         until = time.monotonic() + LIMIT_S
