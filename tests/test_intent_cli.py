@@ -15,6 +15,7 @@ from gitgates.approval import new_token
 from gitgates.git.repo import find_repo
 from gitgates.policies.shell_commands import caller_fact
 from gitgates.store.log import session_journal
+from gitgates.trace.ledger import append, summary
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -99,12 +100,20 @@ def test_intents_are_listed(project: Repo) -> None:
     assert done.stderr == f"gitgates: {FILE}: no such intents\n".encode()
 
 
-def test_an_intent_is_shown(project: Repo) -> None:
-    assert told(project, "show", "INT-001") == (
+def test_an_intent_is_shown_with_what_was_last_done(project: Repo) -> None:
+    whole = (
         "<intent_context>\nINT-001: Weather API\nPriority: high\n"
         "Acceptance criteria:\n- GET /weather answers\n"
-        "Owned scope (change nothing else):\n- src/weather/**\n</intent_context>\n"
+        "Owned scope (change nothing else):\n- src/weather/**\n{}</intent_context>\n"
     )
+    assert told(project, "show", "INT-001") == whole.format("")
+    ledger = str(project.path / ".git")
+    file = {"path": "src/weather/a.py", "operation": "create", "blocks": []}
+    fields = {"session": "s1", "agent": "", "tool": "Write", "files": [file]}
+    written = append(ledger, {**fields, "intent": "INT-001"})
+    last = f"- {summary(written)}\n"
+    assert "Write: create src/weather/a.py" in last
+    assert told(project, "show", "INT-001") == whole.format(f"Recent changes:\n{last}")
     assert [one["id"] for one in data(project, "show", "INT-002")["intents"]] == ["INT-002"]
     assert refused(project, "show", "INT-01") == (
         f"gitgates: {FILE}: no intent `INT-01`\n  Did you mean `INT-001`?\n"

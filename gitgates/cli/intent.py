@@ -16,7 +16,6 @@ from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.git.repo import find_repo
 from gitgates.hosts import calling_session
-from gitgates.intents.context import context_text
 from gitgates.intents.edit import add_pattern, save
 from gitgates.intents.file import Intents, find_intent, load, read_file
 from gitgates.intents.lease import read_leases
@@ -30,17 +29,20 @@ from gitgates.intents.requests import (
     record,
 )
 from gitgates.intents.scope import nearest
+from gitgates.policies.intent_context import context_of
 from gitgates.policies.shell_commands import OPTION
 from gitgates.store.log import utc
+from gitgates.types import IntentSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.intents.lease import Leases
-    from gitgates.types import Config, IntentSettings
+    from gitgates.types import Config
 
 _VERSION = 1
 _APPROVE = "intent approve-scope"
+_UNLIMITED = 1 << 30
 
 
 @click.group("intent")
@@ -99,13 +101,13 @@ def list_intents(path: str | None, fmt: str) -> int:
 @click.argument("name", metavar="ID")
 @format_option
 def show(name: str, fmt: str) -> int:
-    """Show all of one intent, as an agent that selects it is told."""
-    _repo, intents = open_intents()
+    """Show all of one intent, and what was last done for it, as an agent is told."""
+    repo, intents = open_intents()
     intent = find_intent(intents, name)
     if fmt == "json":
         print_json({"version": _VERSION, "file": intents.file, "intents": [intent._asdict()]})
     else:
-        click.echo(context_text(intent, (), 1 << 30), nl=False)
+        click.echo(context_of(repo, IntentSettings(context_bytes=_UNLIMITED), intent), nl=False)
     return errors.OK
 
 
