@@ -16,7 +16,7 @@ from mcp.client.stdio import stdio_client
 
 from gitgates.cli.mcp import command, make_server
 from gitgates.errors import ConfigError
-from gitgates.hosts.claude import TOOL_NAMES, mcp
+from gitgates.hosts.claude import mcp
 
 FILE = ".mcp.json"
 MINE = '{"mcpServers": {"mine": {"command": "x"}}, "a": 1}\n'
@@ -83,9 +83,25 @@ def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     assert raised.value.hint == f"Install it: {sys.executable} -m pip install 'gitgates[mcp]'"
 
 
-def test_the_host_knows_the_tools() -> None:
+def test_the_tools() -> None:
     tools = anyio.run(make_server().list_tools)
-    assert {f"mcp__gitgates__{tool.name}" for tool in tools} == {*TOOL_NAMES["ours"]}
+    assert [tool.name for tool in tools] == [
+        "select_active_intent",
+        "scope_expansion_request",
+        "review_status",
+        "post_review",
+        "run_gates",
+    ]
+    assert all("caller" in tool.input_schema["properties"] for tool in tools[:4])
+
+
+def test_a_call_of_ours_gets_its_caller(repo: Repo) -> None:
+    agent = begin(repo, CONFIG.replace('"check"]', '"check", "review"]'))
+    given = {"decision": "ISSUES", "summary": "no"}
+    own = agent.pre("mcp__gitgates__post_review", tool_input=given)["hookSpecificOutput"]
+    nonce = own["updatedInput"]["caller"]
+    assert own == {"hookEventName": "PreToolUse", "updatedInput": {**given, "caller": nonce}}
+    assert [one["agent"] for one in agent.facts() if one.get("nonce") == nonce] == [""]
 
 
 @pytest.mark.slow

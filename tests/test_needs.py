@@ -153,7 +153,7 @@ def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None
 @pytest.mark.parametrize(
     ("review", "tools"),
     [
-        ({"prefix": ""}, ("Bash", "PowerShell")),
+        ({"prefix": ""}, ("Bash", "PowerShell", "mcp__gitgates__*")),
         ({"prefix": "", "mode": "require"}, BUT_READING),
         ({"mode": "off"}, BUT_READING),
         ({"mode": "off", "prefix": ""}, None),

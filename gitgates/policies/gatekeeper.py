@@ -42,6 +42,10 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
     payload, paths = call.payload, call.edited_paths
     leases = renewed_leases(call)
     is_shell = payload.tool_kind == "shell"
+    if payload.tool_kind == "ours":
+        from gitgates.policies.shell_commands import name_caller  # seldom: of `gitgates mcp`
+
+        return name_caller(call, so_far)
     if so_far.level >= BLOCK or paths == () or not (is_shell or payload.tool_kind == "writes"):
         return so_far  # what lies outside of the repository is not ours
     settings = settings_of(call)

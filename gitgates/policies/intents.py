@@ -29,7 +29,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     if config.intents is None:
         return ()
     return (
-        Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),
+        Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell", "ours")),
         *(Need(kind=k, tools=(), tool_kinds=("shell",), more_s=_SNAPSHOT_S) for k in _SHELLS),
         *(Need(kind=kind, more_s=_SNAPSHOT_S) for kind in _ANY),
     )

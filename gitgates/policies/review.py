@@ -32,7 +32,7 @@ def rules(config: Config) -> str:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record reviews; at the end of a turn, block an agent whose change was not reviewed."""
     if call.payload.kind == "before-tool":
-        if call.payload.tool_kind != "shell":
+        if call.payload.tool_kind not in ("shell", "ours"):
             return so_far
         from gitgates.policies.shell_commands import name_caller  # no other tool needs it
 

@@ -27,7 +27,7 @@ _ALWAYS = (
     Need(kind="subagent-start", more_s=_SNAPSHOT_S),
     Need(kind="turn-end", more_s=_ASSESSING_S),
 )
-_BEFORE_COMMANDS = Need(kind="before-tool", tools=(), tool_kinds=("shell",))
+_BEFORE_COMMANDS = Need(kind="before-tool", tools=(), tool_kinds=("shell", "ours"))
 _BEFORE_WRITES = Need(kind="before-tool", tools=(), but_reads=True)
 
 

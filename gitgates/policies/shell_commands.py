@@ -43,6 +43,8 @@ _SHOWING = (
     *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
     *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
 )
+# Of `gitgates mcp`: what the reviewer may use.
+_REVIEWER_TOOLS = ("__review_status", "__post_review")
 _PROGRAMS = {"git", "gitgates", *_FILTERS}
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
@@ -64,6 +66,8 @@ _QUOTED = r"'([^']*)'|\"([^\"]*)\""
 def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
     """Return why the reviewer may not use a tool; empty if it may."""
     if kind == "reads":
+        return ""
+    if kind == "ours" and tool.endswith(_REVIEWER_TOOLS):
         return ""
     if kind != "shell":
         return f"The reviewer only reads: it may not use {tool or 'this tool'}."
@@ -153,11 +157,14 @@ def _is_plain(node: Node) -> bool:
 
 
 def name_caller(call: Call, so_far: Verdict) -> Verdict:
-    """Add the caller to a command of ours, unless a policy has done that; and record it."""
+    """Add the caller to a command or tool of ours, unless a policy has done that; record it."""
     payload = call.payload
-    if payload.tool_kind != "shell" or _OURS not in payload.command or so_far.command:
+    is_tool = payload.tool_kind == "ours"
+    if so_far.command or so_far.caller or not (is_tool or _OURS in payload.command):
         return so_far
     entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    if is_tool:
+        return so_far.joined(Verdict(caller=entry["nonce"], entries=(entry,)))
     command = with_caller(payload.command, entry["nonce"])
     return so_far.joined(Verdict(command=command, entries=(entry,))) if command else so_far
 

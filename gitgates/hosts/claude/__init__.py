@@ -76,13 +76,7 @@ TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {
     "agent": ("Agent",),
     "skill": ("Skill",),
     "report": ("ReportFindings",),
-    "ours": tuple(
-        f"mcp__gitgates__{tool}"
-        for tool in (
-            *("select_active_intent", "scope_expansion_request"),
-            *("review_status", "post_review", "run_gates"),
-        )
-    ),
+    "ours": ("mcp__gitgates__*",),
     "harmless": (
         *("LSP", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool"),
         *("ReadMcpResourceTool", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"),
@@ -101,6 +95,7 @@ TOOLS: dict[str, ToolKind] = {
     "SlashCommand": "skill",
 }
 
+_OURS = "mcp__gitgates__"
 _LONGEST = 10_000  # of one text; the client puts what is longer into a file
 _CUT = " […]"
 _BOM = b"\xef\xbb\xbf"
@@ -192,6 +187,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
     event = _text(found, "hook_event_name")
     kind, can = EVENTS.get(event, ("", Channels()))
     tool = _text(found, "tool_name")
+    tool_kind = _tool_kind(tool)
     prompt, source = _text(found, "prompt"), _text(found, "source")
     return Payload(
         host=NAME,
@@ -208,11 +204,11 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
         attended=env.get(_ATTENDED) != "0",
         tool=tool,
         tool_was=FORMER_NAMES.get(tool, ""),
-        tool_kind=TOOLS.get(tool, "other" if tool else ""),
+        tool_kind=tool_kind,
         tool_use_id=_text(found, "tool_use_id"),
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
         command=_text(inside, "command"),
-        tool_input=inside if TOOLS.get(tool) in ("shell", "ours") else {},
+        tool_input=inside if tool_kind in ("shell", "ours") else {},
         failed=isinstance(response, dict) and response.get("success") is False,
         skill=_text(inside, "skill") or _text(found, "command_name"),
         prompt=prompt,
@@ -316,6 +312,12 @@ def _tasks(value: object) -> tuple[BackgroundTask, ...]:
         return ()
     tables = [item for item in value if isinstance(item, dict)]
     return tuple(BackgroundTask(_text(table, "type"), _text(table, "status")) for table in tables)
+
+
+def _tool_kind(tool: str) -> ToolKind:
+    if tool.startswith(_OURS):
+        return "ours"
+    return TOOLS.get(tool, "other" if tool else "")
 
 
 def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
