@@ -64,4 +64,4 @@ def test_a_sub_agent_selects_for_itself(tmp_path: Path) -> None:
     )
     assert scene.at("web/a.py").read_text() == "sub"
     assert scene.at("api/a.py").read_text() == "main"
-    assert "INT-001 is held by" in run.told_ever("coder")
+    assert "INT-001 is held by" in run.told_ever("agent coder")
