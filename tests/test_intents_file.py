@@ -150,7 +150,7 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
             ),
         ),
         ({"title": "[]"}, "@3.title: got [], expected a text"),
-        ({"name": "B"}, "@6.name: stands beside `title`, and means it. Keep one."),
+        ({"name": "B"}, f"@6.name: is no known key. Known: {KEYS}; others begin with `x-`."),
         ({"status": "DONE"}, f'@4.status: got "DONE", expected {STATUS}'),
         (
             {"status": "complete"},
@@ -257,10 +257,10 @@ def test_a_file_of_another_shape_is_refused(text: str, expected: str) -> None:
 def test_all_problems_are_told_at_once() -> None:
     text = one(id="a b", status="done", owned_scope="[../x]", prority="high") + OTHER + OTHER
     assert said(text) == (
-        "f.yaml:6: active_intents[0].prority: is no known key. Did you mean `priority`?\n"
         f'f.yaml:2: active_intents[0].id: got "a b", expected {ID}\n'
         f'f.yaml:4: active_intents[0].status: got "done", expected {STATUS}\n'
         f"{PATTERN.format(chr(34) + '../x' + chr(34))}{DOTS}\n"
+        "f.yaml:6: active_intents[0].prority: is no known key. Did you mean `priority`?\n"
         'f.yaml:8: active_intents[2].id: got "b", which is the id of another intent in line 7. '
         "Give each intent an id of its own."
     )
@@ -295,6 +295,13 @@ def test_ids_that_differ_in_case_alone_are_one() -> None:
 )
 def test_what_is_wrong_in_toml_is_said_with_its_line(old: str, new: str, expected: str) -> None:
     assert said(TOML.replace(old, new), "f.toml") == expected
+
+
+def test_toml_may_be_on_one_line() -> None:
+    row = '{id = "a", name = 7, status = "PENDING", owned_scope = ["x"]}'
+    assert said(f"active_intents = [{row}]", "f.toml") == (
+        "f.toml:1: active_intents[0].title: got 7, expected a text"
+    )
 
 
 class Project:

@@ -8,20 +8,21 @@ from __future__ import annotations
 import re
 import tomllib
 
-from gitgates.config.values import did_you_mean, show
+from gitgates.config.values import BadValue, did_you_mean, one_of, show
 from gitgates.intents.intent import STATUSES, Intent
 from gitgates.types import PRIORITIES, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, TypeAlias
 
+    Parse: TypeAlias = Callable[[object], object]
     Place: TypeAlias = tuple[str | int, ...]  # keys and indices, from the top
 
 ROOT_KEY = "active_intents"
 _SYNONYM = "name"  # of `title`, in many such files
 _REQUIRED = ("id", "title", "status", "owned_scope")
-_KEYS = Intent._fields
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LONGEST_TITLE = 200
 _DEEPEST = 10
@@ -140,8 +141,8 @@ class _Reader:
             if rows != "":  # a key of YAML with nothing behind it
                 self.wrong((ROOT_KEY,), f"got {show(rows)}, expected a list of intents", _EXAMPLE)
             return ()
-        found = [one for at, row in enumerate(rows) if (one := self._intent((ROOT_KEY, at), row))]
-        self._refuse_same_ids(rows)
+        found = [self._intent((ROOT_KEY, at), row) for at, row in enumerate(rows)]
+        self._refuse_same_ids(found)
         return tuple(found)
 
     def _unknown(self, place: Place, known: tuple[str, ...]) -> None:
@@ -150,106 +151,104 @@ class _Reader:
             hint = did_you_mean(key, known) or f"Known: {', '.join(known)}; others begin with `x-`."
             self.wrong(place, "is no known key", hint)
 
-    def _refuse_same_ids(self, rows: list[object]) -> None:
+    def _refuse_same_ids(self, found: list[Intent]) -> None:
         first: dict[str, int] = {}
-        for at, row in enumerate(rows):
-            name = row.get("id") if isinstance(row, dict) else None
-            if not isinstance(name, str):
-                continue
+        for at, name in enumerate(intent.id for intent in found):
             before = first.setdefault(name.casefold(), at)
-            if before != at:
-                place: Place = (ROOT_KEY, before)
-                line = self.lines.get((*place, "id"), self.lines.get(place, 0))
+            if before != at and name:
+                line = self.lines.get((ROOT_KEY, before, "id"), 0)
                 there = f"in line {line}" if line else f"as number {before + 1}"
                 message = f"got {show(name)}, which is the id of another intent {there}"
                 self.wrong((ROOT_KEY, at, "id"), message, "Give each intent an id of its own.")
 
-    def _intent(self, place: Place, row: object) -> Intent | None:
+    def _intent(self, place: Place, row: object) -> Intent:
         if not isinstance(row, dict):
             self.wrong(place, f"got {show(row)}, expected a table with {', '.join(_REQUIRED)}")
-            return None
-        for key in row:
-            if key not in (*_KEYS, _SYNONYM):
-                self._unknown((*place, key), _KEYS)
-        title = _SYNONYM if _SYNONYM in row else "title"
-        if _SYNONYM in row and "title" in row:
-            self.wrong((*place, _SYNONYM), "stands beside `title`, and means it", "Keep one.")
+            return _NOTHING
+        if _SYNONYM in row and "title" not in row:
+            row = {"title" if key == _SYNONYM else key: value for key, value in row.items()}
+            if line := self.lines.get((*place, _SYNONYM)):
+                self.lines[*place, "title"] = line
+        fields: dict[str, Any] = dict.fromkeys(_REQUIRED, "")
         for key in _REQUIRED:
-            if key not in row and not (key == "title" and _SYNONYM in row):
+            if key not in row:
                 self.wrong(place, f"has no `{key}`")
-        return Intent(
-            id=self._id((*place, "id"), row.get("id", "x")),
-            title=self._line((*place, title), row.get(title, "x")),
-            status=self._word((*place, "status"), row.get("status", STATUSES[0]), STATUSES),
-            owned_scope=self._scope((*place, "owned_scope"), row.get("owned_scope", ["x"])),
-            constraints=self._texts((*place, "constraints"), row.get("constraints", [])),
-            acceptance_criteria=self._texts(
-                (*place, "acceptance_criteria"), row.get("acceptance_criteria", [])
-            ),
-            priority=self._word((*place, "priority"), row.get("priority", "normal"), PRIORITIES),
-            notes=self._text((*place, "notes"), row.get("notes", "")),
-        )
+        for key, value in row.items():
+            if key in _LISTS:
+                fields[key] = self._list((*place, key), value, _LISTS[key])
+            elif key in _TEXTS:
+                fields[key] = self._read((*place, key), value, _TEXTS[key])
+            else:
+                self._unknown((*place, key), Intent._fields)
+        return Intent(**fields)
 
-    def _id(self, place: Place, value: object) -> str:
-        if isinstance(value, str) and _ID.fullmatch(value):
-            return value
-        expected = "at most 64 letters, digits, `-`, `_` and `.`, such as INT-001"
-        self.wrong(place, f"got {show(value)}, expected {expected}")
-        return ""
-
-    def _text(self, place: Place, value: object) -> str:
-        if isinstance(value, str):
-            return value
-        self.wrong(place, f"got {show(value)}, expected a text", _quotes(value))
-        return ""
-
-    def _line(self, place: Place, value: object) -> str:
-        text = self._text(place, value).strip()
-        if isinstance(value, str) and not (text.isprintable() and 0 < len(text) <= _LONGEST_TITLE):
-            expected = f"one line of 1 to {_LONGEST_TITLE} characters"
-            self.wrong(place, f"got {show(value)}, expected {expected}")
-        return text
-
-    def _word(self, place: Place, value: object, known: tuple[str, ...]) -> str:
-        """Return one of the known words; upper and lower case are the same."""
-        by_fold = {word.casefold(): word for word in known}
-        if isinstance(value, str) and value.casefold() in by_fold:
-            return by_fold[value.casefold()]
-        expected = f"one of {', '.join(known)}"
-        self.wrong(place, f"got {show(value)}, expected {expected}", did_you_mean(value, known))
-        return known[0]
-
-    def _texts(self, place: Place, value: object) -> tuple[str, ...]:
-        if value == "":  # a key of YAML with nothing behind it
-            return ()
-        if not isinstance(value, list):
+    def _list(self, place: Place, value: object, parse: Parse) -> tuple[Any, ...]:
+        entries = [] if value == "" else value  # a key of YAML with nothing behind it
+        if not isinstance(entries, list):
             self.wrong(place, f"got {show(value)}, expected a list of texts")
             return ()
-        found = []
-        for at, one in enumerate(value):
-            if not isinstance(one, str):
-                self.wrong((*place, at), f"got {show(one)}, expected a text", _quotes(one))
-            elif not one.strip():
-                self.wrong((*place, at), f"got {show(one)}, expected a text that is not empty")
-            else:
-                found.append(one)
-        return tuple(found)
-
-    def _scope(self, place: Place, value: object) -> tuple[str, ...]:
-        patterns = self._texts(place, value)
-        for at, pattern in enumerate(patterns):
-            if why := wrong_pattern(pattern):
-                self.wrong((*place, at), f"got {show(pattern)}, expected {why}")
-        is_read = isinstance(value, list) and len(patterns) == len(value)
-        if value == "" or (is_read and all(pattern.startswith("!") for pattern in patterns)):
+        if parse is _pattern and all(str(one).startswith("!") for one in entries):
             self.wrong(place, f"got {show(value)}, expected at least one pattern such as src/**")
-        return patterns
+        return tuple(self._read((*place, at), one, parse) for at, one in enumerate(entries))
+
+    def _read(self, place: Place, value: object, parse: Parse) -> object:
+        try:
+            return parse(value)
+        except BadValue as bad:
+            self.wrong(place, f"got {show(value)}, expected {bad.expected}", bad.hint)
+            return ""
 
 
-def _quotes(value: object) -> str:
-    """Return a hint for what was meant to be a text."""
-    is_mapping = isinstance(value, dict) and len(value) == 1
-    return "A text with `: ` in it needs quotes." if is_mapping else ""
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    is_split = isinstance(value, dict) and len(value) == 1
+    raise BadValue("a text", "A text with `: ` in it needs quotes." if is_split else "")
+
+
+def _filled(value: object) -> str:
+    if not (text := _text(value)).strip():
+        raise BadValue("a text that is not empty")
+    return text
+
+
+def _title(value: object) -> str:
+    text = _text(value).strip()
+    if not (text.isprintable() and 0 < len(text) <= _LONGEST_TITLE):
+        raise BadValue(f"one line of 1 to {_LONGEST_TITLE} characters")
+    return text
+
+
+def _id(value: object) -> str:
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise BadValue("at most 64 letters, digits, `-`, `_` and `.`, such as INT-001")
+
+
+def _status(value: object) -> object:
+    return one_of(*STATUSES).parse(value.upper() if isinstance(value, str) else value)
+
+
+def _pattern(value: object) -> str:
+    if why := wrong_pattern(text := _filled(value)):
+        raise BadValue(why)
+    return text
+
+
+# key → what reads its value, or each entry of it
+_TEXTS: dict[str, Parse] = {
+    "id": _id,
+    "title": _title,
+    "status": _status,
+    "priority": one_of(*PRIORITIES).parse,
+    "notes": _text,
+}
+_NOTHING = Intent(id="", title="", status="", owned_scope=())
+_LISTS: dict[str, Parse] = {
+    "owned_scope": _pattern,
+    "constraints": _filled,
+    "acceptance_criteria": _filled,
+}
 
 
 def wrong_pattern(pattern: str) -> str:
