@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from agent_support import Agent
 from conftest import Repo
-from test_intents import FILE, INTENTS, OPTIONAL, REQUIRED, denied, run, select, start
+from terminal_support import on_terminal
+from test_intents import FILE, OPTIONAL, REQUIRED, denied, run, select, start
 
+GATE = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
 UNDO = (
     "Undo that, or ask for the files, and undo it until that is approved:\n"
     '  gitgates intent scope-expansion-request INT-001 {} --reason "…"\n'
@@ -93,8 +95,48 @@ def test_it_is_let_go_after_three_times_and_the_person_is_told(repo: Repo) -> No
 def test_an_approved_scope_is_enough(repo: Repo) -> None:
     agent = selected(repo)
     shell(agent, "echo 2 > src/web/list.py")
-    repo.write(FILE, INTENTS.replace('"src/api/**"', '"src/api/**", "src/web/list.py"'))
+    said = on_terminal(repo, "intent", "approve-scope", "INT-001", "src/web/list.py")
+    assert b"is in the scope of INT-001 now" in said
     assert agent.stop() == {}
+
+
+def test_an_agent_that_widens_its_scope_itself_is_told_of_that(repo: Repo) -> None:
+    agent = selected(repo)
+    done = shell(agent, f"sed -i s,src/api,src, {FILE}; echo 2 > src/web/list.py")
+    assert done["reason"].startswith(AFTER.format(FILE, FILE).partition("\n")[0])
+    assert "scope of INT-001: src/web/list.py" not in done["reason"]
+    assert agent.stop()["decision"] == "block"
+    repo.git("checkout", FILE)
+    assert agent.stop(again=True) == {}
+
+
+def test_switching_intents_off_is_told(repo: Repo) -> None:
+    repo.write("src/web/list.py", "one\n")
+    agent = start(repo, REQUIRED + GATE)
+    select(agent)
+    repo.config(GATE)
+    said = "gitgates: gone from the configuration since this session began: table intents"
+    assert agent.stop() == {"systemMessage": said}
+
+
+def test_what_was_done_for_an_intent_that_has_just_ended_is_not_anothers(repo: Repo) -> None:
+    agent = selected(repo)
+    other = Agent(repo, "s2")
+    other.start()
+    other.prompt()
+    agent.pre("Write", "src/api/a.py")
+    repo.write("src/api/a.py", "a = 1\n")
+    agent.send("SessionEnd", reason="other")
+    assert other.stop() == {}
+
+
+def test_asking_what_would_be_said_changes_nothing(repo: Repo) -> None:
+    agent = selected(repo)
+    shell(agent, "echo 2 > src/web/list.py")
+    before = (repo.path / ".git/gitgates/leases.json").read_bytes(), len(agent.facts())
+    done = repo.gitgates("explain", "Stop", "--session", agent.session)
+    assert b"outside of the scope of INT-001: src/web/list.py" in done.stdout
+    assert ((repo.path / ".git/gitgates/leases.json").read_bytes(), len(agent.facts())) == before
 
 
 def test_what_no_event_told_of_is_found_at_the_end(repo: Repo) -> None:

@@ -63,9 +63,14 @@ class Lease(Record):
         return f"held by {self.holder} until {utc(self.until_s)}"
 
     @property
+    def is_recent(self) -> bool:
+        """Whether its holder was heard of lately. A clock that was set back does not prolong it."""
+        return abs(time.time() - self.renewed_s) < self.ttl_s
+
+    @property
     def is_live(self) -> bool:
-        """Whether nobody else can acquire it. A clock that was set back does not prolong it."""
-        return not self.ended and abs(time.time() - self.renewed_s) < self.ttl_s
+        """Whether nobody else can acquire it."""
+        return self.is_recent and not self.ended
 
 
 def holder_of(session: str, agent: str = "") -> Holder:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.errors import IntentsError
 from gitgates.intents.file import load
-from gitgates.intents.lease import held_by, holder_of, renew
+from gitgates.intents.lease import held_by, holder_of, read_leases, renew
 from gitgates.intents.scope import is_inside
 from gitgates.types import BLOCK, IntentSettings, Verdict
 
@@ -224,4 +224,6 @@ def holder_of_call(call: Call) -> Holder:
 
 def renewed_leases(call: Call) -> Leases:
     """Return all leases, that of the event's holder renewed. Raises: StateError, LockError."""
+    if call.is_dry:
+        return read_leases(call.repo.shared_state_abs)
     return renew(call.repo.shared_state_abs, holder_of_call(call), call.repo.git_dir_abs)

@@ -27,7 +27,7 @@ from gitgates.policies.gatekeeper import (
 )
 from gitgates.policies.session_start import first_point
 from gitgates.policies.shell_commands import only_shows
-from gitgates.store.log import Journal, sessions
+from gitgates.store.log import Journal, read_ledger, sessions, utc
 from gitgates.types import BLOCK, WARN, Verdict
 
 TYPE_CHECKING = False
@@ -49,19 +49,14 @@ _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 
 def decide_changes(call: Call) -> Verdict:
     """Return the verdict on changes outside of the scope: after a shell command, or at an end."""
-    payload, holder = call.payload, holder_of_call(call)
-    if payload.kind == "session-end":
-        end(call.repo.shared_state_abs, holder)
-        return Verdict()
+    payload, shared_abs = call.payload, call.repo.shared_state_abs
     leases = renewed_leases(call)
     if payload.kind in ("after-tool", "tool-failed"):
-        is_shell = payload.tool_kind == "shell" and not only_shows(payload.command)
-        return _after_shell(call, leases) if is_shell else Verdict()
-    if payload.kind not in ENDINGS:
-        return Verdict()
-    verdict = _at_end(call, leases) if call.ends_work else Verdict()
-    if payload.agent_id and verdict.level < BLOCK:
-        end(call.repo.shared_state_abs, holder)
+        return Verdict() if only_shows(payload.command) else _after_shell(call, leases)
+    is_end = payload.kind in ENDINGS and call.ends_work
+    verdict = _at_end(call, leases) if is_end else Verdict()
+    if payload.kind != "turn-end" and verdict.level < BLOCK and not call.is_dry:
+        end(shared_abs, holder_of_call(call))  # of a sub-agent, or of the session
     return verdict
 
 
@@ -95,10 +90,11 @@ class _Scopes:
 
     def __init__(self, call: Call, leases: Leases) -> None:
         here, intents = call.repo.git_dir_abs, load_intents(call)
-        held = [one.intent for one in leases.values() if one.is_live and one.git_dir_abs == here]
+        # Those that have just ended, too: what was done for them is there.
+        held = [one.intent for one in leases.values() if one.is_recent and one.git_dir_abs == here]
         self._intents = [intent for intent in intents.active if intent.id in held]
         self._ignore_case = call.repo.ignores_case
-        self._file = intents.file  # a person approves a scope there meanwhile
+        self.file = intents.file
         is_own = held_by(leases, holder_of_call(call)) is not None
         self.are_judged = settings_of(call).required or is_own
 
@@ -107,10 +103,7 @@ class _Scopes:
         return [
             path
             for path in paths
-            if path != self._file
-            and not any(
-                is_inside(one, path, ignore_case=self._ignore_case) for one in self._intents
-            )
+            if not any(is_inside(one, path, ignore_case=self._ignore_case) for one in self._intents)
         ]
 
 
@@ -137,6 +130,8 @@ def _look(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, ...]]:
         call.note(f"what has changed outside of the intent is not known: {error.message}")
         return [], (here,)
     announced = _announced(call, start.stamp)
+    if scopes.file in outside and _is_approved(call, start.stamp):
+        announced.add(scopes.file)
     new = [one for one in outside if one not in known and one not in announced][:_MOST_RECORDED]
     found: Fact = {"what": _OUTSIDE, "agent": call.payload.agent_id, "tree": before, "paths": new}
     return sorted({*new, *again}), (here, found) if new else (here,)
@@ -167,6 +162,16 @@ def _announced(call: Call, since_s: float) -> set[str]:
             if fact.get("what") == _ANNOUNCED and stamp_of(fact) >= since_s:
                 found.update(map(str, fact.get("paths", ())))
     return found
+
+
+def _is_approved(call: Call, since_s: float) -> bool:
+    """Return whether a person has approved a scope since, which changes the file of the intents."""
+    from gitgates.intents.requests import APPROVED  # cold: only where that file has changed
+
+    entries = read_ledger(call.repo.shared_state_abs)
+    return any(
+        one.get("what") == APPROVED and str(one.get("time")) >= utc(int(since_s)) for one in entries
+    )
 
 
 def _found(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:

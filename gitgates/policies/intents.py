@@ -54,6 +54,12 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
         from gitgates.policies.intent_context import tell
 
         return so_far.joined(tell(call))
+    is_plain = call.kind in _SHELLS and call.payload.tool_kind != "shell"
+    if is_plain or call.kind == "prompt":
+        from gitgates.policies.gatekeeper import renewed_leases
+
+        renewed_leases(call)
+        return so_far
     from gitgates.policies.intent_changes import decide_changes
 
     return so_far.joined(decide_changes(call))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
-_DEFINITIONS = ("gate ", "hook ")
+_DEFINITIONS = ("gate ", "hook ", "table ")
 _MOST_READ = 1 << 20  # bytes of a file
 _MOST_NAMED = 5
 _SINCE = "since this session began"
@@ -133,6 +133,8 @@ def _digests(call: Call) -> dict[str, str]:
     found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
     for name in gates_on(config):  # of policies, whose settings have its name
         found[f"gate `{name}`"] = _digest(repr(getattr(config, name)).encode())
+    if config.intents:
+        found["table intents"] = _digest(repr(config.intents).encode())
     found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
