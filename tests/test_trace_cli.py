@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agent_support import Agent, begin
 from conftest import Repo
-from test_trace import ON, shell, write
+from test_trace_records import ON, shell, write
 
 from gitgates.approval import new_token
 from gitgates.git.repo import find_repo

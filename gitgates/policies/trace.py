@@ -1,39 +1,52 @@
 """The policy that writes the trace: a record of each tool call that changed files.
 
-Before a tool writes a file, the hashes of its lines are kept. After it, and after the gates of that
-event, they are compared with what is there then. What a shell command has changed tell snapshots,
-without what came from others' commits, what a record says that another call has written, and what
-was last changed before the command began. Files outside of the repository are not traced.
+Before a tool writes a file, hashes of its lines are noted. After it, and after the gates of that
+event, they are compared with what is there then. What a shell command has changed, snapshots tell:
+without what came from others' commits, what other calls are known to have written, and what was
+last changed before the command began. Files outside of the repository are not traced.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
-import time
 
 from gitgates.errors import StateError
+from gitgates.git.repo import read_head
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policy import Need
+from gitgates.record import Record
 from gitgates.types import BLOCK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
     from gitgates.agent_types import Point
-    from gitgates.git.repo import Repo
+    from gitgates.git.repo import Git
     from gitgates.policies.call import Call
     from gitgates.store.log import Fact
     from gitgates.trace.content import FileContent
     from gitgates.types import Config, Verdict
 
+    Change: TypeAlias = tuple[Fact, FileContent]  # as the ledger has it, and what is there now
+
 always = True
 _FACT = "trace"
 _SNAPSHOT_S = 15.0
 _MOST_FILES = 100  # of one record; a command that changes more is no writing of code
-_KEPT_S = 24 * 3600.0  # what was kept before a call that was never made
 _TICK_S = 0.05  # by which times of files may be late
 _CHANGES = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "-M", "-l400")
 _LINK, _SUBMODULE = "120000", "160000"
+
+
+class ChangedFile(Record):
+    """One file that differs between two trees."""
+
+    path: str
+    was: str  # its path before, if another
+    blob: str  # before; empty: it was not there
+    is_link: bool  # before
 
 
 def is_on(config: Config) -> bool:
@@ -54,24 +67,21 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Keep what a file is like before a tool writes it; record what has become of it.
+    """Note what a file is like before a tool writes it; record what has become of it.
 
     Raises: StateError where that cannot be read or written; GitError where git cannot be asked.
     """
-    kind = call.payload.tool_kind
+    payload = call.payload
+    is_shell = payload.tool_kind == "shell"
+    has_written = payload.tool_kind == "writes" and call.kind != "tool-failed"
     try:
         if call.kind == "before-tool":
-            if kind == "writes" and so_far.level < BLOCK:
-                _keep(call)
-        elif (kind == "shell" or _has_written(call)) and not any(
-            one.get("what") == _FACT and one.get("key") == call.key for one in call.entries
-        ):
-            files, place = _command_changes(call) if kind == "shell" else (_written(call), {})
-            if files:
-                _append(call, files, place.get("head") or call.repo.git.resolve("HEAD"))
-            if files or place:
-                entry: Fact = {"what": _FACT, "key": call.key, **place}
-                return so_far._replace(entries=(*so_far.entries, entry))
+            if has_written and so_far.level < BLOCK:
+                _note_before(call)
+        elif (is_shell or (has_written and not payload.failed)) and not _is_traced(call):
+            entry = _trace_shell(call) if is_shell else _trace_writing(call)
+            own = {"what": _FACT, "key": call.key}
+            return so_far._replace(entries=(*so_far.entries, {**own, **entry})) if entry else so_far
     except OSError as error:
         where = error.filename or call.repo.shared_state_abs
         text = f"{where}: {error.strerror}: what this tool call has changed is not traced"
@@ -79,13 +89,14 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far
 
 
-def _has_written(call: Call) -> bool:
-    payload = call.payload
-    return call.kind == "after-tool" and payload.tool_kind == "writes" and not payload.failed
+def _is_traced(call: Call) -> bool:
+    """Return whether this event was delivered, and recorded, before."""
+    return any(one.get("what") == _FACT and one.get("key") == call.key for one in call.entries)
 
 
-def _append(call: Call, files: list[Fact], head: str) -> None:
-    from gitgates.trace.ledger import append  # most calls of a shell change nothing
+def _record(call: Call, found: Sequence[Change], head: str, more: int = 0) -> None:
+    from gitgates.trace.known import remember  # most calls of a shell change nothing
+    from gitgates.trace.ledger import append
 
     payload = call.payload
     record: Fact = {
@@ -96,90 +107,86 @@ def _append(call: Call, files: list[Fact], head: str) -> None:
         "tool": payload.tool,
         "tool_use": payload.tool_use_id,
         "commit": head,
-        "files": files[:_MOST_FILES],
+        "files": [change for change, _content in found],
     }
-    more = {"more": len(files) - _MOST_FILES} if len(files) > _MOST_FILES else {}
-    append(call.repo.common_dir_abs, {**record, **more})
+    append(call.repo.common_dir_abs, {**record, "more": more} if more else record)
+    for change, content in found:
+        remember(call.repo.state_abs, change["path"], content)
 
 
-def _intent(_call: Call) -> str:
+def _intent(call: Call) -> str:
     """Return the intent that the agent has selected; empty: none."""
-    return ""
+    if call.config.intents is None:
+        return ""
+    from gitgates.intents.lease import held_by, holder_of, read_leases  # where there are any
+
+    holder = holder_of(call.payload.session, call.payload.agent_id)
+    own = held_by(read_leases(call.repo.shared_state_abs), holder)
+    return own.intent if own else ""
 
 
 # Tools that name the file that they write.
 
 
-def _keep(call: Call) -> None:
-    """Keep the hashes of the files that a tool is about to write."""
-    from gitgates.store.files import remove_file, replace_file  # cold: only before tools that write
-    from gitgates.trace.content import read
+def _note_before(call: Call) -> None:
+    from gitgates.trace.content import read  # cold: only where a tool writes; so are the next ones
+    from gitgates.trace.known import remember
 
-    path_abs = _kept_abs(call)
-    folder_abs = os.path.dirname(path_abs)
-    os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
-    os.makedirs(folder_abs, mode=0o700, exist_ok=True)
-    for entry in os.scandir(folder_abs):
-        if entry.stat(follow_symlinks=False).st_mtime < time.time() - _KEPT_S:
-            remove_file(entry.path)
-    found = {path: read(f"{call.repo.root_abs}/{path}") for path in call.edited_paths or ()}
-    plain = {path: tuple(one._replace(lines=())) for path, one in found.items()}
-    replace_file(path_abs, marshal.dumps(plain), sync=False)
+    for path in call.edited_paths or ():
+        remember(call.repo.state_abs, path, read(f"{call.repo.root_abs}/{path}"))
 
 
-def _kept_abs(call: Call) -> str:
-    from gitgates.store.log import file_name  # loaded already, by whoever reads journals
+def _trace_writing(call: Call) -> Fact:
+    """Record how the files have changed that a tool names; return a fact for the journal."""
+    from gitgates.trace.content import file_change, read
+    from gitgates.trace.known import recall
 
-    return f"{call.repo.state_abs}/trace/before/{file_name(call.payload.tool_use_id)}"
-
-
-def _written(call: Call) -> list[Fact]:
-    """Return how the files have changed that a tool names."""
-    from gitgates.store.files import read_state, remove_file  # cold: only after tools that write
-    from gitgates.trace.content import FileContent, file_change, read
-
-    path_abs = _kept_abs(call)
-    try:
-        kept = marshal.loads(read_state(path_abs) or b"")  # noqa: S302 - our own file, mode 0600
-    except (ValueError, EOFError, TypeError):
-        kept = {}
-    remove_file(path_abs)
     found = []
     for path in call.edited_paths or ():
-        before = FileContent(*kept[path]) if path in kept else None
-        change = file_change(path, before, read(f"{call.repo.root_abs}/{path}"))
-        found += [change] if change and not path.startswith(".git/") else []
-    return found
+        now = read(f"{call.repo.root_abs}/{path}")
+        change = file_change(path, recall(call.repo.state_abs, path), now)
+        if change and not path.startswith(".git/"):
+            found.append((change, now))
+    if found:
+        _record(call, found, read_head(call.repo) or call.repo.git.resolve("HEAD"))
+    return {"files": len(found)} if found else {}
 
 
 # Shell commands.
 
 
-def _command_changes(call: Call) -> tuple[list[Fact], Fact]:
-    """Return how the files have changed that a shell command wrote, and where that leaves us."""
+def _trace_shell(call: Call) -> Fact:
+    """Record what a shell command has changed; return the point to compare the next one with."""
     shows = any(one.get("shows") for one in call.entries if one.get("key") == call.key)
     point = None if shows else _last_point(call.entries)
     if not point:
-        return [], {}
+        return {}
     if call.hook.gates:
         call.forget_snapshot()  # they may have written
     now = call.point
     if not now.tree or now.tree == point.tree:
-        return [], {}
+        return {}
     from gitgates.git.authorship import Span, trees  # most commands change nothing
-    from gitgates.trace.content import file_change, read
+    from gitgates.git.object_store import read_blobs, reading_git
+    from gitgates.trace.content import LARGEST, file_change, read
+    from gitgates.trace.known import recall
 
-    before, after = trees(Span(repo=call.repo, start=point, now=now))
-    recorded, began = _recorded_since(call, point), _began(call)
+    git, began = reading_git(call.repo), _began(call) - _TICK_S
+    changed = _changed(git, *trees(Span(repo=call.repo, start=point, now=now)))
+    changed = [one for one in changed if _changed_at(f"{call.repo.root_abs}/{one.path}") >= began]
+    more = max(len(changed) - _MOST_FILES, 0)
+    del changed[_MOST_FILES:]
+    state_abs = call.repo.state_abs
+    known = {one: recall(state_abs, one.was or one.path, since=point.stamp) for one in changed}
+    blobs = read_blobs(git, [one.blob for one in changed if one.blob and not known[one]], LARGEST)
     found = []
-    for was, path, old in _differences(call.repo, before, after):
-        path_abs = f"{call.repo.root_abs}/{path}"
-        if began and _changed_at(path_abs) < began - _TICK_S:
-            continue
-        change = file_change(path, old, read(path_abs), was)
-        if change and (path, change["after"]) not in recorded:
-            found.append(change)
-    return found, {"tree": now.tree, "head": now.head}
+    for one in changed:
+        content = read(f"{call.repo.root_abs}/{one.path}")
+        change = file_change(one.path, known[one] or _content(one, blobs), content, one.was)
+        found += [(change, content)] if change else []
+    if found:
+        _record(call, found, now.head, more)
+    return {"tree": now.tree, "head": now.head}
 
 
 def _last_point(entries: list[Fact]) -> Point | None:
@@ -192,43 +199,28 @@ def _last_point(entries: list[Fact]) -> Point | None:
     return None
 
 
-def _differences(repo: Repo, before: str, after: str) -> list[tuple[str, str, FileContent]]:
-    """Return each file that differs: its path then, if another, its path now, its content then.
-
-    Raises: GitError where a tree is not there.
-    """
-    from gitgates.git.object_store import read_blobs, reading_git  # where something has changed
-    from gitgates.trace.content import GONE, HUGE, LARGEST, of_bytes, of_link
-
-    git = reading_git(repo)
+def _changed(git: Git, before: str, after: str) -> list[ChangedFile]:
+    """Return each file that differs between two trees. Raises: GitError where one is not there."""
     fields = iter(git.out(*_CHANGES, before, after, "--").split(b"\0"))
-    changed: list[tuple[str, str, str, str]] = []
+    found = []
     for meta in filter(None, fields):
         mode, new_mode, blob, _new, status = meta[1:].decode().split(" ")
-        old = os.fsdecode(next(fields))
-        path = os.fsdecode(next(fields)) if status.startswith("R") else old
+        was = os.fsdecode(next(fields))
+        path = os.fsdecode(next(fields)) if status.startswith("R") else was
         if _SUBMODULE not in (mode, new_mode):
-            changed.append((mode, blob, old if path != old else "", path))
-    ids = [blob for _mode, blob, _was, _path in changed if blob.strip("0")]
-    blobs = read_blobs(git, ids, LARGEST)
-
-    def content(mode: str, blob: str) -> FileContent:
-        if not blob.strip("0"):
-            return GONE
-        make = of_link if mode == _LINK else of_bytes
-        return make(blobs[blob]) if blob in blobs else HUGE
-
-    return [(was, path, content(mode, blob)) for mode, blob, was, path in changed]
+            blob = blob if blob.strip("0") else ""
+            was = was if was != path else ""
+            found.append(ChangedFile(path=path, was=was, blob=blob, is_link=mode == _LINK))
+    return found
 
 
-def _recorded_since(call: Call, point: Point) -> set[tuple[str, str]]:
-    """Return what records say since a point, whoever wrote them: path, and hash of the file."""
-    from gitgates.store.log import utc
-    from gitgates.trace.ledger import newest
+def _content(one: ChangedFile, blobs: Mapping[str, bytes]) -> FileContent:
+    """Return what a file was before."""
+    from gitgates.trace.content import GONE, HUGE, of_bytes, of_link
 
-    since = utc(point.stamp, milliseconds=True)
-    recent = [one for one in newest(call.repo.common_dir_abs) if one["time"] >= since]
-    return {(file["path"], file["after"]) for one in recent for file in one["files"]}
+    if one.blob in blobs:
+        return (of_link if one.is_link else of_bytes)(blobs[one.blob])
+    return HUGE if one.blob else GONE
 
 
 def _began(call: Call) -> float:

@@ -70,6 +70,7 @@ class Case(NamedTuple):
     payload: dict[str, object]
     asks_git: bool
     most_s: float = MOST_ABOVE_BARE_S
+    writes: str = ""  # a file that the tool has changed, so that there is something to trace
 
 
 class Bench:
@@ -144,12 +145,15 @@ class Bench:
         self.run(*own, *select)
         tool_input = {"file_path": str(folder / "d1/new.py")}
         found = []
-        for tool in ({"tool_name": "Write", "tool_input": tool_input}, _BASH):
-            known = {"session_id": "s", "cwd": str(folder), "hook_event_name": "PreToolUse"}
-            payload: dict[str, object] = {**known, **tool}
-            name = f"intents: PreToolUse, {tool['tool_name']}"
-            case = self._case(name, folder, (payload, False))
-            found.append(case._replace(most_s=MOST_WITH_INTENTS_S))
+        for event in ("PreToolUse", "PostToolUse"):
+            for tool in ({"tool_name": "Write", "tool_input": tool_input}, _BASH):
+                known = {"session_id": "s", "cwd": str(folder), "hook_event_name": event}
+                is_after = event == "PostToolUse"
+                traced = ", traced" if is_after else ""
+                name = f"intents: {event}, {tool['tool_name']}{traced}"
+                case = self._case(name, folder, ({**known, **tool}, is_after))
+                writes = "d1/new.py" if is_after else ""
+                found.append(case._replace(most_s=MOST_WITH_INTENTS_S, writes=writes))
         return found
 
     def _repository(self, files: int) -> Path:
@@ -175,8 +179,10 @@ class Bench:
 
 def once(case: Case, env: dict[str, str], turn: int) -> float:
     """Return how long one run takes. Each event is one of its own, not another's repetition."""
-    own = {"prompt_id": f"p{turn}", "tool_use_id": f"t{turn}"}
+    own = {"prompt_id": f"p{turn}", "tool_use_id": f"{case.name} {turn}"}
     raw = json.dumps({**own, **case.payload}).encode()
+    if case.writes:
+        (case.folder / case.writes).write_text(f"number = {time.monotonic_ns()}\n" * 200)
     start = time.perf_counter()
     done = subprocess.run(
         case.argv, cwd=case.folder, env=env, input=raw, capture_output=True, check=False

@@ -11,6 +11,7 @@ import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 
+from gitgates.intents.lease import acquire, holder_of
 from gitgates.trace import ledger
 from gitgates.trace.audit import verify
 
@@ -198,6 +199,47 @@ def test_a_command_is_not_given_what_others_wrote(repo: Repo) -> None:
     assert files(repo)[2:] == [("create", "c.py", ["1+0 1+1"])]
 
 
+def test_a_command_that_changes_what_was_written_before(repo: Repo) -> None:
+    agent, other = begin(repo, ON), Agent(repo, "s2")
+    write(agent, "a.py", "one\ntwo\n")
+    shell(agent, "echo three >> a.py")
+    write(other, "seed.py", "seed = 1\nmore = 2\n")
+    shell(agent, "sed -i.tmp s/seed/SEED/ seed.py; rm seed.py.tmp")
+    assert files(repo) == [
+        ("create", "a.py", ["1+0 1+2"]),
+        ("edit", "a.py", ["3+0 3+1"]),
+        ("edit", "seed.py", ["2+0 2+1"]),
+        ("edit", "seed.py", ["1+1 1+1"]),
+    ]
+
+
+def test_two_agents_that_write_one_file_at_once(repo: Repo) -> None:
+    agent, other = begin(repo, ON), Agent(repo, "s2")
+    for one, use in ((agent, "t1"), (other, "t2")):
+        one.pre("Edit", "seed.py", tool_use_id=use)
+    repo.write("seed.py", "first\nseed = 1\n")
+    agent.post("Edit", "seed.py", tool_use_id="t1")
+    repo.write("seed.py", "first\nseed = 1\nlast\n")
+    other.post("Edit", "seed.py", tool_use_id="t2")
+    spans = [("edit", "seed.py", ["1+0 1+1"]), ("edit", "seed.py", ["3+0 3+1"])]
+    assert files(repo) == spans
+
+
+def test_a_record_has_the_intent_of_its_agent(repo: Repo) -> None:
+    listed = "active_intents: [{id: INT-001, title: t, status: IN_PROGRESS, owned_scope: [a.py]}]"
+    agent = begin(repo, "[intents]\n")
+    repo.write(".orchestration/active_intents.yaml", listed)
+    git_dir_abs = f"{repo.path}/.git"
+    state_abs, holder = f"{git_dir_abs}/gitgates", holder_of("s1", "a1")
+    acquire(state_abs, "INT-001", holder, ttl_s=60.0, git_dir_abs=git_dir_abs)
+    write(agent, "a.py", "a\n", agent_id="a1")
+    write(agent, "b.py", "b\n")
+    found = [(record["agent"], record["intent"]) for record in records(repo)]
+    assert found == [("a1", "INT-001"), ("", "")]
+    [line] = ledger.recent(f"{repo.path}/.git", "INT-001", 9)
+    assert line[20:] == " s1/a1 Write: create a.py"
+
+
 def test_what_a_command_checks_out_is_not_its_own(repo: Repo) -> None:
     agent = begin(repo, ON)
     repo.git("worktree", "add", "-q", "-b", "other", "../linked")
@@ -298,3 +340,16 @@ def test_no_content_and_no_prompt_is_stored(repo: Repo) -> None:
         for name in names:
             with open(f"{folder}/{name}", "rb") as file:
                 assert b"SECRET" not in file.read()
+
+
+def test_the_commit_of_a_record(repo: Repo) -> None:
+    agent = begin(repo, ON)
+    head = repo.git("rev-parse", "HEAD")
+    write(agent, "a.py", "1\n")
+    repo.git("pack-refs", "--all")
+    write(agent, "a.py", "2\n")
+    repo.git("checkout", "-q", "--detach")
+    write(agent, "a.py", "3\n")
+    repo.git("checkout", "-q", "--orphan", "new")
+    write(agent, "a.py", "4\n")
+    assert [one["commit"] for one in records(repo)] == [head, head, head, ""]
