@@ -304,6 +304,30 @@ def test_toml_may_be_on_one_line() -> None:
     )
 
 
+keys = st.sampled_from([*Intent._fields, "name", "x-y", "active_intents", ""]) | st.text()
+scalars = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+tables = st.recursive(
+    scalars, lambda one: st.lists(one, max_size=4) | st.dictionaries(keys, one, max_size=4)
+)
+documents = tables.map(lambda one: {"active_intents": one}) | st.dictionaries(keys, tables)
+
+
+@given(documents, st.sampled_from(["yaml", "toml"]))
+def test_no_document_is_a_bug(document: dict[str, object], extension: str) -> None:
+    try:
+        text = tomlkit.dumps(document) if extension == "toml" else yaml.safe_dump(document)
+    except (ValueError, TypeError):
+        return  # what tomlkit cannot write
+    _intents, problems = parse(text, f"f.{extension}")
+    assert all(problem.where.startswith(f"f.{extension}") for problem in problems)
+
+
+@given(st.text(), st.sampled_from(["yaml", "toml"]))
+def test_no_text_is_a_bug(text: str, extension: str) -> None:
+    parse(text, f"f.{extension}")
+    parse(f"{YAML}{text}", f"f.{extension}")
+
+
 class Project:
     """A repository with intents."""
 
