@@ -130,6 +130,19 @@ def test_what_was_done_for_an_intent_that_has_just_ended_is_not_anothers(repo: R
     assert other.stop() == {}
 
 
+def test_what_gates_have_written_is_not_the_agents(repo: Repo) -> None:
+    fixer = '[gates.fix]\ncommand = "date +%N > src/web/list.py"\nwrites = true\n'
+    repo.write("src/web/list.py", "one\n")
+    agent = start(repo, f'{REQUIRED}{fixer}[hooks.Stop]\ngates = ["fix"]\n')
+    select(agent)
+    shell(agent, "mkdir -p src/api; touch src/api/a.py")
+    assert agent.stop().get("decision") is None
+    agent.prompt()
+    repo.write("src/api/b.py", "b = 1\n")
+    assert agent.stop().get("decision") is None
+    assert agent.stop().get("decision") is None
+
+
 def test_asking_what_would_be_said_changes_nothing(repo: Repo) -> None:
     agent = selected(repo)
     shell(agent, "echo 2 > src/web/list.py")

@@ -68,13 +68,17 @@ class GateRun(Listener):
         self.call.say(text)
 
     def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
-        """Run the gates; results in `earlier` stand.
+        """Run the gates; results in `earlier` stand. What they change, the journal learns.
 
         Raises: GitgatesError for each expected failure.
         """
         options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
-        listener = self.call.listener or self
-        return run_plan(self.plan, self.call.config, self.call.repo, listener, options=options)
+        call, listener = self.call, self.call.listener or self
+        decision = run_plan(self.plan, call.config, call.repo, listener, options=options)
+        changed = {path for visit in decision.visits for path in visit.result.changed_paths}
+        if changed:
+            call.record({"what": "gates-wrote", "paths": sorted(changed)})
+        return decision
 
     def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> Fact:
         """Return the journal entry of the run."""

@@ -9,6 +9,7 @@ announced, is taken for theirs; so is what others have committed. The rest is ta
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.agent_types import Point
 from gitgates.errors import GitError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _POINT, SELECTED = "intent-point", "intent-selected"
 _OUTSIDE, _SENT_BACK, _LET_GO = "intent-outside", "intent-sent-back", "intent-let-go"
-_ANNOUNCED = "intent-write"
+_NAMED = ("intent-write", "gates-wrote")
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200
 _MOST_NAMED = 8
@@ -112,10 +113,11 @@ def _look(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, ...]]:
 
     What was found before, and is as it was before that, was undone.
     """
+    taken = time.time()  # the entry is written only after gates, which may change files
     now = call.point
     if not now.tree:
         return [], ()  # that there is no snapshot was said
-    here: Fact = {"what": _POINT, "tree": now.tree, "head": now.head}
+    here: Fact = {"what": _POINT, "tree": now.tree, "head": now.head, "t": taken}
     start = _last_point(call)
     if start.tree == now.tree or not scopes.are_judged:
         return [], (here,)
@@ -149,7 +151,7 @@ def _last_point(call: Call) -> Point:
 
 
 def _announced(call: Call, since_s: float) -> set[str]:
-    """Return the files that a tool of any session has named since, before it wrote them."""
+    """Return the files that a tool of any session has named since, or that gates have written."""
     found: set[str] = set()
     for path_abs in sessions(call.repo.state_abs):
         try:
@@ -159,7 +161,7 @@ def _announced(call: Call, since_s: float) -> set[str]:
         except OSError:
             continue
         for fact in facts:
-            if fact.get("what") == _ANNOUNCED and stamp_of(fact) >= since_s:
+            if fact.get("what") in _NAMED and stamp_of(fact) >= since_s:
                 found.update(map(str, fact.get("paths", ())))
     return found
 
