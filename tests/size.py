@@ -47,6 +47,8 @@ def note(frame, event, _arg):
     code = frame.f_code
     if event != "call" or not code.co_flags & 1 or not code.co_filename.startswith(OURS):
         return  # 1: a function, and no body of a class or module
+    if code.co_filename.endswith("pyc_import.py"):
+        return  # it does for our modules what Python's own import does for all
     if code.co_name == "__new__" and "cls" in frame.f_locals:
         kinds.add(frame.f_locals["cls"].__name__)
     calls += 1
