@@ -12,7 +12,7 @@ from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
-from gitgates.config.section_keys import SECTION_KEYS
+from gitgates.config.section_keys import ADVICE, SECTION_KEYS
 from gitgates.hosts.claude import EVENTS, VARIABLES
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.report import result
@@ -92,6 +92,9 @@ def _configuration() -> str:
                 _keys(section.keys),
             )
         ),
+        "## `[[tool.gitgates.advice]]`",
+        ADVICE.meaning,
+        _keys(ADVICE.keys),
     )
 
 

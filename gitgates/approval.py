@@ -27,6 +27,9 @@ ACTIONS = {
     "review skip": "say that a change needs no independent review",
     "intent approve-scope": "let an intent cover more files",
     "trace prune": "remove records of the trace",
+    "advice edit": "weaken an advice that blocks",
+    "advice close": "close an advice that blocks",
+    "advice remove": "remove an advice that blocks",
 }
 LASTS_S = 600.0
 _TOKEN_BYTES = 8

@@ -150,7 +150,7 @@ def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
         row
         for row in POLICIES
         if (not row.gate or row.gate in listed)
-        and (not row.table or getattr(config, row.table) is not None)
+        and (not row.table or getattr(config, row.table) not in (None, ()))
         and (not (kind and row.kinds) or kind in row.kinds)
     ]
 

@@ -193,6 +193,27 @@ class Trace(Record):
     mode: str = "auto"  # auto: where intents are configured; on, off
 
 
+LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
+
+
+class Advice(Record):
+    """Guidance for agents, or with a command what runs at a moment of their work."""
+
+    id: str = ""
+    title: str = ""
+    description: str = ""
+    status: str = "open"  # open, pinned, closed, tombstone
+    priority: int = 2  # 0 is the highest
+    created_at: str = ""  # ISO 8601 in UTC; empty: not told
+    rig: str = ""  # whom it is for; empty: any
+    role: str = ""
+    agent: str = ""
+    hook_command: str = ""
+    hook_trigger: str = ""  # session-end, before-commit, before-push, before-handoff
+    hook_timeout_s: float = 30.0
+    hook_on_failure: str = "warn"  # block, warn, ignore
+
+
 # Tables of the configuration that are one record each.
 SECTIONS: dict[str, type[Any]] = {
     "review": Review,
@@ -218,6 +239,7 @@ class Config(Record):
     trace: Trace = Trace()
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    advice: tuple[Advice, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes
     sources: tuple[str, ...] = ()  # the file names read, in the order of merging
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import Repo
 from terminal_support import on_terminal
 
-from gitgates.approval import LASTS_S, new_token, require_person
+from gitgates.approval import ACTIONS, LASTS_S, new_token, require_person
 from gitgates.cli.approve import command
 from gitgates.errors import StateError, UsageError
 from gitgates.git import repo as repository
@@ -106,7 +106,7 @@ def test_an_agent_gets_none_even_in_a_terminal(repo: Repo, variable: str) -> Non
         (
             ["push"],
             "no command that takes a person's approval: 'push'",
-            "Known are: review skip, intent approve-scope, trace prune.",
+            "Known are: " + ", ".join(ACTIONS) + ".",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from gitgates import environ, errors
 from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
-from gitgates.config.section_keys import SECTION_KEYS
+from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
 from gitgates.hosts.claude import VARIABLES
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report import result as fields
@@ -95,6 +95,7 @@ def test_generated_pages_are_fresh() -> None:
                     *keys.GATE_KEYS,
                     *keys.HOOK_KEYS,
                     *(key for section in SECTION_KEYS for key in section.keys),
+                    *ADVICE_KEYS,
                 )
             ],
         ),

@@ -85,6 +85,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 COLD = (
     *("cli/", "install/", "discover", "doctor"),
     "config/edit.py",  # writes settings, with tomlkit
+    "config/edit_advice.py",
     "intents/edit.py",  # writes a scope, with tomlkit
     "trace/blame.py",  # reads objects, with dulwich
     "report/page.py",  # renders a page, with jinja2

@@ -28,7 +28,7 @@ from gitgates.config.keys import (
 )
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.config.section_keys import SECTION_KEYS
+from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
 from gitgates.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes
@@ -101,6 +101,18 @@ GOOD: dict[str, list[Any]] = {
     "ttl": [1, 0.5, "30m"],
     "trace.mode": ["auto", "on", "off"],
     "context": [1, 4096, "8 KiB"],
+    "id": ["a", "bd-adv-pre_commit.2"],
+    "title": ["Run the tests", " a "],
+    "status": ["open", "pinned", "closed", "tombstone"],
+    "advice.priority": [0, 4],
+    "created_at": ["2026-01-31", "2026-01-31T12:00:00Z"],
+    "rig": ["beads"],
+    "role": ["polecat"],
+    "advice.agent": ["toast", "kit:reviewer"],
+    "hook_command": ["make test", "x" * 1000],
+    "hook_trigger": ["session-end", "before-commit", "before-push", "before-handoff"],
+    "hook_timeout": [0, 1, 300, 1.5, "2m"],
+    "hook_on_failure": ["block", "warn", "ignore"],
 }
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
@@ -140,11 +152,19 @@ def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
     def section(table: str, name: str) -> Callable[[Any], dict[str, Any]]:
         return lambda value: {table: {name: value}}
 
+    def advice(name: str) -> Callable[[Any], dict[str, Any]]:
+        hook = {"hook_command": "true", "hook_trigger": "before-push"}
+        beside = hook if name.startswith("hook_") else {}
+        return lambda value: {"advice": [{"title": "a", **beside, name: value}]}
+
     found = [(key.name, top(key.name)) for key in TOP_KEYS]
     for one in SECTION_KEYS:
         for key in one.keys:
             whole = f"{one.name}.{key.name}"  # where another table has a key of that name
             found.append((whole if whole in GOOD else key.name, section(one.name, key.name)))
+    for key in ADVICE_KEYS:
+        whole = f"advice.{key.name}"
+        found.append((whole if whole in GOOD else key.name, advice(key.name)))
     found += [(key.name, gate(key.name)) for key in GATE_KEYS]
     found += [
         (key.name, hook(key.name, point))
@@ -203,6 +223,14 @@ def _shape(value: object) -> object:
         {"gates": []},
         {"hooks": {"pre-commit": []}},
         {"review": []},
+        {"advice": {}},
+        {"advice": ["a"]},
+        {"advice": [{}]},
+        {"advice": [{"title": "a", "titel": "b"}]},
+        {"advice": [{"title": "a", "hook_command": "true"}]},
+        {"advice": [{"title": "a", "hook_timeout": 30}]},
+        {"advice": [{"title": "a", "priority": 5}]},
+        {"advice": [{"title": "a", "id": "a b"}]},
         {"review": {"min_line": 1}},
         {"review": {"weights": {"docs": 1}}},
         {"review": {"weights": {"tests": -1}}},

@@ -28,6 +28,7 @@ VERBS = {
     "completion": "Print the completion script of a shell.",
     "review": "Show what is to be reviewed, and say what came of it.",
     "intent": "Show what agents may work on, and where.",
+    "advice": "Tell agents what to know, and run commands at moments of their work.",
     "journal": "Post to the repository's message log, read it, search it.",
     "approve": "Let an agent run a person's command once.",
     "mcp": "Serve some verbs as tools of an agent.",

@@ -17,8 +17,9 @@ from gitgates.errors import OK, UsageError
 def command(action: tuple[str, ...]) -> int:
     """Print a token that lets an agent, or a script, run a person's command once.
 
-    COMMAND is `review skip`, `intent approve-scope` or `trace prune`, which take it as --token. It
-    is for this repository, for ten minutes and for one use, and is printed to a terminal only.
+    COMMAND is `review skip`, `intent approve-scope`, `trace prune`, `advice edit`, `advice close`
+    or `advice remove`, which take it as --token. It is for this repository, for ten minutes and for
+    one use, and is printed to a terminal only.
     """
     named = " ".join(action).removeprefix("gitgates ")
     if named not in ACTIONS:

@@ -33,9 +33,13 @@ from gitgates.types import Config, Problem
 # name → key → value, as they are written
 Tables: TypeAlias = Mapping[str, Mapping[str, object]]
 
-_PREFIXES: dict[str, tuple[str, ...]] = {load.PYPROJECT: ("tool", "gitgates"), load.OWN_FILE: ()}
+PREFIXES: dict[str, tuple[str, ...]] = {
+    load.PYPROJECT: ("tool", "gitgates"),
+    load.OWN_FILE: (),
+    load.LOCAL_FILE: (),
+}
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_HEADER = re.compile(r"^[ \t]*\[.*\n?", re.MULTILINE)
+HEADER = re.compile(r"^[ \t]*\[.*\n?", re.MULTILINE)
 _TAIL = re.compile(r"^(?:[ \t\r]*(?:#.*)?\n)*\Z", re.MULTILINE)  # comments and empty lines
 _COMMENTS = re.compile(r"(?:[ \t]*#.*\n)*")
 
@@ -73,14 +77,19 @@ def make_edit(raw: tuple[bytes | None, ...], addition: Addition) -> Edit:
     written so that nothing can be added to it.
     """
     current = read_shared(raw)
-    file = load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
+    file = shared_file(raw)
     before = raw[load.FILES.index(file)]
-    edit = _compare(current, addition, Document(file, _PREFIXES[file], {}))
+    edit = _compare(current, addition, Document(file, PREFIXES[file], {}))
     after = _write((before or b"").decode(), edit, addition).encode()
     new = tuple(after if name == file else old for name, old in zip(load.FILES, raw, strict=True))
     _, problems = load.parse_files(new)
-    _refuse_problems(problems, f"Nothing was written to {file}.")
+    refuse_problems(problems, f"Nothing was written to {file}.")
     return edit._replace(before=before, after=after, problems=problems)
+
+
+def shared_file(raw: tuple[bytes | None, ...]) -> str:
+    """Return the file that the settings stand in, or would."""
+    return load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
 
 
 def read_shared(raw: tuple[bytes | None, ...]) -> Config:
@@ -89,11 +98,12 @@ def read_shared(raw: tuple[bytes | None, ...]) -> Config:
     Raises: ConfigError where they have problems that are not deferred.
     """
     current, problems = load.parse_files((*raw[:2], None))
-    _refuse_problems(problems, "Mend that first. Check it with: gitgates check")
+    refuse_problems(problems, "Mend that first. Check it with: gitgates check")
     return current or Config()
 
 
-def _refuse_problems(problems: tuple[Problem, ...], hint: str) -> None:
+def refuse_problems(problems: tuple[Problem, ...], hint: str) -> None:
+    """Raise ConfigError with the problems that are not deferred, if any."""
     fatal = [problem for problem in problems if not problem.deferred]
     if fatal:
         raise ConfigError(load.describe(fatal), hint)
@@ -103,7 +113,7 @@ def _compare(current: Config, addition: Addition, document: Document) -> Edit:
     """Find missing parts and conflicts, by parsed values."""
     tables = {"gates": addition.gates, "hooks": addition.hooks}
     wanted, problems = parse((document._replace(table=tables),))
-    _refuse_problems(problems, "Nothing was written.")
+    refuse_problems(problems, "Nothing was written.")
     gates = {gate.name: gate for gate in current.gates}
     hooks = {hook.name: hook for hook in current.hooks}
     kept = [
@@ -135,24 +145,24 @@ def _compare(current: Config, addition: Addition, document: Document) -> Edit:
 
 def _write(old: str, edit: Edit, addition: Addition) -> str:
     """Return a settings file with an addition. Raises: ConfigError where it finds no place."""
-    prefix = _PREFIXES[edit.file]
+    prefix = PREFIXES[edit.file]
     blocks = dict(_blocks(edit, addition))
     expected: Any = tomllib.loads(old)
     for path in blocks:
-        _at(expected, path[:-1], make=True)[path[-1]] = getattr(addition, path[-2])[path[-1]]
+        at(expected, path[:-1], make=True)[path[-1]] = getattr(addition, path[-2])[path[-1]]
     for hook, missing in edit.extended:
-        _at(expected, (*prefix, "hooks", hook)).setdefault("gates", []).extend(missing)
+        at(expected, (*prefix, "hooks", hook)).setdefault("gates", []).extend(missing)
     for beside in (True, False):  # what looks like a header may be a line of some text
         new = old
         for path, block in blocks.items():
-            new = _insert(new, _position(new, path) if beside else len(new), block)
+            new = insert(new, position(new, path) if beside else len(new), block)
         try:
             new = _extend(new, prefix, edit.extended)
             found = tomllib.loads(new)
         except (tomlkit.exceptions.TOMLKitError, ValueError, AttributeError, KeyError, TypeError):
             continue
         rest = iter(new)
-        if all(char in rest for char in old) and _as_json(found) == _as_json(expected):
+        if all(char in rest for char in old) and as_json(found) == as_json(expected):
             return new
     by_hand = [block for _path, block in _blocks(edit, addition)] + [
         f"# add to [{'.'.join((*prefix, 'hooks', hook))}]: {', '.join(missing)}\n"
@@ -164,12 +174,14 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
     )
 
 
-def _as_json(tables: object) -> str:
+def as_json(tables: object) -> str:
+    """Return tables as text, for a comparison."""
     # Unlike `==`, this tells 1 from true, and finds nan equal to nan.
     return json.dumps(tables, sort_keys=True, default=repr)
 
 
-def _at(node: Any, path: tuple[str, ...], *, make: bool = False) -> Any:  # noqa: ANN401 - of tomllib or tomlkit
+def at(node: Any, path: tuple[str, ...], *, make: bool = False) -> Any:  # noqa: ANN401 - of tomllib or tomlkit
+    """Return what is at a path. `make`: tables that are missing."""
     for name in path:
         node = node.setdefault(name, {}) if make else node[name]
     return node
@@ -180,25 +192,26 @@ def _blocks(edit: Edit, addition: Addition) -> Iterator[tuple[tuple[str, ...], s
     comments = "".join(f"# {line}\n" for line in addition.comments)
     for section in ("gates", "hooks"):
         for name in getattr(edit, section):
-            path = (*_PREFIXES[edit.file], section, name)
+            path = (*PREFIXES[edit.file], section, name)
             keys = getattr(addition, section)[name].items()
-            lines = "".join(f"{_key(key)} = {_value(value)}\n" for key, value in keys)
+            lines = "".join(f"{_key(key)} = {to_toml(value)}\n" for key, value in keys)
             yield path, f"{comments}[{'.'.join(map(_key, path))}]\n{lines}"
             comments = ""
 
 
-def _position(text: str, path: tuple[str, ...]) -> int:
+def position(text: str, path: tuple[str, ...]) -> int:
     """Return where a table belongs: behind those of the same kind, else behind ours, else last."""
     best = (0, len(text))
-    for start, end in pairwise([*(match.start() for match in _HEADER.finditer(text)), len(text)]):
-        found = _path_of(text[start:end])
+    for start, end in pairwise([*(match.start() for match in HEADER.finditer(text)), len(text)]):
+        found = path_of(text[start:end])
         shared = next((n for n in (len(path) - 1, len(path) - 2) if found[:n] == path[:n]), 0)
         if shared >= max(best[0], 1):
-            best = (shared, start + _content_length(text[start:end], is_last=end == len(text)))
+            best = (shared, start + content_length(text[start:end], is_last=end == len(text)))
     return best[1]
 
 
-def _path_of(section: str) -> tuple[str, ...]:
+def path_of(section: str) -> tuple[str, ...]:
+    """Return the path in the header of a section; empty for what only looks like one."""
     try:
         node: Any = tomllib.loads(section.partition("\n")[0])
     except tomllib.TOMLDecodeError:
@@ -210,7 +223,7 @@ def _path_of(section: str) -> tuple[str, ...]:
     return tuple(path)
 
 
-def _content_length(section: str, *, is_last: bool) -> int:
+def content_length(section: str, *, is_last: bool) -> int:
     """Return the length of a section without trailing blank lines, comments included.
 
     Comments that lead over to the next header do not belong to it.
@@ -223,7 +236,7 @@ def _content_length(section: str, *, is_last: bool) -> int:
     return len(section) - len(rest) + (len(comments) if is_own else 0)
 
 
-def _insert(text: str, position: int, block: str) -> str:
+def insert(text: str, position: int, block: str) -> str:
     """Insert a block, with an empty line before and behind it."""
     before, behind = text[:position], text[position:]
     gap = "" if not before or before.endswith(("\n\n", "\n\r\n")) else "\n"
@@ -241,7 +254,7 @@ def _extend(
         return text
     document = tomlkit.parse(text)
     for hook, missing in extended:
-        table = _at(document, (*prefix, "hooks", hook))
+        table = at(document, (*prefix, "hooks", hook))
         if "gates" not in table:
             table.add("gates", tomlkit.array())
         for gate in missing:
@@ -249,13 +262,13 @@ def _extend(
     return document.as_string()
 
 
-def _value(value: object) -> str:
+def to_toml(value: object) -> str:
     """Return a value on one line; a table becomes an inline one."""
     if isinstance(value, dict):
-        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
+        inside = ", ".join(f"{_key(name)} = {to_toml(one)}" for name, one in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(to_toml, value)) + "]"
     return _text(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
 
 

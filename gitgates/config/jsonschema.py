@@ -16,10 +16,13 @@ from gitgates.config.keys import (
     Key,
     hook_keys,
 )
-from gitgates.config.section_keys import SECTION_KEYS
+from gitgates.config.section_keys import ADVICE, SECTION_KEYS
 from gitgates.lifecycle import HOOK_POINTS
 
 Schema: TypeAlias = dict[str, Any]
+
+# Keys of an advice that have a meaning beside `hook_command` alone.
+_OF_COMMAND = ("hook_trigger", "hook_timeout", "hook_on_failure")
 
 # An identifier, not an address: RFC 2606 keeps `.invalid` from ever being one. References inside
 # of the schema are resolved against it, which a `urn:` would not allow.
@@ -52,6 +55,18 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
                 "type": "object",
                 "propertyNames": _gate_name(),
                 "additionalProperties": {"$ref": "#/definitions/gate"},
+            },
+            ADVICE.name: {
+                "description": ADVICE.meaning,
+                "type": "array",
+                "items": {
+                    **_table(ADVICE.keys),
+                    "required": ["title"],
+                    "dependencies": {
+                        "hook_command": ["hook_trigger"],
+                        **{key: ["hook_command"] for key in _OF_COMMAND},
+                    },
+                },
             },
             "hooks": {
                 "description": "What runs at which lifecycle point.",

@@ -16,7 +16,7 @@ import sys
 from gitgates import __version__
 from gitgates.errors import ConfigError
 from gitgates.store.files import open_regular, open_state, replace_file
-from gitgates.types import SECTIONS, Config, Gate, Hook
+from gitgates.types import SECTIONS, Advice, Config, Gate, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _KEY = (
     sys.implementation.cache_tag,
     Gate._fields,
     Hook._fields,
+    Advice._fields,
     *(record._fields for record in SECTIONS.values()),
     Config._fields,
 )
@@ -183,9 +184,10 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
         config = Config(*frozen)
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
+        advice = tuple(Advice(*one) for one in config.advice)
         found = {name: getattr(config, name) for name in SECTIONS}
         sections = {name: SECTIONS[name](*table) for name, table in found.items() if table}
-        return config._replace(gates=gates, hooks=hooks, **sections)
+        return config._replace(gates=gates, hooks=hooks, advice=advice, **sections)
     except (OSError, EOFError, ValueError, TypeError, MemoryError):
         return None  # not there, torn, or not ours: what marshal says of garbage
 
@@ -195,7 +197,7 @@ def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
-    plain = {"gates": gates, "hooks": hooks}
+    plain = {"gates": gates, "hooks": hooks, "advice": tuple(map(tuple, config.advice))}
     plain |= {name: tuple(table) for name in SECTIONS if (table := getattr(config, name))}
     frozen = tuple((config._asdict() | plain).values())
     try:

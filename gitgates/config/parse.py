@@ -12,10 +12,11 @@ from graphlib import CycleError, TopologicalSorter
 from gitgates.clean import visible_line
 from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.read import Document, Settings, read_settings
+from gitgates.config.section_keys import ADVICE_KEYS
 from gitgates.config.values import did_you_mean
 from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.policy import policy_gates
-from gitgates.types import ACTIONS, SECTIONS, Config, Gate, Hook, Problem
+from gitgates.types import ACTIONS, SECTIONS, Advice, Config, Gate, Hook, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
     """
     problems: list[Problem] = []
     shared, *local = [read_settings(document, problems) for document in documents]
+    for layer in local:
+        problems += _only_new_advice(shared, layer)
     merged = _merge(shared, local)
     config = _build(merged, tuple(document.source for document in documents))
     for layer in local:
@@ -48,6 +51,15 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
             problems += _required_gone(shared, layer, config)
     _check(config, merged, problems)
     return config, tuple(problems)
+
+
+def _only_new_advice(shared: Settings, local: Settings) -> Iterator[Problem]:
+    """Leave out local advice that the shared settings have already: it could only weaken that."""
+    for name in local.named("advice").keys() & shared.named("advice").keys():
+        del local.tables["advice", name]
+        where, there = local.document.where("advice", name), shared.document.source
+        message = f"is in {there}, too, which counts"
+        yield Problem(where, message, "Give the local one another `id`.", deferred=True)
 
 
 def _merge(shared: Settings, local: list[Settings]) -> Settings:
@@ -75,6 +87,7 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
             Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
             for name, table in merged.named("hooks").items()
         ),
+        advice=tuple(Advice(**table) for table in merged.named("advice").values()),
     )
     digest = hashlib.sha256(repr(config).encode("utf-8", "replace")).hexdigest()
     return config._replace(digest=digest, sources=sources)
@@ -158,6 +171,8 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         problems += _wrong_in_gate(gate, gates, merged)
     for hook in config.hooks:
         problems += _wrong_in_hook(hook, gates, merged)
+    for advice in config.advice:
+        problems += _wrong_in_advice(advice, merged)
     lists_review = any("review" in hook.gates for hook in config.hooks)
     if not problems and merged.tables.get(("review",)) and not lists_review:
         where = merged.document.where("review")
@@ -195,6 +210,18 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
             yield _undefined(merged.where(*path, field=field), target, (*ACTIONS, *gates))
+
+
+def _wrong_in_advice(advice: Advice, merged: Settings) -> Iterator[Problem]:
+    path = ("advice", advice.id)
+    written = [key for key in ADVICE_KEYS if (*path, key.field) in merged.origins]
+    of_hook = [key.field for key in written if key.name.startswith("hook_")]
+    if "hook_command" in of_hook and "hook_trigger" not in of_hook:
+        hint = "Add one: session-end, before-commit, before-push or before-handoff."
+        yield Problem(merged.where(*path), "has a `hook_command` and no `hook_trigger`", hint)
+    for field in of_hook if "hook_command" not in of_hook else ():
+        where = merged.where(*path, field=field)
+        yield Problem(where, "has a meaning only beside `hook_command`")
 
 
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:

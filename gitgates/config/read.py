@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gitgates.clean import visible_line
+from gitgates.config.advice_values import ADVICE_ID, slug
 from gitgates.config.keys import (
     GATE_KEYS,
     HOOK_KEYS,
@@ -14,7 +15,7 @@ from gitgates.config.keys import (
     foreign_key,
     hook_keys,
 )
-from gitgates.config.section_keys import SECTION_KEYS
+from gitgates.config.section_keys import ADVICE, ADVICE_KEYS, SECTION_KEYS
 from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.record import Record
@@ -24,14 +25,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    # Of a table: () for the top, ("review",), ("headless",), ("gates", NAME), ("hooks", NAME).
+    # Of a table: () for the top, ("review",), ("gates", NAME), ("hooks", NAME), ("advice", ID).
     Path: TypeAlias = tuple[str, ...]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # What could break a line of output, or command a terminal. The JSON Schema says the same.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_TABLES = (*(section.name for section in SECTION_KEYS), "gates", "hooks")
-_OF_SECTIONS = (key for section in SECTION_KEYS for key in section.keys)
+_TABLES = (*(section.name for section in SECTION_KEYS), "gates", "hooks", "advice")
+_OF_SECTIONS = (key for section in (*SECTION_KEYS, ADVICE) for key in section.keys)
 _NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *_OF_SECTIONS)}
 
 
@@ -87,7 +88,41 @@ def read_settings(document: Document, problems: list[Problem]) -> Settings:
         else:
             hint = f"Try [tool.gitgates.{section.name}] with {section.example}"
             problems.append(_no_table(document, path, table, hint))
+    _read_advice(settings, problems)
     return settings
+
+
+def _read_advice(settings: Settings, problems: list[Problem]) -> None:
+    """Read the array of tables; each becomes a table by its id."""
+    document = settings.document
+    tables = document.table.get(ADVICE.name, [])
+    if not isinstance(tables, list):
+        message = f"got {show(tables)}, expected an array of tables"
+        hint = f"Try [[tool.gitgates.advice]] with {ADVICE.example}"
+        problems.append(Problem(document.where(ADVICE.name), message, hint))
+        return
+    for number, table in enumerate(tables):
+        where = f"{document.where(ADVICE.name)}[{number}]"
+        if not isinstance(table, dict):
+            problems.append(Problem(where, f"got {show(table)}, expected a table"))
+            continue
+        name = advice_id(table) or f"{number}"
+        if (ADVICE.name, name) in settings.tables:
+            hint = "Give one of them another `id`."
+            problems.append(Problem(where, f"`{name}` is there twice", hint))
+            continue
+        if "title" not in table:
+            problems.append(Problem(where, "has no `title`"))
+        _read_table(settings, (ADVICE.name, name), table, keys=ADVICE_KEYS, problems=problems)
+        settings.tables[ADVICE.name, name]["id"] = name
+
+
+def advice_id(table: dict[str, Any]) -> str:
+    """Return the id of an advice: its own, or one that is made of its title; empty for neither."""
+    try:
+        return str(ADVICE_ID.parse(table["id"]))
+    except (BadValue, KeyError):
+        return slug(str(table.get("title", "")))
 
 
 def _read_named(settings: Settings, path: Path, table: object, problems: list[Problem]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.config import advice_values as a
 from gitgates.config import values as v
 from gitgates.config.keys import Key
 from gitgates.record import Record
@@ -125,6 +126,43 @@ TRACE_KEYS: tuple[Key, ...] = (
     ),
 )
 
+ADVICE_KEYS: tuple[Key, ...] = (
+    Key("id", a.ADVICE_ID).means("Its name, once in all files. Missing: made of the title."),
+    Key("title", a.TITLE).means("What it says, in one line."),
+    Key("description", v.TEXT, '""').means("More of it, for whoever reads it."),
+    Key(
+        "status",
+        v.one_of("open", "pinned", "closed", "tombstone"),
+        '"open"',
+        weaker=("tombstone", "closed"),
+    ).means("What is `closed`, or a `tombstone`, is neither shown to agents nor run."),
+    Key("priority", a.PRIORITY, "2").means("From 0, the highest, to 4."),
+    Key("created_at", a.TIME).means(
+        "When it was written, such as `2026-01-31T12:00:00Z`: of the same priority, the oldest "
+        "comes first."
+    ),
+    Key("rig", a.TARGET, weaker="any").means("The only rig that it is for. Missing: any."),
+    Key("role", a.TARGET, weaker="any").means("The only role that it is for. Missing: any."),
+    Key("agent", a.TARGET, weaker="any").means("The only agent that it is for. Missing: any."),
+    Key("hook_command", a.HOOK_COMMAND, weaker="any").means(
+        "A shell command of at most 1,000 characters, run at the trigger. Missing: it is guidance, "
+        "which agents are shown."
+    ),
+    Key(
+        "hook_trigger",
+        v.one_of("session-end", "before-commit", "before-push", "before-handoff"),
+        weaker="any",
+    ).means("When the command runs."),
+    Key("hook_timeout", a.HOOK_TIMEOUT, "30", weaker="sharply").means(
+        "The most that it may take, from 1 to 300 seconds; 0: 30 seconds."
+    ),
+    Key(
+        "hook_on_failure", v.one_of("block", "warn", "ignore"), '"warn"', weaker=("ignore", "warn")
+    ).means(
+        "`block`: the action does not take place. `warn`: it is told. `ignore`: it is recorded."
+    ),
+)
+
 
 class Section(Record):
     """One such table. Its record is in `SECTIONS` of `gitgates/types.py`."""
@@ -161,4 +199,13 @@ SECTION_KEYS: tuple[Section, ...] = (
         meaning="Whether what agents write is recorded, for `gitgates trace`.",
         example='mode = "on".',
     ),
+)
+
+# An array of such tables, each with an id.
+ADVICE = Section(
+    name="advice",
+    keys=ADVICE_KEYS,
+    meaning="`[[tool.gitgates.advice]]`, once for each: what agents are to know, and commands that "
+    "run at a moment of their work. `gitgates advice` writes it.",
+    example='title = "Run the tests".',
 )

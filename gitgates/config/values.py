@@ -95,21 +95,25 @@ def did_you_mean(word: object, known: tuple[str, ...]) -> str:
     return f"Did you mean `{by_fold[near[0]]}`?" if near else ""
 
 
-def _is_whole(value: object) -> TypeGuard[int]:
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether a value is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, float) or _is_whole(value)
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a number."""
+    return isinstance(value, float) or is_whole(value)
 
 
-def _is_filled(value: object) -> TypeGuard[str]:
+def is_filled(value: object) -> TypeGuard[str]:
+    """Return whether a value is text with something in it."""
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
 
-def _duration(value: object) -> float:
+def parse_duration(value: object) -> float:
+    """Return a time in seconds."""
     hint = 'Try timeout = "30s".'
-    if _is_number(value):
+    if is_number(value):
         seconds = min(value, _LONGEST_S + 1)
     elif isinstance(value, str) and (match := _DURATION.fullmatch(value.replace(" ", ""))):
         hours, minutes, rest = (float(part or 0) for part in match.groups())
@@ -123,7 +127,7 @@ def _duration(value: object) -> float:
 
 def _size(value: object) -> int:
     count = 0
-    if _is_whole(value):
+    if is_whole(value):
         count = value
     elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         count = int(match[1]) * _UNITS[(match[2] or "").lower()]
@@ -133,13 +137,13 @@ def _size(value: object) -> int:
 
 
 def _count(value: object) -> int:
-    if not _is_whole(value) or value < 0:
+    if not is_whole(value) or value < 0:
         raise BadValue("a whole number, 0 or more")
     return value
 
 
 def _amount(value: object) -> float:
-    if not _is_number(value) or not 0 <= value <= _MOST:
+    if not is_number(value) or not 0 <= value <= _MOST:
         raise BadValue("a number from 0 to 1,000,000,000")
     return float(value)
 
@@ -169,7 +173,7 @@ def _names(value: object) -> tuple[str, ...]:
     for entry, item in enumerate(value):
         if not isinstance(item, str):
             raise BadValue("text in quotes", entry=entry)
-        if not _is_filled(item):
+        if not is_filled(item):
             raise BadValue("text that is not empty", entry=entry)
     return tuple(value)
 
@@ -187,7 +191,7 @@ def _patterns(value: object) -> tuple[str, ...]:
 
 
 def _command(value: object) -> str | tuple[str, ...]:
-    if _is_filled(value):
+    if is_filled(value):
         return value
     if not isinstance(value, list) or not value:
         raise BadValue("a shell command in quotes, or an array of a program and its arguments")
@@ -220,7 +224,7 @@ def _environment(value: object) -> tuple[tuple[str, str], ...]:
 
 
 def _folder(value: object) -> str:
-    if _is_filled(value) and not value.startswith("/"):
+    if is_filled(value) and not value.startswith("/"):
         parts = [part for part in value.replace("\\", "/").split("/") if part not in ("", ".")]
         if ".." not in parts:
             return "/".join(parts) or "."
@@ -245,7 +249,7 @@ def _breaker(value: object) -> tuple[int, int]:
         raise BadValue("a table of the numbers `prompt` and `session`", hint)
     if not value.keys() <= most.keys():
         raise BadValue("only the keys `prompt` and `session`", hint)
-    if not all(_is_whole(number) and number >= 1 for number in value.values()):
+    if not all(is_whole(number) and number >= 1 for number in value.values()):
         raise BadValue("whole numbers, 1 or more", hint)
     most |= value
     return most["prompt"], most["session"]
@@ -321,8 +325,8 @@ def one_of(*words: str) -> ValueType:
 
 
 _ANY_TEXT = {"type": "string"}
-_FILLED = {"type": "string", "pattern": r"\S"}
-_TEXTS = {"type": "array", "items": _FILLED}
+FILLED = {"type": "string", "pattern": r"\S"}
+_TEXTS = {"type": "array", "items": FILLED}
 
 
 def _numbers(of: Mapping[str, object], *names: str) -> dict[str, object]:
@@ -334,20 +338,20 @@ FLAG = ValueType(_flag, {"type": "boolean"})
 TEXT = ValueType(_text, _ANY_TEXT)
 NAMES = ValueType(_names, _TEXTS)
 PATTERNS = ValueType(_patterns, _TEXTS)
-FOLDER = ValueType(_folder, _FILLED)
-INTENTS_FILE = ValueType(_intents_file, _FILLED)
-ACTION = ValueType(_action, _FILLED)
-FAILURES = ValueType(_failures, _FILLED)
+FOLDER = ValueType(_folder, FILLED)
+INTENTS_FILE = ValueType(_intents_file, FILLED)
+ACTION = ValueType(_action, FILLED)
+FAILURES = ValueType(_failures, FILLED)
 PREFIX = ValueType(_prefix, _ANY_TEXT)
-AGENT_NAME = ValueType(_agent_name, _FILLED)
+AGENT_NAME = ValueType(_agent_name, FILLED)
 COUNT = ValueType(_count, {"type": "integer", "minimum": 0})
 AMOUNT = ValueType(_amount, {"type": "number", "minimum": 0})
-SIZE = ValueType(_size, {"anyOf": [{"type": "integer", "minimum": 1}, _FILLED]}, "_bytes")
+SIZE = ValueType(_size, {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]}, "_bytes")
 DURATION = ValueType(
-    _duration, {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _FILLED]}, "_s"
+    parse_duration, {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, FILLED]}, "_s"
 )
 COMMAND = ValueType(
-    _command, {"anyOf": [_FILLED, {"type": "array", "items": _ANY_TEXT, "minItems": 1}]}
+    _command, {"anyOf": [FILLED, {"type": "array", "items": _ANY_TEXT, "minItems": 1}]}
 )
 PRE_COMMIT = ValueType(_pre_commit, {"anyOf": [{"type": "boolean"}, {**_TEXTS, "minItems": 1}]})
 ENVIRONMENT = ValueType(_environment, {"type": "object", "additionalProperties": _ANY_TEXT})
@@ -355,12 +359,12 @@ METRICS = ValueType(
     _metrics,
     {
         "type": "object",
-        "propertyNames": _FILLED,
+        "propertyNames": FILLED,
         "additionalProperties": {
             "type": "object",
             "additionalProperties": False,
             "required": ["pattern", "better"],
-            "properties": {"pattern": _FILLED, "better": {"enum": ["higher", "lower"]}},
+            "properties": {"pattern": FILLED, "better": {"enum": ["higher", "lower"]}},
         },
     },
 )

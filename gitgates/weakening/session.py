@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from gitgates.config import load
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key
-from gitgates.config.section_keys import SECTION_KEYS, Section
+from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS, Section
 from gitgates.errors import ConfigError
 from gitgates.git.authorship import Span, trees
 from gitgates.git.diff import changes
@@ -24,7 +24,7 @@ from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import HookSettings
 from gitgates.policies.significance import kinds_of
 from gitgates.store.files import read_regular
-from gitgates.types import ACTIONS, Config, Gate, Headless, Hook, Review
+from gitgates.types import ACTIONS, LIVE, Advice, Config, Gate, Headless, Hook, Review
 from gitgates.weakening.commands import find_in_commands
 from gitgates.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
 from gitgates.weakening.source import read_pair
@@ -32,7 +32,7 @@ from gitgates.weakening.tests import find_in_tests, find_marks
 from gitgates.weakening.tool_settings import find_in_settings
 
 Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
-Table: TypeAlias = Config | Gate | Headless | Hook | Review
+Table: TypeAlias = Advice | Config | Gate | Headless | Hook | Review
 
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
 
@@ -172,7 +172,17 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
         texts += _compare_section(
             section, getattr(before, section.name), getattr(after, section.name)
         )
+    for advice in before.advice:
+        texts += compare_advice(advice, next((a for a in after.advice if a.id == advice.id), None))
     return tuple(Weakening(path, GATE, text) for text in texts)
+
+
+def compare_advice(old: Advice, new: Advice | None) -> list[str]:
+    """Return what has become weaker of an advice that blocks; nothing of any other."""
+    if old.status not in LIVE or old.hook_on_failure != "block":
+        return []
+    place = f"advice.{old.id}"
+    return [*_compare(ADVICE_KEYS, old, new, f"{place}.")] if new else [f"{place}: removed"]
 
 
 def _compare_section(section: Section, old: Table | None, new: Table | None) -> Iterable[str]:
