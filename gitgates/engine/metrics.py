@@ -12,11 +12,9 @@ from gitgates.clean import plain
 from gitgates.engine.command import without_git
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.errors import GitgatesError
-from gitgates.git.index import copy_index, named_index
-from gitgates.git.object_store import storing_git
+from gitgates.git.index import committed_tree
 from gitgates.git.snapshot import take
 from gitgates.record import Record
-from gitgates.store.files import remove_file
 from gitgates.store.log import read_metrics, write_metrics
 
 TYPE_CHECKING = False
@@ -50,7 +48,7 @@ class Measurement:
             if checkout:
                 self._tree = there.git.out("write-tree").decode().strip()
             else:
-                self._tree = _staged_tree(repo) if is_commit else take(repo).tree
+                self._tree = committed_tree(repo) if is_commit else take(repo).tree
             if gate.ratchet:
                 self._base = _find_base(there.git)
         except (GitgatesError, OSError) as error:
@@ -112,20 +110,6 @@ def find_numbers(gate: Gate, output: bytes) -> dict[str, float]:
             if abs(number) < _MOST:  # nan is not
                 found[name] = int(number) if number.is_integer() else number
     return found
-
-
-def _staged_tree(repo: Repo) -> str:
-    """Return the tree of the index being committed, which is only read."""
-    copy_abs = f"{repo.state_abs}/metrics-{os.getpid()}.index"
-    try:
-        git = storing_git(repo)
-        index_abs, _is_other = named_index(repo)
-        if os.path.exists(index_abs):
-            copy_index(index_abs, copy_abs)
-        copied = git._replace(env={**git.env, "GIT_INDEX_FILE": copy_abs})
-        return copied.out("write-tree").decode().strip()
-    finally:
-        remove_file(copy_abs)
 
 
 def _find_base(git: Git) -> Base | None:

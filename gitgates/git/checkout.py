@@ -16,10 +16,10 @@ import os
 import stat
 
 from gitgates.errors import GitError, StateError
-from gitgates.git.index import SETTINGS, copy_index
-from gitgates.git.object_store import quoted, reading_git, sources, storing_git
+from gitgates.git.index import SETTINGS, copy_index, write_tree
+from gitgates.git.object_store import quoted, reading_git, sources
 from gitgates.git.repo import Repo
-from gitgates.store.files import open_state, remove_file, remove_tree
+from gitgates.store.files import open_state, remove_tree
 from gitgates.store.slots import prune_slots, take_slot
 
 TYPE_CHECKING = False
@@ -110,18 +110,10 @@ def check_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> C
 
     Raises: as `check_out`; GitError, too, where the index has conflicts.
     """
-    # git keeps in the index what it found out about trees, so it is given a copy.
-    copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
     try:
-        git = storing_git(repo).with_settings(_SETTINGS)
-        if os.path.exists(index_abs):
-            copy_index(index_abs, copy_abs)
-        copied = git._replace(env={**git.env, "GIT_INDEX_FILE": copy_abs})
-        tree = copied.out("write-tree").decode().strip()
+        tree = write_tree(repo, index_abs)
     except OSError as error:
-        raise StateError(f"{copy_abs}: cannot be written: {error.strerror}") from error
-    finally:
-        remove_file(copy_abs)
+        raise StateError(f"{repo.state_abs}: cannot be written: {error.strerror}") from error
     return check_out(repo, tree, link)
 
 

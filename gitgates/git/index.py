@@ -309,6 +309,59 @@ def is_copy(target_abs: str, source: os.stat_result) -> bool:
     return (found.st_size, found.st_mtime_ns) == (source.st_size, source.st_mtime_ns)
 
 
+def committed_tree(repo: Repo) -> str:
+    """Return the tree of the index being committed.
+
+    Git has written it into the index by the time that a hook runs, but for `commit -- path`, and
+    where a fixer or `git add -N` has changed entries since: then git is asked.
+
+    Raises: GitError, OSError.
+    """
+    index_abs, _is_other = named_index(repo)
+    try:
+        with open(index_abs, "rb", buffering=0) as file:
+            known = cached_tree(file.read())
+    except FileNotFoundError:  # nothing was ever staged
+        known = ""
+    return known or write_tree(repo, index_abs)
+
+
+def cached_tree(index: bytes) -> str:
+    """Return the tree that an index says it is; empty where it does not say.
+
+    Source: gitformat-index(5), "Cache tree": the extension TREE, at its beginning the root: NUL,
+    how many entries it covers (-1: it is not valid), how many subtrees, its id.
+    """
+    for id_length in (20, 32):  # SHA-1, SHA-256; the checksum at the end has that length as well
+        end = len(index) - id_length
+        at = start = index.rfind(b"TREE", 0, end)
+        while 0 <= at < end:  # extensions follow one another to the end, or it was none
+            at += 8 + int.from_bytes(index[at + 4 : at + 8], "big")
+        root, _, rest = index[start + 8 : start + 64].partition(b"\n")
+        if at == end and root[:1] == b"\0" and root[1:2] != b"-":
+            return rest[:id_length].hex()
+    return ""
+
+
+def write_tree(repo: Repo, index_abs: str) -> str:
+    """Write the tree of an index, which is only read, and return it; objects go to our directory.
+
+    Raises: GitError, also where the index has conflicts; OSError.
+    """
+    from gitgates.git.object_store import storing_git  # seldom needed before a commit
+
+    # git keeps in the index what it found out about trees, so it is given a copy.
+    copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
+    try:
+        git = storing_git(repo).with_settings(SETTINGS)
+        if os.path.exists(index_abs):
+            copy_index(index_abs, copy_abs)
+        copied = git._replace(env={**git.env, "GIT_INDEX_FILE": copy_abs})
+        return copied.out("write-tree").decode().strip()
+    finally:
+        remove_file(copy_abs)
+
+
 def _stat(path_abs: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path_abs)
