@@ -118,6 +118,8 @@ POLICIES: tuple[Policy, ...] = (
     Policy(name="gates", module="gitgates.policies.gates", kinds=AGENT_KINDS, passive=True),
     # The same where there is no session; whoever starts such a hook wants them.
     Policy(name="gates", module="gitgates.policies.git_hooks", kinds=GIT_KINDS, passive=True),
+    # Where the pre-push hook demands that commits have passed the gates of theirs.
+    Policy(name="verify", module="gitgates.policies.verify", kinds=("before-push",)),
     Policy(
         name="review",
         module="gitgates.policies.review",

@@ -134,6 +134,7 @@ class Hook(Record):
     on_exhausted: str = "allow"  # allow, stop
     timeout_s: float = 0.0  # of all its gates together; 0: what theirs come to
     unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/plan.py
+    verify: bool = False
 
 
 class Review(Record):
@@ -242,6 +243,11 @@ class Config(Record):
     advice: tuple[Advice, ...] = ()
     digest: str = ""  # of the merged settings, not of the files' bytes
     sources: tuple[str, ...] = ()  # the file names read, in the order of merging
+
+    @property
+    def verifies(self) -> bool:
+        """Return whether a push is refused with commits that went round their gates."""
+        return any(hook.verify for hook in self.hooks)
 
 
 class Problem(Record):

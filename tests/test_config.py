@@ -198,6 +198,7 @@ BAD: list[tuple[str, str, str]] = [
     ("gates[1]", '["a", 1]', "got 1, expected text in quotes"),
     ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
     ("link", '".venv"', 'got ".venv", expected an array of texts. Try [".venv"].'),
+    ("verify", "1", "got 1, expected true or false, without quotes"),
     ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
     ("strategy", "1", "got 1, expected one of sequence, collect"),

@@ -88,6 +88,7 @@ COLD = (
     "config/edit_advice.py",
     "intents/edit.py",  # writes a scope, with tomlkit
     "trace/blame.py",  # reads objects, with dulwich
+    "git/notes.py",  # reads notes, with dulwich
     "report/page.py",  # renders a page, with jinja2
     "yaml_load.py",
 )

@@ -53,6 +53,7 @@ GOOD: dict[str, list[Any]] = {
     "writes": [True, False],
     "required": [True, False],
     "restage": [False],
+    "verify": [False],
     "git_env": ["auto", "commit", "clean"],
     "gates": [[], ["a", "b c"]],
     "strategy": ["sequence", "collect"],

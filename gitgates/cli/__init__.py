@@ -20,6 +20,7 @@ VERBS = {
     "runs": "Show what came of earlier runs.",
     "explain": "Tell what a hook would run, and why.",
     "check": "Check the configuration.",
+    "verify": "Tell which commits went round the gates.",
     "install-hooks": "Let git, or an agent, run the gates.",
     "uninstall-hooks": "Take the hooks out again.",
     "doctor": "Find out why gates do not run.",

@@ -185,6 +185,11 @@ HOOK_KEYS: tuple[Key, ...] = (
         "`checkout` (the default before a push): exactly what is being committed or pushed, in a "
         "private checkout. `keep`: the working tree as it is."
     ),
+    Key("verify", v.FLAG, "false", weaker="off", only_in=("pre-push",)).means(
+        "Each pushed commit must have passed the gates of its own `pre-commit` hook, or of "
+        "`pre-merge-commit`, as `gitgates verify` tells. What is missing runs, on exactly that "
+        "commit."
+    ),
     Key("enabled_tools", v.NAMES, weaker="fewer", only_in=_TOOL_EVENTS).means(
         "The agent's tools that the hook answers to. Missing: all; an empty array: none."
     ),

@@ -47,7 +47,7 @@ def _paths_of(event: Event, repo: Repo) -> Paths | None:
         case "head":
             # Against the first parent.
             args = ("--root", "-r", "--no-commit-id", "--diff-merges=first-parent", *_DIFF)
-            return _sorted(*_raw_paths(git.out("diff-tree", *args, "HEAD")))
+            return _sorted(*raw_paths(git.out("diff-tree", *args, "HEAD")))
         case "merged":
             has_old = git.resolve("ORIG_HEAD")
             return range_paths(git, "ORIG_HEAD", "HEAD") if has_old else ((), ())
@@ -91,10 +91,10 @@ def staged_paths(repo: Repo, *, merging: bool) -> Paths:
     asks: it names the other parents in the environment, before it writes MERGE_HEAD.
     """
     git = repo.git
-    there, gone = _raw_paths(git.out(*_STAGED))
+    there, gone = raw_paths(git.out(*_STAGED))
     named = [name.removeprefix("GITHEAD_") for name in git.env if name.startswith("GITHEAD_")]
     for parent in named if merging else merge_heads(repo):
-        other_there, other_gone = _raw_paths(git.out(*_STAGED, parent))
+        other_there, other_gone = raw_paths(git.out(*_STAGED, parent))
         there &= other_there
         gone &= other_gone
     return _sorted(there, gone)
@@ -104,7 +104,7 @@ def changed_paths(git: Git) -> Paths:
     """Return what differs from HEAD in the working tree: staged, unstaged and untracked."""
     # Before the first commit: the empty tree.
     head = git.resolve("HEAD") or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    tracked, gone = _raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, head))
+    tracked, gone = raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, head))
     untracked = git.names("ls-files", "-z", "--others", "--exclude-standard", "--full-name")
     # `git diff HEAD` lists an intent-to-add file too; an embedded repository ends in a slash.
     new = {name for name in untracked if not name.endswith("/")}
@@ -131,7 +131,7 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
     for name in (old, new):
         if not git.resolve(f"{name}^{{commit}}"):
             raise GitError(f"`{name}` is no commit here", "See: git log --oneline --all")
-    return _sorted(*_raw_paths(git.out("diff", *_DIFF, old, new, "--")))
+    return _sorted(*raw_paths(git.out("diff", *_DIFF, old, new, "--")))
 
 
 def tree_paths(git: Git, old: str, new: str) -> Paths:
@@ -139,7 +139,7 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
 
     Raises: GitError where one of them is not there.
     """
-    return _sorted(*_raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
+    return _sorted(*raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
 
 
 def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
@@ -168,8 +168,11 @@ def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
     return _sorted(there, gone)
 
 
-def _raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
-    """Read `:oldmode newmode oldid newid status NUL path NUL …`: regular files, and deletions."""
+def raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
+    """Return the regular files and the deletions of a raw diff.
+
+    It is `:oldmode newmode oldid newid status NUL path NUL …`.
+    """
     fields = raw.split(b"\0")
     pairs = list(zip(fields[0::2], fields[1::2], strict=False))
     there = {os.fsdecode(path) for meta, path in pairs if meta[8:14] in _REGULAR}

@@ -7,6 +7,7 @@ of git fails closed: what goes wrong in a policy refuses the commit, once the ot
 
 from __future__ import annotations
 
+import os
 import time
 
 from gitgates.config.load import FILES, checked, load, read_files
@@ -25,18 +26,25 @@ from gitgates.engine.plan import (
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
-from gitgates.git.index import named_index
+from gitgates.errors import GitError
+from gitgates.git.index import committed_tree, named_index
+from gitgates.git.repo import read_head
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policy import ask, asked_at
+from gitgates.store.files import append_bounded
 from gitgates.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
 from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.engine.run import Listener
     from gitgates.git.repo import Git, Repo
     from gitgates.lifecycle import EventKind
     from gitgates.policy import Need
+
+_LARGEST = 1 << 18  # bytes of evidence that nobody has asked for: more than a thousand commits
 
 
 class HookCall:
@@ -118,7 +126,54 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
     elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
         asked = [(row.name, module) for row, module, _needs in asked_at(config, call.kind)]
         call.conclude(ask(call, asked, call.failed))
+    if call.kind == "before-commit" and "GIT_INDEX_FILE" in call.env:  # git itself commits
+        _record(call)
     return call
+
+
+def _record(call: HookCall) -> None:
+    """Record which gates let this commit pass, for `gitgates verify`.
+
+    Where that cannot be written, no commit is refused: its gates will be missing there.
+    """
+    decision, repo = call.decision, call.repo
+    if not decision or decision.verdict >= BLOCK or call.errors:
+        return
+    try:
+        tree = committed_tree(repo)
+        record(
+            *(repo, tree, read_head(repo) or repo.git.resolve("HEAD")),
+            hook=call.event.name,
+            config=call.config.digest,
+            gates=gates_met(decision, call.env),
+        )
+    except (GitError, OSError) as error:
+        if call.config.verifies:
+            call.say(f"what was checked is not recorded for `gitgates verify`: {error}")
+
+
+def record(
+    repo: Repo, tree: str, base: str, *, hook: str, config: str, gates: Mapping[str, str]
+) -> None:
+    """Append to the evidence how gates have ended on a tree; policies/commit_evidence.py reads it.
+
+    `base` is the commit that paths were compared with, `config` the digest of the configuration.
+
+    Raises: OSError where it cannot be written.
+    """
+    ends = ",".join(f"{status}:{gate}" for gate, status in gates.items())  # no name has a comma
+    fields = ("1", str(int(time.time())), tree, base, hook, config, ends)
+    append_bounded(repo.evidence_abs, os.fsencode("\t".join(fields) + "\n"), _LARGEST)
+
+
+def gates_met(decision: Decision, env: Mapping[str, str]) -> dict[str, str]:
+    """Return gate → how it ended; `skipped` by a person is told from `unmatched` by any path."""
+    by_person = skipped_gates(env)
+    results = {visit.result.gate: visit.result.status for visit in decision.visits}
+    return {
+        gate: "unmatched" if status == "skipped" and gate not in by_person else status
+        for gate, status in results.items()
+    }
 
 
 def _cache(repo: Repo) -> str:
@@ -140,7 +195,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     elif event.name == "pre-push":
         call.decision = _run_push(call)
     else:
-        call.decision = _run_in_checkout(call, event)
+        call.decision = run_in_checkout(call, event)
     return so_far.joined(Verdict(call.decision.verdict))
 
 
@@ -176,13 +231,13 @@ def _run_push(call: HookCall) -> Decision:
             decisions.append(_run_here(call, part))
         else:
             call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
-            decisions.append(_run_in_checkout(call, part, tip))
+            decisions.append(run_in_checkout(call, part, tip))
         if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
             break
     return join(tuple(decisions))
 
 
-def _run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
+def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     """Check a commit, or without one the index being committed, in a private checkout."""
     # Cold: only where the working tree is not what is to be checked.
     from gitgates.git.checkout import check_out, check_out_index

@@ -22,7 +22,7 @@ _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     # Those of the hooks themselves first: in that order they stand in an agent's settings.
-    rows = sorted(wanted(config), key=lambda row: not row.passive)
+    rows = sorted(_about_agents(config), key=lambda row: not row.passive)
     found = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
     if found:
         found += [Need(kind=kind) for kind in _ALWAYS]
@@ -36,6 +36,10 @@ def git_hooks(config: Config) -> tuple[str, ...]:
     """Return the hooks of git that policies need, whether or not they are configured."""
     kinds = {need.kind for need in _needs_of(wanted(config), config)}
     return tuple(point.name for point in GIT_HOOKS if point.kind in kinds)
+
+
+def _about_agents(config: Config) -> list[Policy]:
+    return [row for row in wanted(config) if not row.kinds or {*row.kinds} & {*AGENT_KINDS}]
 
 
 def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
@@ -57,7 +61,7 @@ def gates_on(config: Config) -> tuple[str, ...]:
 def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
     """Return the sub-agents that policies work with (`agents` of their modules)."""
     # Passive ones are spared: what runs gates takes long to load.
-    active = [row for row in wanted(config) if not row.passive]
+    active = [row for row in _about_agents(config) if not row.passive]
     offers = [getattr(module_of(row), "agents", None) for row in active]
     return tuple(agent for offer in offers if offer for agent in offer(config))
 

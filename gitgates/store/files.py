@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PRIVATE = 0o600
 _LONGEST_BYTES = 16 << 20
 _LONGEST_TAIL = 64 << 20
+_APPEND_WAIT_S = 1.0  # whoever holds the lock only writes
 _POLL_S = 0.002
 _LONGEST_POLL_S = 0.01
 
@@ -158,6 +159,31 @@ def replace_file(
     except BaseException:
         remove_file(new_abs)
         raise
+
+
+def append_bounded(path_abs: str, line: bytes, largest: int) -> None:
+    """Append a line to a file that others read and replace; beyond `largest`, its older half goes.
+
+    Raises: OSError where it cannot be written.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        fd = lock_file(path_abs, wait_s=_APPEND_WAIT_S, flags=flags)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        fd = lock_file(path_abs, wait_s=_APPEND_WAIT_S, flags=flags)
+    if fd < 0:
+        raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
+    try:
+        size = os.fstat(fd).st_size
+        if size > largest:
+            newest = os.pread(fd, largest // 2, size - largest // 2).partition(b"\n")[2]
+            replace_file(path_abs, newest + line, sync=False)
+        else:
+            is_torn = size and os.pread(fd, 1, size - 1) != b"\n"  # its writer was killed
+            os.write(fd, b"\n" + line if is_torn else line)
+    finally:
+        os.close(fd)
 
 
 def sync_folder(folder_abs: str) -> None:

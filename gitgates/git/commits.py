@@ -1,0 +1,104 @@
+"""The commits of a range, and what they change: git is asked for all of them at once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from gitgates.git.paths import raw_paths
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
+    from gitgates.git.repo import Git
+
+    Pair: TypeAlias = tuple[str, str]  # two trees; the first is empty for none
+
+_FIELDS = ("%H", "%T", "%P", "%s")
+_LOG = ("log", "-z", "--reverse", "--topo-order", "--no-show-signature", "--encoding=UTF-8")
+_PLAIN = ("-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
+_PATHS = ("-z", "--raw", "--no-abbrev", "--ignore-submodules=all")
+_PATCH = ("-p", "-U3", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
+# Where in a file a hunk is, and the blobs, but for those of binary files: there, nothing else says
+# what has changed.
+_PLACES = re.compile(rb"^(?:@@ .*|index [0-9a-f.]+(?: \d+)?\n(?!Binary))", re.MULTILINE)
+
+
+class Commit(Record):
+    """One commit, and the paths that it changes against each of its parents."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]  # their trees; one that is empty for the first commit
+    paths: tuple[str, ...]
+    gone: tuple[str, ...]
+    subject: str
+
+
+def list_commits(git: Git, *revisions: str) -> list[Commit]:
+    """Return commits, parents first. `revisions` as git-log(1) takes them.
+
+    Raises: GitError where they name no commit.
+    """
+    fields = git.out(*_LOG, f"--format={'%x00'.join(_FIELDS)}", *revisions, "--").split(b"\0")[:-1]
+    found = [
+        tuple(field.decode("utf-8", "replace") for field in fields[at : at + len(_FIELDS)])
+        for at in range(0, len(fields), len(_FIELDS))
+    ]
+    trees = trees_of(git, (parent for one in found for parent in one[2].split()))
+    parents = {one[0]: tuple(trees.get(p, "") for p in one[2].split() or ("",)) for one in found}
+    pairs = [(parent, tree) for id_, tree, *_ in found for parent in parents[id_]]
+    raw = _differences(git, pairs, _PATHS)
+    commits = []
+    for id_, tree, _parents, subject in found:
+        # Of a merge: what differs from all parents, as before it was committed.
+        sides = [raw_paths(raw[parent, tree]) for parent in parents[id_]]
+        there, gone = (tuple(sorted(set.intersection(*one))) for one in zip(*sides, strict=True))
+        commits.append(Commit(id_, tree, parents[id_], there, gone, subject))
+    return commits
+
+
+def trees_of(git: Git, names: Iterable[str]) -> dict[str, str]:
+    """Return the tree of each commit or tree that is here; names that are not are left out."""
+    wanted = list(dict.fromkeys(names))
+    asked = "".join(f"{name}^{{tree}}\n" for name in wanted).encode()
+    said = git.out("cat-file", "--batch-check=%(objectname)", stdin=asked) if wanted else b""
+    lines = said.decode("utf-8", "replace").splitlines()
+    return {name: line for name, line in zip(wanted, lines, strict=True) if " " not in line}
+
+
+def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
+    """Return a digest of each patch between two trees; none where it is empty, or one is not here.
+
+    As a patch id it is of the lines, with context, and not of where they are. White space is in it.
+    """
+    wanted = list(pairs)
+    here = trees_of(git, (tree for pair in wanted for tree in pair if tree)).keys() | {""}
+    patches = _differences(git, (pair for pair in wanted if here >= {*pair}), _PATCH)
+    return {
+        pair: hashlib.sha256(_PLACES.sub(b"@@", patch)).hexdigest()
+        for pair, patch in patches.items()
+        if patch
+    }
+
+
+def _differences(git: Git, pairs: Iterable[Pair], form: tuple[str, ...]) -> dict[Pair, bytes]:
+    """Return what `git diff-tree` prints of each pair of trees, all in one process."""
+    wanted = list(dict.fromkeys(pairs))
+    if not wanted:
+        return {}
+    # Git knows it even where it is not stored.
+    empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    heads = [f"{old or empty} {new}\n".encode() for old, new in wanted]
+    printed = git.out("diff-tree", "--stdin", *_PLAIN, *form, stdin=b"".join(heads))
+    found, at = {}, 0
+    for number, pair in enumerate(wanted):
+        begin = at + len(heads[number])
+        is_last = number + 1 == len(heads)
+        # No patch can hold the id of the tree that it leads to.
+        at = len(printed) if is_last else printed.index(heads[number + 1], begin)
+        found[pair] = printed[begin:at]
+    return found

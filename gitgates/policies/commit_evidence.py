@@ -1,0 +1,162 @@
+"""Evidence of what gates have checked, by content: in the spool of hooks, and in git notes.
+
+A line says how gates have ended on one tree, and what tree the paths were compared with: what was
+not changed between those two was not checked by a gate that is about paths.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.engine.plan import takes_paths
+from gitgates.errors import GitError
+from gitgates.git.commits import patch_digests, trees_of
+from gitgates.git.notes import Notes, add_lines
+from gitgates.git.object_store import reading_git
+from gitgates.lean_json import dumps, loads
+from gitgates.record import Record
+from gitgates.store.files import lock_file, read_state, replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.git.repo import Repo
+    from gitgates.types import Gate
+
+GATED = "gated"
+ELSEWHERE = "gated on another base"
+SKIPPED = "skipped"
+MISSING = "missing"
+_VERSION = 1
+_NOT_RUN = ("skipped", "unmatched", "not-run")
+_UNKNOWN = "?"  # a base that is no longer here
+_LOCK_WAIT_S = 3.0
+
+
+class CheckedTree(Record):
+    """How gates have ended in one run."""
+
+    tree: str
+    base: str  # the tree that paths were compared with; empty for none
+    hook: str
+    config: str  # the digest of the configuration
+    time: int
+    gates: Mapping[str, str]  # gate → status; `unmatched`: no path matched it
+    patch: str = ""  # a digest of what differs between the two trees
+
+    def to_line(self) -> bytes:
+        """Return it as a line of a note; the same evidence makes the same line."""
+        fields = {**self._asdict(), "gates": dict(sorted(self.gates.items())), "v": _VERSION}
+        del fields["tree"]  # which the note is about
+        return dumps(dict(sorted(fields.items()))).encode("ascii")
+
+    def has_run(self, gate: str) -> bool:
+        """Return whether a gate has run, and so has let the commit pass."""
+        return self.gates.get(gate, _NOT_RUN[0]) not in _NOT_RUN
+
+
+class CommitEvidence:
+    """All evidence that is here. What hooks have recorded is moved into notes first."""
+
+    def __init__(self, repo: Repo, say: Callable[[str], None]) -> None:
+        self._git = reading_git(repo)
+        lines = _read_spool(repo)
+        self._new: dict[str, list[CheckedTree]] = {}  # by tree
+        for one in self._complete(lines):
+            self._new.setdefault(one.tree, []).append(one)
+        try:
+            if lines:
+                texts = {tree: [e.to_line() for e in new] for tree, new in self._new.items()}
+                add_lines(repo, texts)
+                _remove(repo, lines)  # killed before this, the same lines are added again: once
+        except (GitError, OSError) as error:
+            say(f"{repo.evidence_abs}: is not moved into notes: {error}")
+        self._notes = Notes(repo)
+        self._patches: dict[str, list[CheckedTree]] | None = None
+
+    def _complete(self, lines: list[bytes]) -> list[CheckedTree]:
+        """Return the evidence in lines of the spool, with bases as trees, and with patches."""
+        found = [one for one in map(_from_spool, lines) if one]
+        trees = trees_of(self._git, (e.base for e in found if e.base))
+        found = [e._replace(base=e.base and trees.get(e.base, _UNKNOWN)) for e in found]
+        digests = patch_digests(self._git, [(e.base, e.tree) for e in found])
+        return [e._replace(patch=digests.get((e.base, e.tree), "")) for e in found]
+
+    def of(self, tree: str) -> list[CheckedTree]:
+        """Return the evidence of one tree."""
+        noted = [_from_note(tree, line) for line in self._notes.lines(tree)]
+        return [*(one for one in noted if one), *self._new.get(tree, ())]
+
+    def find(self, gate: Gate, base: str, tree: str, seen: frozenset[str] = frozenset()) -> str:
+        """Return what is known of a gate on the change from one tree to another."""
+        known = [e for e in self.of(tree) if gate.name in e.gates]
+        if any(e.has_run(gate.name) and (e.base == base or not takes_paths(gate)) for e in known):
+            return GATED
+        seen |= {tree}
+        for e in known:  # amended: it was checked from there, and before that up to there
+            if e.gates[gate.name] != "skipped" and e.base not in (*seen, base):
+                before = self.find(gate, base, e.base, seen)
+                if before in (GATED, ELSEWHERE):
+                    return before
+        if any(e.has_run(gate.name) for e in self._with_patch(base, tree)):
+            return ELSEWHERE
+        return SKIPPED if any(e.gates[gate.name] == "skipped" for e in known) else MISSING
+
+    def _with_patch(self, base: str, tree: str) -> list[CheckedTree]:
+        """Return the evidence of the same change on any base."""
+        if self._patches is None:
+            self._patches = {}
+            for e in (e for one in {*self._notes, *self._new} for e in self.of(one)):
+                self._patches.setdefault(e.patch, []).append(e)
+        digests = patch_digests(self._git, [(base, tree)]) if self._patches else {}
+        return self._patches.get(digests.get((base, tree), _UNKNOWN), [])
+
+
+def _from_spool(line: bytes) -> CheckedTree | None:
+    """Read a line of a hook; None for one that was torn when its writer was killed."""
+    fields = os.fsdecode(line).split("\t")
+    if len(fields) != len(CheckedTree._fields) or fields[0] != str(_VERSION):
+        return None
+    _version, time, tree, base, hook, config, ends = fields
+    if not (time.isdecimal() and _is_id(tree) and (not base or _is_id(base))):
+        return None
+    pairs = (end.partition(":") for end in ends.split(",") if end)
+    gates = {gate: status for status, _, gate in pairs}
+    return CheckedTree(tree, base, hook, config, int(time), gates)
+
+
+def _from_note(tree: str, line: bytes) -> CheckedTree | None:
+    """Read a line of a note; None for what others have written there."""
+    try:
+        found = loads(line.decode("ascii"))
+        if found.pop("v") != _VERSION:
+            return None
+        one = CheckedTree(tree=tree, **found)
+        one.gates.items()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return one if all(type(text) is str for text in (one.base, one.patch)) else None
+
+
+def _is_id(text: str) -> bool:
+    return text.isalnum() and text.isascii()
+
+
+def _read_spool(repo: Repo) -> list[bytes]:
+    return (read_state(repo.evidence_abs) or b"").split(b"\n")[:-1]
+
+
+def _remove(repo: Repo, lines: list[bytes]) -> None:
+    """Remove lines from the spool; what was appended since they were read stays.
+
+    Raises: OSError.
+    """
+    fd = lock_file(repo.evidence_abs, wait_s=_LOCK_WAIT_S, flags=os.O_RDWR)
+    if fd < 0:
+        raise OSError("another process holds its lock")
+    try:
+        left = [line + b"\n" for line in _read_spool(repo) if line not in lines]
+        replace_file(repo.evidence_abs, b"".join(left))
+    finally:
+        os.close(fd)

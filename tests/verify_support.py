@@ -1,0 +1,63 @@
+"""What tests of `gitgates verify` share: a repository whose commits are gated."""
+
+from __future__ import annotations
+
+import re
+
+from conftest import Repo
+
+CONFIG = """
+[gates.py]
+command = "! grep -n bad"
+files = ["*.py"]
+pass_files = true
+[gates.all]
+command = "true"
+[hooks.pre-commit]
+gates = ["py", "all"]
+"""
+PUSH = "[hooks.pre-push]\nverify = true\n"
+ID = re.compile(r"\b[0-9a-f]{7}\b")
+
+
+def gate(repo: Repo) -> None:
+    """Have the commits of a repository gated; the first one, which is made, is not verified."""
+    repo.shim("pre-commit", "pre-merge-commit")
+    repo.config(CONFIG)
+    repo.write("a.py", "".join(f"a = {number}\n" for number in range(30)))
+    repo.commit_all("base")
+    repo.git("tag", "base")
+
+
+def verified(repo: Repo, *args: str) -> list[str]:
+    """Return what is said of the commits since base: state, subject."""
+    done = repo.gitgates("verify", "base..HEAD", *args)
+    lines = [" ".join(line.split()[1:]) for line in done.stdout.decode().splitlines()]
+    is_wrong = any(line.startswith(("went round", "failed")) for line in lines)
+    assert (done.returncode, done.stderr) == (int(is_wrong), b"")
+    return [line for line in lines if not line.startswith("gitgates verify")]
+
+
+def append(repo: Repo, text: str, name: str = "a.py") -> None:
+    with (repo.path / name).open("a") as file:
+        file.write(text)
+
+
+def change(repo: Repo, subject: str, *args: str, text: str = "", name: str = "a.py") -> None:
+    """Commit a change of a file."""
+    append(repo, text or f"{subject} = 1\n", name)
+    repo.git("add", name)
+    repo.git("commit", "-qm", subject, *args)
+
+
+def evidence(repo: Repo) -> bytes:
+    return (repo.path / ".git/gitgates/evidence").read_bytes()
+
+
+def notes(repo: Repo) -> dict[str, list[str]]:
+    """Return what git itself finds in our notes: tree → lines."""
+    listed = repo.git("notes", "--ref", "gitgates", "list").splitlines()
+    trees = [line.split()[1] for line in listed]
+    return {
+        tree: repo.git("notes", "--ref", "gitgates", "show", tree).split("\n") for tree in trees
+    }
