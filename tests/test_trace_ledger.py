@@ -21,7 +21,7 @@ from gitgates.trace.audit import prune, verify
 
 def write(common: Path, session: str = "s1", agent: str = "", **fields: Any) -> dict[str, Any]:
     file = {"path": "a.py", "operation": "edit", "blocks": [{"old": [1, 1], "new": [3, 2]}]}
-    known = {"session": session, "agent": agent, "intent": "INT-001", "tool": "Edit"}
+    known = {"session": session, "agent": agent, "intent": "INT-001", "tool": "Edit", "commit": ""}
     return ledger.append(str(common), {**known, "files": [file], **fields})
 
 
@@ -88,7 +88,9 @@ def test_a_hundred_writers_at_once(tmp_path: Path) -> None:
     sys.path.insert(0, {str(SRC / "tests")!r})
     from gitgates.trace import ledger
     for _ in range(3):
-        ledger.append(".", {{"session": "s" + str(int(by) % 50), "agent": "", "files": []}})
+        names = ("agent", "intent", "tool", "commit")
+        fields = {{"session": "s" + str(int(by) % 50), "files": [], **dict.fromkeys(names, "")}}
+        ledger.append(".", fields)
     """
     run_together(100, body, tmp_path)
     assert verify(str(tmp_path)) == (300, (), ())
@@ -96,12 +98,32 @@ def test_a_hundred_writers_at_once(tmp_path: Path) -> None:
     assert sorted(counts) == sorted(list(range(1, 7)) * 50)
 
 
+@pytest.mark.thorough
+def test_a_hundred_interpreters_at_once(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from gitgates.trace import ledger\n"
+        "names = ('agent', 'intent', 'tool', 'commit')\n"
+        "fields = {'session': sys.argv[1], 'files': [], **dict.fromkeys(names, '')}\n"
+        "ledger.append('.', fields)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, f"s{number % 10}"], cwd=tmp_path, env=env)
+        for number in range(100)
+    ]
+    assert [one.wait() for one in running] == [0] * 100
+    assert verify(str(tmp_path)) == (100, (), ())
+
+
 @pytest.mark.slow
 def test_writers_that_are_killed_leave_a_ledger_that_verifies(tmp_path: Path) -> None:
     program = (
         "from gitgates.trace import ledger\n"
         "print('up', flush=True)\n"
-        "while True: ledger.append('.', {'session': 's', 'agent': '', 'files': []})\n"
+        "names = ('agent', 'intent', 'tool', 'commit')\n"
+        "fields = {'session': 's', 'files': [], **dict.fromkeys(names, '')}\n"
+        "while True: ledger.append('.', fields)\n"
     )
     for _ in range(5):
         child = subprocess.Popen(
@@ -131,8 +153,12 @@ def test_a_writer_that_was_killed_before_its_head_goes_on(tmp_path: Path) -> Non
     head.write_bytes(then)
     assert problems(tmp_path) == []
     assert write(tmp_path)["n"] == 3
+    head.write_bytes(b"{")
+    [damaged] = problems(tmp_path)
+    assert damaged == f"{head.name} is damaged: whether an end was cut off cannot be told"
     head.unlink()
-    assert len(problems(tmp_path)) == 1
+    [gone] = problems(tmp_path)
+    assert gone == "the head of s1 is gone: whether its end was cut off cannot be told"
     assert write(tmp_path)["n"] == 4
     assert problems(tmp_path) == []
 
@@ -153,6 +179,8 @@ def test_any_byte_that_is_changed_is_found(
     folder = tmp_path_factory.mktemp("ledger")
     for number in range(4):
         write(folder, "s" * (1 + number % 2))
+    if (keep := data.draw(st.integers(0, 4))) < 4:
+        prune(str(folder), "Ann", keep=keep)
     raw = bytearray(file_of(folder).read_bytes())
     at = data.draw(st.integers(0, len(raw) - 1))
     raw[at] ^= data.draw(st.integers(1, 255))

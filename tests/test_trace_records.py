@@ -240,6 +240,16 @@ def test_a_record_has_the_intent_of_its_agent(repo: Repo) -> None:
     assert line[20:] == " s1/a1 Write: create a.py"
 
 
+def test_each_change_is_recorded_once_by_all_sessions(repo: Repo) -> None:
+    agent, other = begin(repo, ON), Agent(repo, "s2")
+    other.start()
+    shell(agent, "mv seed.py moved.py; echo a > a.py; echo b > b.py")
+    shell(agent, "rm b.py")
+    before = files(repo)
+    shell(other, "echo own > own.py", heard=False)
+    assert files(repo)[len(before) :] == [("create", "own.py", ["1+0 1+1"])]
+
+
 def test_what_a_command_checks_out_is_not_its_own(repo: Repo) -> None:
     agent = begin(repo, ON)
     repo.git("worktree", "add", "-q", "-b", "other", "../linked")

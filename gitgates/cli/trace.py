@@ -64,8 +64,7 @@ def show(intent: str, session: str, path: str, fmt: str) -> int:
     if fmt == "json":
         print_json({"version": _VERSION, "records": found})
     for one in found if fmt == "text" else ():
-        line = f"{one['intent'] or '-'}  {ledger.summary(one)}"
-        click.echo(visible_line(line))
+        click.echo(f"{visible_line(one['intent']) or '-'}  {ledger.summary(one)}")
     if not found:
         click.echo("gitgates: no record of that", err=True)
     return errors.OK

@@ -95,7 +95,8 @@ def _is_traced(call: Call) -> bool:
 
 
 def _record(call: Call, found: Sequence[Change], head: str, more: int = 0) -> None:
-    from gitgates.trace.known import remember  # most calls of a shell change nothing
+    from gitgates.trace.content import GONE  # most calls of a shell change nothing
+    from gitgates.trace.known import remember
     from gitgates.trace.ledger import append
 
     payload = call.payload
@@ -112,6 +113,8 @@ def _record(call: Call, found: Sequence[Change], head: str, more: int = 0) -> No
     append(call.repo.common_dir_abs, {**record, "more": more} if more else record)
     for change, content in found:
         remember(call.repo.state_abs, change["path"], content)
+        if "was" in change:
+            remember(call.repo.state_abs, change["was"], GONE)
 
 
 def _intent(call: Call) -> str:
@@ -177,12 +180,16 @@ def _trace_shell(call: Call) -> Fact:
     more = max(len(changed) - _MOST_FILES, 0)
     del changed[_MOST_FILES:]
     state_abs = call.repo.state_abs
-    known = {one: recall(state_abs, one.was or one.path, since=point.stamp) for one in changed}
+    known = {one: recall(state_abs, one.path, since=point.stamp) for one in changed}
     blobs = read_blobs(git, [one.blob for one in changed if one.blob and not known[one]], LARGEST)
     found = []
     for one in changed:
-        content = read(f"{call.repo.root_abs}/{one.path}")
-        change = file_change(one.path, known[one] or _content(one, blobs), content, one.was)
+        content, then, was = read(f"{call.repo.root_abs}/{one.path}"), known[one], one.was
+        if then:
+            was = ""  # it had this name already when that was noted
+        elif was:
+            then = recall(state_abs, was, since=point.stamp)
+        change = file_change(one.path, then or _content(one, blobs), content, was)
         found += [(change, content)] if change else []
     if found:
         _record(call, found, now.head, more)

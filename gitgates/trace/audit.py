@@ -13,6 +13,7 @@ from gitgates.record import Record
 from gitgates.store.files import remove_file, replace_file
 from gitgates.store.log import read_lines, utc
 from gitgates.trace.ledger import (
+    SEAL,
     VERSION,
     head_abs_of,
     ledger_abs,
@@ -58,7 +59,7 @@ def verify(common_dir_abs: str) -> Verification:
         except ValueError as error:
             # What a killed writer leaves is the beginning of a record. If it was a whole one, its
             # number is missing, too.
-            is_torn = line.startswith(_BEGINNING) and not line.endswith(b"}")
+            is_torn = line.startswith(_BEGINNING) and not (SEAL in line or line.endswith(b"}"))
             text = "is torn" if is_torn else f"is damaged: {error}"
             (notes if is_torn else problems).append(f"line {number} {text}")
             continue

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     Link: TypeAlias = tuple[int, str]  # number and hash of a record
 
 VERSION = 1
-_SEAL = b', "sha256": "'
+SEAL = b', "sha256": "'
 _END = b'"}'
 _LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
 _TAIL = 1 << 20  # bytes, of the ledger's end
 _SHORT = 8
+_MOST_NAMED = 5
+_FIELDS = {"id", "time", "session", "agent", "intent", "tool", "commit", "n", "prev", "files"}
 
 
 def ledger_abs(common_dir_abs: str) -> str:
@@ -91,10 +93,13 @@ def recent(common_dir_abs: str, intent: str, n: int) -> list[str]:
 
 def summary(record: Fact) -> str:
     """Return a record as one line: when, who, with which tool, which lines of which files."""
+    from gitgates.clean import visible_line  # cold: a record is read by people, or once in a while
+
     who = record["session"][:_SHORT] + (f"/{record['agent'][:_SHORT]}" if record["agent"] else "")
-    files = ", ".join(map(_file_summary, record["files"]))
-    more = f" and {record['more']} more" if record.get("more") else ""
-    return f"{record['time'][:19]}Z {who} {record['tool']}: {files}{more}"
+    files = ", ".join(map(_file_summary, record["files"][:_MOST_NAMED]))
+    left = len(record["files"][_MOST_NAMED:]) + record.get("more", 0)
+    more = f" and {left} more" if left else ""
+    return visible_line(f"{record['time'][:19]}Z {who} {record['tool']}: {files}{more}")
 
 
 def _file_summary(file: Fact) -> str:
@@ -110,13 +115,14 @@ def read_record(line: bytes) -> Fact:
 
     Raises: ValueError where it is none, or its own hash is not that of its content.
     """
-    body, seal, end = line.rstrip(b"\n").rpartition(_SEAL)
+    body, seal, end = line.rstrip(b"\n").rpartition(SEAL)
     digest = sha256(body + b"}").hexdigest()
     if not seal or end != digest.encode() + _END:
         raise ValueError("it is not what its own hash is of")
     found = parse_lines([body + b"}"])[0]
-    if found is None or found.get("v") != VERSION:
-        raise ValueError("it is no record of this version")
+    is_whole = found and ("pruned" in found or found.keys() >= _FIELDS)
+    if not found or not is_whole or found["v"] != VERSION:
+        raise ValueError("it is no record that this version knows")
     return {**found, "sha256": digest}
 
 
@@ -134,7 +140,7 @@ def _records(raw: bytes, part: bytes = b"") -> list[Fact]:
 def sealed(fields: Fact) -> bytes:
     """Return a line of the ledger: fields, and last the hash of them."""
     body = dumps(fields).encode("ascii")
-    return body[:-1] + _SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
+    return body[:-1] + SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
 
 
 def _uuid() -> str:

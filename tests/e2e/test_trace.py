@@ -94,3 +94,21 @@ def test_a_tool_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     scene.run(write(scene.at("a.py"), "a\n"), "end")
     assert not scene.at("a.py").exists()
     assert not (scene.path / ".git/gitgates/trace").exists()
+
+
+def test_what_is_written_for_an_intent_says_so(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "[intents]\nrequired = true\n")
+    one = '{id: INT-001, title: Numbers, status: IN_PROGRESS, owned_scope: ["*.py", "*.txt"]}'
+    scene.repo.write(".orchestration/active_intents.yaml", f"active_intents: [{one}]\n")
+    scene.commit()
+    scene.run(
+        write(scene.at("refused.py"), "too early\n"),
+        bash("gitgates intent select INT-001"),
+        write(scene.at("a.py"), "one\n"),
+        bash("echo two > b.txt"),
+        "end",
+    )
+    found = [(one["intent"], one["tool"], one["files"][0]["path"]) for one in records(scene)]
+    assert found == [("INT-001", "Write", "a.py"), ("INT-001", "Bash", "b.txt")]
+    shown = scene.repo.gitgates("trace", "show", "--intent", "INT-001").stdout.decode()
+    assert [line.split()[-1] for line in shown.splitlines()] == ["a.py", "b.txt"]
