@@ -218,7 +218,8 @@ def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo)
 def test_without_an_intent_any_change_is_told_where_one_is_required(repo: Repo) -> None:
     agent = start(repo)
     repo.write("a.py", "a = 1\n")
-    said = "gitgates: This work has changed files outside of the scope of any intent: you hold none"
+    what = "outside of the scope of any intent that is held here"
+    said = f"gitgates: This work has changed files {what}"
     assert agent.stop()["reason"].startswith(f"{said}: a.py\nUndo that.\n")
 
 

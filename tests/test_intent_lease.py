@@ -13,7 +13,17 @@ import pytest
 
 from gitgates.errors import StateError
 from gitgates.intents import lease
-from gitgates.intents.lease import Holder, Lease, acquire, end, held_by, read_leases, release, renew
+from gitgates.intents.lease import (
+    Holder,
+    Lease,
+    acquire,
+    end,
+    held_by,
+    lost_by,
+    read_leases,
+    release,
+    renew,
+)
 
 A, B = Holder("a"), Holder("b")
 A1, A2 = Holder("a", "agent-1"), Holder("a", "agent-2")
@@ -84,6 +94,10 @@ def test_it_expires_and_is_taken_over_which_both_can_see(tmp_path: Path, clock: 
     new = take(tmp_path, "I-1", B)
     assert (new.holder, new.former) == (B, A)
     assert kept(tmp_path, A) is None
+    assert lost_by(read_leases(str(tmp_path)), A) == new
+    assert release(str(tmp_path), A) == new
+    assert lost_by(read_leases(str(tmp_path)), A) is None
+    assert held_by(read_leases(str(tmp_path)), B) == new._replace(former=None)
 
 
 def test_it_is_renewed_and_expired_too_if_nobody_has_taken_it(tmp_path: Path, clock: Clock) -> None:

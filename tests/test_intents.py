@@ -10,6 +10,8 @@ import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 
+from gitgates.intents import lease
+from gitgates.intents.lease import acquire, holder_of
 from gitgates.trace.ledger import append
 
 FILE = ".orchestration/active_intents.yaml"
@@ -216,6 +218,30 @@ def test_an_intent_that_is_done_meanwhile_is_refused(repo: Repo) -> None:
     said = denied(agent.pre("Write", "src/api/a.py"))
     assert f"INT-001, which you hold, is no longer in {FILE}: " in said
     assert f"There is none that could be: {FILE} has no intent IN_PROGRESS." in said
+
+
+@pytest.mark.parametrize("config", [REQUIRED, OPTIONAL])
+def test_whoever_has_lost_its_intent_is_told(
+    repo: Repo, config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = start(repo, config)
+    select(agent)
+    other = Agent(repo, "s2")
+    other.start()
+    other.prompt()
+    with monkeypatch.context() as later:
+        later.setattr(lease.Lease, "is_live", False)
+        acquire(
+            *(f"{repo.path}/.git/gitgates", "INT-001", holder_of("s2")), ttl_s=60, git_dir_abs=""
+        )
+    said = denied(agent.pre("Write", "src/api/a.py"))
+    assert said.startswith(
+        "gitgates: INT-001, which you held, was taken over by session s2: it had expired.\n"
+        "  gitgates intent select INT-001  # Limit the rate (src/api/**, !src/api/secret.py): "
+        "held by session s2 until 20"
+    )
+    assert run(agent, "gitgates intent release") == (0, "released: INT-001\n", "")
+    assert (denied(agent.pre("Write", "src/api/a.py")) == "") is (config == OPTIONAL)
 
 
 @pytest.mark.parametrize("name", ["INT-003", "INT-004"])

@@ -99,6 +99,11 @@ def held_by(leases: Leases, holder: Holder) -> Lease | None:
     return next((one for one in leases.values() if one.holder == holder), None)
 
 
+def lost_by(leases: Leases, holder: Holder) -> Lease | None:
+    """Return the lease that has replaced that of a holder when it was expired; None if none has."""
+    return next((one for one in leases.values() if one.former == holder), None)
+
+
 def acquire(
     shared_state_abs: str, intent: str, holder: Holder, *, ttl_s: float, git_dir_abs: str
 ) -> Lease:
@@ -126,8 +131,7 @@ def acquire(
             former=there.holder if there and is_taken_over else None,
         )
         found.append(own)
-        others = {name: one for name, one in leases.items() if one.holder != holder}
-        return {**others, intent: own}
+        return {**_without(leases, holder), intent: own}
 
     _swap(shared_state_abs, change)
     return found[0]
@@ -153,13 +157,14 @@ def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
 
 
 def release(shared_state_abs: str, holder: Holder) -> Lease | None:
-    """Remove the lease of a holder; return what it was.
+    """Remove the lease of a holder; return what it was, or the one that it has lost.
 
     Raises: StateError, LockError.
     """
-    was = held_by(read_leases(shared_state_abs), holder)
+    leases = read_leases(shared_state_abs)
+    was = held_by(leases, holder) or lost_by(leases, holder)
     if was:
-        _replace_own(shared_state_abs, lambda one: one == holder, lambda _one: None)
+        _swap(shared_state_abs, lambda leases: _without(leases, holder))
     return was
 
 
@@ -178,16 +183,24 @@ def end(shared_state_abs: str, holder: Holder) -> None:
         _replace_own(shared_state_abs, is_meant, lambda one: one._replace(ended=True))
 
 
+def _without(leases: Leases, holder: Holder) -> Leases:
+    """Return leases with nothing of a holder, neither what it has nor what it has lost."""
+    return {
+        name: one._replace(former=None) if one.former == holder else one
+        for name, one in leases.items()
+        if one.holder != holder
+    }
+
+
 def _replace_own(
     shared_state_abs: str,
     is_meant: Callable[[Holder], bool],
-    change: Callable[[Lease], Lease | None],
+    change: Callable[[Lease], Lease],
 ) -> Leases:
-    """Change the leases of some holders, None removing one; return all."""
+    """Change the leases of some holders; return all."""
 
     def changed(leases: Leases) -> Leases:
-        new = {n: change(one) if is_meant(one.holder) else one for n, one in leases.items()}
-        return {name: one for name, one in new.items() if one}
+        return {n: change(one) if is_meant(one.holder) else one for n, one in leases.items()}
 
     return _swap(shared_state_abs, changed)
 

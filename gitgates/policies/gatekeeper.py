@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.errors import IntentsError
 from gitgates.intents.file import load
-from gitgates.intents.lease import held_by, holder_of, read_leases, renew
+from gitgates.intents.lease import held_by, holder_of, lost_by, read_leases, renew
 from gitgates.intents.scope import is_inside
 from gitgates.types import BLOCK, IntentSettings, Verdict
 
@@ -90,8 +90,12 @@ def judge(
     own = held_by(leases, holder)
     intent = intents.get(own.intent) if own else None
     if own is None:
+        lost = lost_by(leases, holder)
+        if lost:
+            why = f"{lost.intent}, which you held, was taken over by {lost.holder}: it had expired."
+            return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
         if settings.required:
-            return _refused(no_intent(intents, leases, holder))
+            return _refused(f"{NEEDED}\n{listed(intents, leases, holder)}")
     elif intent is None or not intent.is_active:
         became = f"is {intent.status} by now" if intent else f"is no longer in {intents.file}"
         why = f"{own.intent}, which you hold, {became}: nothing is written for it."
@@ -141,16 +145,6 @@ def is_reading(command: str) -> bool:
 
 
 # What an agent is told.
-
-
-def no_intent(intents: Intents, leases: Leases, holder: Holder) -> str:
-    """Return the request to select an intent, and the list of them."""
-    lost = [
-        f"{one.intent}, which you held, was taken over by {one.holder} when it had expired.\n"
-        for one in leases.values()
-        if one.former == holder
-    ]
-    return f"{''.join(lost)}{NEEDED}\n{listed(intents, leases, holder)}"
 
 
 def listed(intents: Intents, leases: Leases, holder: Holder) -> str:

@@ -213,7 +213,7 @@ def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
 
 def _text(call: Call, leases: Leases, paths: list[str], what: str) -> str:
     own = held_by(leases, holder_of_call(call))
-    where = f"the scope of {own.intent}" if own else "the scope of any intent: you hold none"
+    where = f"the scope of {own.intent}" if own else "the scope of any intent that is held here"
     lines = [f"gitgates: {what} files outside of {where}: {_named(paths)}", "Undo that."]
     if own:
         lines[1:] = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.git.object_store import reading_git
 from gitgates.git.paths import staged_paths
-from gitgates.hosts import calling_session, is_called_by_agent
+from gitgates.hosts import calling_session
 from gitgates.intents.file import load
 from gitgates.intents.lease import read_leases
 from gitgates.intents.scope import is_inside
@@ -35,8 +35,6 @@ _NAMES = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-relative")
 def decide_commit(call: HookCall) -> Verdict:
     """Refuse an agent's commit with files outside of the scope of its session's intents."""
     repo, session = call.repo, calling_session(call.env)
-    if not is_called_by_agent(call.env):
-        return Verdict()
     held = [
         one.intent
         for one in read_leases(repo.shared_state_abs).values()

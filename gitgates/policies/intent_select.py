@@ -57,7 +57,7 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
 
 
 def release(repo: Repo, holder: Holder) -> str:
-    """Release what a holder has; return its id.
+    """Release what a holder has, or has lost; return its id.
 
     Raises: UsageError if it has none; StateError, LockError.
     """

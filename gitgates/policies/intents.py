@@ -47,6 +47,10 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
 
         return decide_tool(call, so_far)
     if call.kind == "before-commit":
+        from gitgates.hosts import is_called_by_agent
+
+        if not is_called_by_agent(call.env):
+            return so_far
         from gitgates.policies.intent_commit import decide_commit
 
         return so_far.joined(decide_commit(call))
