@@ -109,7 +109,7 @@ def test_an_intent_is_shown_with_what_was_last_done(project: Repo) -> None:
     assert told(project, "show", "INT-001") == whole.format("")
     ledger = str(project.path / ".git")
     file = {"path": "src/weather/a.py", "operation": "create", "blocks": []}
-    fields = {"session": "s1", "agent": "", "tool": "Write", "files": [file]}
+    fields = {"session": "s1", "agent": "", "tool": "Write", "commit": "", "files": [file]}
     written = append(ledger, {**fields, "intent": "INT-001"})
     last = f"- {summary(written)}\n"
     assert "Write: create src/weather/a.py" in last

@@ -12,7 +12,6 @@ from conftest import Repo
 
 from gitgates.intents import lease
 from gitgates.intents.lease import acquire, holder_of
-from gitgates.trace.ledger import append
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -382,10 +381,10 @@ def test_status_shows_who_holds_which(repo: Repo) -> None:
 def test_the_context_has_what_was_last_done_for_the_intent(repo: Repo) -> None:
     agent = start(repo)
     select(agent)
-    file = {"path": "src/api/a.py", "operation": "create", "blocks": []}
-    record = {"session": "s1", "agent": "", "tool": "Write", "files": [file]}
-    for intent in ("INT-001", "INT-002"):
-        append(f"{repo.path}/.git", {**record, "intent": intent})
+    fields: dict[str, Any] = {"tool_use_id": "w1"}
+    agent.pre("Write", "src/api/a.py", **fields)
+    repo.write("src/api/a.py", "a = 1\n")
+    agent.post("Write", "src/api/a.py", **fields)
     told = context(agent.send("SessionStart", source="resume"))
     assert "Recent changes:\n- 20" in told
     assert told.count("Z s1 Write: create src/api/a.py\n</intent_context>") == 1
