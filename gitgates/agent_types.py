@@ -43,6 +43,15 @@ class Channels(Record):
     reason_to_person: bool = False  # the reason of a block reaches the person alone
 
 
+class Replacement(Record):
+    """One text that a tool puts in place of another."""
+
+    new: str
+    old: str = ""
+    everywhere: bool = False  # False: in one place
+    whole: bool = False  # in place of all that is in the file
+
+
 class Payload(Record):
     """The decoded payload of an agent's event. Missing fields are empty."""
 
@@ -65,6 +74,7 @@ class Payload(Record):
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
     command: str = ""  # of a shell tool
     tool_input: Mapping[str, object] = {}  # of a shell, or ours: all of it, as the host sent it
+    edits: tuple[Replacement, ...] = ()  # what it does to a file, in order
     failed: bool = False  # the tool says so itself
     skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""

@@ -82,6 +82,13 @@ class Policy(Record):
 _ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
 
 POLICIES: tuple[Policy, ...] = (
+    # Refuses what goes round the gates, whoever does it.
+    Policy(
+        name="guard",
+        priority="critical",
+        module="gitgates.policies.guard",
+        kinds=("before-tool",),
+    ),
     # Holds a reviewer to reading, and turns the strict form on: before anything else is done.
     Policy(
         name="reviewer",

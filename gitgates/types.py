@@ -178,6 +178,28 @@ class Headless(Record):
     deny: tuple[str, ...] = ()
 
 
+class Guard(Record):
+    """What the guard answers where an agent is about to go round the gates, by rule."""
+
+    enabled: bool = True
+    no_verify: str = "deny"  # deny, ask, warn, off; so are all others
+    hooks_path: str = "deny"
+    skip_variables: str = "deny"
+    uninstall: str = "deny"
+    person_verbs: str = "deny"
+    hooks_folder: str = "deny"
+    agent_settings: str = "deny"
+    gate_settings: str = "ask"
+    intents_file: str = "ask"
+    state_folder: str = "deny"
+    git_folder: str = "deny"
+    git_exclude: str = "ask"
+    hidden_files: str = "deny"
+    reviewer_files: str = "ask"
+    nested_agent: str = "ask"
+    unreadable: str = "ask"
+
+
 class IntentSettings(Record):
     """Where the intents are, and what agents need one for."""
 
@@ -221,6 +243,7 @@ SECTIONS: dict[str, type[Any]] = {
     "headless": Headless,
     "intents": IntentSettings,
     "trace": Trace,
+    "guard": Guard,
 }
 
 
@@ -238,6 +261,7 @@ class Config(Record):
     headless: Headless = Headless()
     intents: IntentSettings | None = None  # None: there is no such table, and no intents
     trace: Trace = Trace()
+    guard: Guard = Guard()
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     advice: tuple[Advice, ...] = ()

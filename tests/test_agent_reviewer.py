@@ -324,7 +324,7 @@ def test_without_the_strict_form_nobody_is_held(repo: Repo) -> None:
 
 
 def test_only_a_person_may_skip(repo: Repo) -> None:
-    agent = asked(repo)
+    agent = asked(repo, config=f'{REVIEW}[guard]\nperson_verbs = "off"\n')
     done = say(agent, "review", "skip", "--reason", "no need")
     assert done.returncode == 64
     reason(agent.stop())

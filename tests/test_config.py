@@ -249,7 +249,7 @@ def test_bad_value(key: str, value: str, message: str) -> None:
 HUGE = "1" + "0" * 400
 KNOWN = (
     "jobs, max_output, max_log, link, breaker, keep_runs, artifacts_dir, review, headless, "
-    "intents, trace, gates, hooks, advice"
+    "intents, trace, guard, gates, hooks, advice"
 )
 
 

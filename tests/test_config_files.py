@@ -170,7 +170,7 @@ def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
     write(tmp_path, own="jobs = true\nfoo = 1\n[gates.g]\n")
     assert refusal(tmp_path) == (
         "gitgates.toml: foo: unknown key. Known here: jobs, max_output, max_log, link, breaker, "
-        "keep_runs, artifacts_dir, review, headless, intents, trace, gates, hooks, advice.\n"
+        "keep_runs, artifacts_dir, review, headless, intents, trace, guard, gates, hooks, advice.\n"
         "gitgates.toml: jobs: got true, expected a whole number, 0 or more\n"
         "  Check it with: gitgates check"
     )

@@ -112,14 +112,17 @@ def test_an_event_is_missing(ready: Repo, scope: str, name: str) -> None:
     assert only(ready) == Said("problem", "agent", name, "does not call us at Stop", mend)
 
 
+MATCHER = "^(Edit|mcp__serena__.*|Write|NotebookEdit|Bash|PowerShell)$"
+
+
 def test_a_matcher_that_misses_tools(ready: Repo) -> None:
     install(ready)
     settings = json.loads((ready.path / PROJECT).read_text())
     group = settings["hooks"]["PreToolUse"][0]
-    assert group["matcher"] == "^(Edit|mcp__serena__.*)$"
+    assert group["matcher"] == MATCHER
     change(ready, hooks={"PreToolUse": [{**group, "matcher": "edit|mcp__serena"}]})
     what = "its matcher at PreToolUse is `edit|mcp__serena`, where install-hooks writes "
-    assert only(ready).what == f"{what}`^(Edit|mcp__serena__.*)$`"
+    assert only(ready).what == f"{what}`{MATCHER}`"
     for fine in ("", "*"):
         change(ready, hooks={"PreToolUse": [{**group, "matcher": fine}]})
         assert agents(ready) == []

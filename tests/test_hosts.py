@@ -201,7 +201,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
     ours = (
         "hello: gitgates agent-hook toy (5 s)\n"
         "asked: gitgates agent-hook toy (5 s)\n"
-        "about-to type: gitgates agent-hook toy (5 s)\n"
+        "about-to type|sh: gitgates agent-hook toy (5 s)\n"
         "done: gitgates agent-hook toy (615 s)\n"
     )
     for theirs in ("# mine\nasked: ring (1 s)\r\nnothing", "", None):
@@ -220,7 +220,9 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
         settings.write_bytes(changed)
         said = start(toy, "doctor").stdout
         assert "`silent` is true: The Toy runs no hook at all" in said
-        assert "its matcher at PreToolUse is `look`, where install-hooks writes `type`" in said
+        assert (
+            "its matcher at PreToolUse is `look|sh`, where install-hooks writes `type|sh`" in said
+        )
         settings.write_bytes(changed.removesuffix(b"\nsilent\n"))
         assert "were brought up to date" in ask("install-hooks", "--agent", "toy")
         assert "--agent toy --scope project" in ask("uninstall-hooks")

@@ -215,7 +215,9 @@ AGENT_PARTS = {
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types", "agent_types", "lean_json", "pyc_import"),
     *("proc.call", "proc.alarm", "store.log", "git.repo"),
+    "policies.guard",
 }
+TO_GUARD = {"policies.guard_places"}
 TO_LOOK = {
     *(f"policies.{name}" for name in ("breaker", "tampering")),
     *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
@@ -251,7 +253,7 @@ def own_modules(loaded: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("event", "parts"),
     [
-        ({"hook_event_name": "PreToolUse", "tool_name": "Edit"}, AGENT_PARTS),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Edit"}, AGENT_PARTS | TO_GUARD),
         ({"hook_event_name": "PostToolUse", "tool_name": "Bash"}, AGENT_PARTS),
         ({"hook_event_name": "Stop"}, AGENT_PARTS | TO_LOOK),
     ],

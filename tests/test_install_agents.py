@@ -27,7 +27,7 @@ gates = ["g"]
 gates = ["g"]
 enabled_tools = ["Edit", "Write"]
 """
-EVENTS = "SessionStart, UserPromptSubmit, PostToolUse, SubagentStart, Stop"
+EVENTS = "SessionStart, UserPromptSubmit, PreToolUse, PostToolUse, SubagentStart, Stop"
 FOREIGN = '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": []}]}\n}\n'
 NEXT = "next: gitgates doctor --prove\n"
 # Of the programs that tests need, none but a system's own.
@@ -67,6 +67,7 @@ def test_the_project_gets_its_hooks_and_loses_them_again(ready: Repo) -> None:
         "hooks": {
             "SessionStart": [{"hooks": [hook]}],
             "UserPromptSubmit": [{"hooks": [hook]}],
+            "PreToolUse": [{"matcher": "Edit|Write|NotebookEdit|Bash|PowerShell", "hooks": [hook]}],
             "PostToolUse": [{"matcher": "Edit|Write", "hooks": [wait]}],
             "SubagentStart": [{"hooks": [hook]}],
             "Stop": [{"hooks": [wait]}],

@@ -115,6 +115,7 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
     assert agents.entries(config, "claude") == (
         Entry("SessionStart", 5),
         Entry("UserPromptSubmit", 5),
+        Entry("PreToolUse", 5, "Edit|Write|NotebookEdit|Bash|PowerShell"),
         Entry("PostToolUse", 75, "^(Edit|mcp__serena__.*)$"),
         Entry("SubagentStart", 5),
         Entry("SubagentStop", 75, "^(.*:)?(rust\\-engineer)$"),
@@ -131,7 +132,7 @@ def test_the_page_shows_what_is_written() -> None:
     config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
     wanted = agents.entries(config, "claude")
     beside = {one.event for one in wanted} - {"Stop"}
-    assert beside == {"SessionStart", "UserPromptSubmit", "SubagentStart"}
+    assert beside == {"SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"}
     shown = page.split("```json\n")[1].split("```")[0]
     assert shown == settings.add(None, wanted[-1:], BARE, FILE)
 

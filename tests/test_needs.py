@@ -10,15 +10,17 @@ from gitgates.install.agents import tools_of
 from gitgates.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.policies.needs import needs
 from gitgates.policy import POLICIES, Need, module_of, needs_of
-from gitgates.types import Config, Gate, Hook, Review
+from gitgates.types import Config, Gate, Guard, Hook, Review
 
 CHECK = Gate(name="check", command="x")
 BEGINNINGS = (Need(kind="session-start"), Need(kind="prompt"))
 SUBAGENTS = Need(kind="subagent-start")
+NO_GUARD = Guard(enabled=False)
 
 
 def needed(*hooks: Hook, gates: tuple[Gate, ...] = (CHECK,)) -> tuple[Need, ...]:
-    return needs(Config(gates=gates, hooks=hooks))
+    """Return what is needed, the guard aside."""
+    return needs(Config(gates=gates, hooks=hooks, guard=NO_GUARD))
 
 
 def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -> Hook:
@@ -42,6 +44,15 @@ def test_nothing_is_needed(hooks: tuple[Hook, ...]) -> None:
 
 def test_a_stop_needs_the_beginnings() -> None:
     assert needed(on("Stop")) == (*BEGINNINGS, SUBAGENTS, Need(kind="turn-end"))
+
+
+def test_the_guard_hears_of_tools_that_write() -> None:
+    assert needs(Config(gates=(CHECK,), hooks=(on("Stop"),))) == (
+        *BEGINNINGS,
+        Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),
+        SUBAGENTS,
+        Need(kind="turn-end"),
+    )
 
 
 def test_filters_are_kept() -> None:
@@ -129,7 +140,7 @@ STOP = Hook(name="Stop", gates=("check", "review"))
 
 
 def reviewed(*hooks: Hook, **review: Any) -> tuple[Need, ...]:
-    config = Config(gates=(CHECK,), hooks=hooks)
+    config = Config(gates=(CHECK,), hooks=hooks, guard=NO_GUARD)
     return needs(config._replace(review=Review()._replace(**review)))
 
 

@@ -30,6 +30,7 @@ from gitgates.config.parse import parse
 from gitgates.config.read import Document
 from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
 from gitgates.lifecycle import HOOK_POINTS
+from gitgates.types import Guard
 
 # key → values that the parser takes
 GOOD: dict[str, list[Any]] = {
@@ -101,6 +102,7 @@ GOOD: dict[str, list[Any]] = {
     "ask": [[], ["migrations/**"]],
     "ttl": [1, 0.5, "30m"],
     "trace.mode": ["auto", "on", "off"],
+    "enabled": [True, False],
     "context": [1, 4096, "8 KiB"],
     "id": ["a", "bd-adv-pre_commit.2"],
     "title": ["Run the tests", " a "],
@@ -115,6 +117,7 @@ GOOD: dict[str, list[Any]] = {
     "hook_timeout": [0, 1, 300, 1.5, "2m"],
     "hook_on_failure": ["block", "warn", "ignore"],
 }
+GOOD |= {name: ["deny", "ask", "warn", "off"] for name in Guard._fields if name != "enabled"}
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
 

@@ -9,6 +9,7 @@ import json
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
+UNASKED = ("--yolo", "-y", "yolo")
 TOTALS: tuple[str, ...] = ()
 
 

@@ -66,6 +66,16 @@ def client(name: str) -> Client:
     return Client(name=name, start=found.start, read=found.read, totals=found.TOTALS)
 
 
+def unasked_options(name: str) -> tuple[str, ...]:
+    """Return the options with which a client asks nobody before it does anything.
+
+    Raises: KeyError where there is no such client.
+    """
+    __import__(CLIENTS[name])
+    found: tuple[str, ...] = sys.modules[CLIENTS[name]].UNASKED
+    return found
+
+
 def any_client(command: str) -> Client:
     """Return a client that a command starts; `{prompt}` in it, or its input, is the prompt.
 

@@ -24,6 +24,8 @@ UNKNOWN = "\ue000"  # in a word; no shell gives it a meaning
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 # Programs that start the rest of their words: options that take a value, words before the program.
 _STARTERS = {
+    **dict.fromkeys(("hatch", "pdm", "pipx", "poetry", "rye", "uv"), ("", 1)),  # run
+    **dict.fromkeys(("npx", "uvx"), ("p", 0)),
     "builtin": ("", 0),
     "command": ("", 0),
     "doas": ("uC", 0),
@@ -221,9 +223,11 @@ class _Shell:
                 elif child.type in _WORDS:
                     given = given._replace(words=(*given.words, *self._words(child)))
             return given
-        goal = node.named_children[-1]
+        goal, *more = [one for one in node.named_children if one.type != "file_descriptor"]
         operator = next((one.type for one in node.children if not one.is_named), "<")
         value = self._value(goal)
+        for one in more:  # words of the command, for a shell
+            given = given._replace(words=(*given.words, *self._words(one)))
         if operator.startswith("<") or goal.type == "number":
             return given
         return given._replace(writes=(*given.writes, value))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.agent_types import BackgroundTask, Channels, Payload, ToolCall
+from gitgates.agent_types import BackgroundTask, Channels, Payload, Replacement, ToolCall
 from gitgates.hosts import BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
 from gitgates.lean_json import dumps, loads
@@ -209,6 +209,7 @@ def decode(data: bytes, env: Mapping[str, str]) -> Payload:
         paths=tuple(path for name in _PATH_FIELDS if (path := _path(inside, name))),
         command=_text(inside, "command"),
         tool_input=inside if tool_kind in ("shell", "ours") else {},
+        edits=_edits(inside),
         failed=isinstance(response, dict) and response.get("success") is False,
         skill=_text(inside, "skill") or _text(found, "command_name"),
         prompt=prompt,
@@ -305,6 +306,22 @@ def _path(table: dict[str, Any], name: str) -> str:
         return os.fsdecode(value.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
         return os.fsdecode(value.encode("utf-8", "replace"))
+
+
+def _edits(tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+    if "content" in tool_input:
+        return (Replacement(new=_text(tool_input, "content"), whole=True),)
+    several = tool_input.get("edits")
+    tables = several if isinstance(several, list) else [tool_input]
+    return tuple(
+        Replacement(
+            old=_text(table, "old_string"),
+            new=_text(table, "new_string"),
+            everywhere=table.get("replace_all") is True,
+        )
+        for table in tables
+        if isinstance(table, dict) and "old_string" in table
+    )
 
 
 def _tasks(value: object) -> tuple[BackgroundTask, ...]:

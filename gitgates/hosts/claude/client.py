@@ -9,6 +9,13 @@ import json
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
+# Source: `claude --help`.
+UNASKED = (
+    "--dangerously-skip-permissions",
+    "--allow-dangerously-skip-permissions",
+    "--bare",
+    "bypassPermissions",
+)
 TOTALS = ("cost_usd",)
 _COUNTED = (
     "input_tokens",

@@ -1,0 +1,212 @@
+"""The guard: refuse tool calls that go round the gates, before they are made.
+
+It stops a careless agent and no determined one, who would write a script: docs/how-to/guard.md.
+Commands without any word that a rule is about are not parsed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.policies.needs import agent_hooks
+from gitgates.policy import Need
+from gitgates.types import BLOCK, WARN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitgates.agent_types import Payload
+    from gitgates.policies.call import Call
+    from gitgates.policies.guard_places import Place, Violation
+    from gitgates.types import Config
+
+_ANSWERS = ("off", "warn", "ask", "deny")
+_BY_A_PERSON = "If it has to be done, ask the person to do it."
+_BY_GATES = (
+    "Fix what the gates report, and say of what cannot be fixed: "
+    'gitgates cannot-fix GATE --reason "why".'
+)
+# rule → why, and what to do instead
+RULES = {
+    "no_verify": ("It skips the hooks of git.", _BY_GATES),
+    "hooks_path": ("With it, git looks for its hooks elsewhere.", _BY_A_PERSON),
+    "skip_variables": ("That variable keeps gates from running.", _BY_GATES),
+    "uninstall": ("It takes hooks out.", _BY_A_PERSON),
+    "person_verbs": (
+        "That is for a person to decide.",
+        "Say what you want, and why. A person may do it, or hand you a token: gitgates approve.",
+    ),
+    "hooks_folder": ("It changes the hooks of git.", _BY_A_PERSON),
+    "agent_settings": ("The hooks of this session are in these settings.", _BY_A_PERSON),
+    "gate_settings": ("It changes which gates there are.", "Say what you want changed, and why."),
+    "intents_file": (
+        "It changes what agents may work on.",
+        "For more files: gitgates intent scope-expansion-request.",
+    ),
+    "state_folder": ("What gitgates knows of the work is there.", _BY_A_PERSON),
+    "git_folder": ("Without it, nothing can be checked.", _BY_A_PERSON),
+    "git_exclude": ("Gates do not see what git ignores.", "Use .gitignore, which everybody sees."),
+    "hidden_files": ("Gates do not see what git is told to overlook.", "Leave the file in sight."),
+    "reviewer_files": ("It changes who reviews the work, or how.", "Say what you want changed."),
+    "nested_agent": ("That agent asks nobody before it does anything.", "Do it here."),
+    "unreadable": (
+        "It may do what the guard refuses.",
+        "Write it plainly, as several commands if need be.",
+    ),
+}
+# What stands in a command that a rule may be about, besides the names of files.
+_WORDS = (
+    *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip", "gitgates="),
+    *("uninstall", "approve", "core.", "assume-unchanged", "claude", "codex", "gemini"),
+)
+_DELETED = str.maketrans("", "", "'\"\\")
+_JOINTS = str.maketrans(";&|()`\n", " " * 7)
+_LONGEST = 120
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the needed events: those before each tool that writes, where there are gates."""
+    if not (config.guard.enabled and agent_hooks(config)):
+        return ()
+    return (Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Refuse what a rule says, or have the person asked."""
+    kind = call.payload.tool_kind
+    found = _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
+    rated = [(_ANSWERS.index(getattr(call.config.guard, one.rule)), one) for one in found]
+    answer, worst = max(rated, key=lambda one: one[0], default=(0, None))
+    if not (answer and worst):
+        return so_far
+    from gitgates.clean import plain_line  # most tool calls are none of ours
+
+    why, instead = RULES[worst.rule]
+    text = (
+        f"gitgates: the guard, rule `{worst.rule}`: {plain_line(worst.what, _LONGEST)}\n"
+        f"{why} {instead}"
+    )
+    match _ANSWERS[answer]:
+        case "deny":
+            return so_far.joined(Verdict(BLOCK, to_agent=text, final=True))
+        case "ask":
+            return so_far.joined(Verdict(ask=True, to_agent=text))
+        case _:
+            return so_far.joined(Verdict(WARN, to_agent=text))
+
+
+# Edits
+
+
+def _in_edit(call: Call) -> Iterable[Violation]:
+    from gitgates.policies.guard_places import Violation, find_places, guarded_places
+    from gitgates.policies.trust import absolute
+
+    payload, places = call.payload, tuple(guarded_places(call))
+    for path in payload.paths:
+        for place in find_places(absolute(path, payload.cwd_abs), places):
+            if not place.mention or _changes_table(place.path_abs, payload):
+                yield Violation(place.rule, path)
+
+
+def _changes_table(path_abs: str, payload: Payload) -> bool:
+    """Return whether an edit changes our table in pyproject.toml; not if that is no TOML then."""
+    import tomllib  # only where that file is edited
+
+    try:
+        with open(path_abs, encoding="utf-8") as file:
+            before = file.read()
+    except (OSError, UnicodeDecodeError):
+        before = ""
+    after = before
+    for edit in payload.edits:
+        replaced = after.replace(edit.old, edit.new, -1 if edit.everywhere else 1)
+        after = edit.new if edit.whole else replaced
+    try:
+        one, other = (tomllib.loads(text).get("tool", {}) for text in (before, after))
+    except tomllib.TOMLDecodeError:
+        return False
+    return bool(one.get("gitgates") != other.get("gitgates"))
+
+
+# Commands
+
+
+def _in_command(call: Call) -> Iterable[Violation]:
+    from gitgates.policies.guard_places import git_settings, guarded_places
+
+    places = tuple(guarded_places(call))
+    text = call.payload.command
+    settings = git_settings(call)
+    if not _may_matter(text, settings, places):
+        return ()
+    from gitgates.policies.evidence import is_strict
+    from gitgates.policies.guard_rules import Known, find  # most commands do not matter
+
+    known = Known(
+        cwd_abs=call.payload.cwd_abs,
+        places=places,
+        env=call.env,
+        output_of=lambda words, cwd: _output_of(call, words, cwd),
+        alias=lambda name: _alias(call, name) if "[alias" in settings else "",
+        unasked=_unasked,
+        is_strict="skip" in text and is_strict(call),
+    )
+    return find(text, known)
+
+
+def _may_matter(text: str, settings: str, places: Iterable[Place]) -> bool:
+    """Return whether any word that a rule is about is in a command, or in aliases of git."""
+    text = text.replace("\\\n", "").translate(_DELETED).lower()
+    if "git" in text:
+        text = f"{text} {settings.partition('[alias')[2]}"
+    if any(word in text for word in _WORDS):
+        return True
+    words = text.translate(_JOINTS).split()
+    options = [word for word in words if word[0] == "-" != word[1:2]]
+    if ("commit" in text or "am" in words) and any("n" in option for option in options):
+        return True
+    from gitgates.policies.guard_places import WRITERS
+
+    writes = ">" in text or any(word.rpartition("/")[2] in WRITERS for word in words)
+    return writes and any(name in text for name in _names(places))
+
+
+def _names(places: Iterable[Place]) -> set[str]:
+    """Return names that guarded paths have, and signs of patterns that may mean one."""
+    paths = [place.path_abs.lower().split("/") for place in places]
+    hidden = {name for path in paths for name in path if name.startswith(".")}
+    return {"*", "?", *hidden, *(path[-1] for path in paths)}
+
+
+def _unasked(program: str) -> tuple[str, ...]:
+    from gitgates.hosts.headless import CLIENTS, unasked_options  # seldom needed
+
+    return unasked_options(program) if program in CLIENTS else ()
+
+
+def _output_of(call: Call, words: tuple[str, ...], cwd: str) -> str:
+    """Return what a program prints that says where something is."""
+    from gitgates.policies.shell_syntax import UNKNOWN
+
+    repo = call.repo
+    match words:
+        case ("pwd", *_):
+            return os.path.join(call.payload.cwd_abs, cwd)
+        case ("mktemp", *_):
+            return "/tmp/mktemp"  # noqa: S108 - nothing is there
+        case ("git", "rev-parse", "--git-path", path):
+            return f"{repo.common_dir_abs}/{path}"
+        case ("git", "rev-parse", *_, "--show-toplevel"):
+            return repo.root_abs
+        case ("git", "rev-parse", *_, "--git-common-dir"):
+            return repo.common_dir_abs
+        case ("git", "rev-parse", *_, "--git-dir" | "--absolute-git-dir"):
+            return repo.git_dir_abs
+    return UNKNOWN
+
+
+def _alias(call: Call, name: str) -> str:
+    found = call.repo.git.ask("config", "--get", f"alias.{name}")
+    return os.fsdecode(found.stdout).strip()

@@ -1,0 +1,150 @@
+"""The files and folders that the guard keeps an agent from changing, and whether a path is one."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config.load import LOCAL_FILE, OWN_FILE, PYPROJECT
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitgates.policies.call import Call
+    from gitgates.policies.shell_syntax import SimpleCommand
+
+# Programs that change the files that they are given: all of them; the last one, or all of them
+# where an option says so.
+_REMOVERS = ("rm", "rmdir", "shred", "unlink")
+_CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
+_COPIERS = ("cp", "install", "ln", "mv", "rsync")
+_IN_PLACE = ("gsed", "perl", "ruby", "sed")
+_OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
+# Programs that are guarded in any of these ways, by their names in a command.
+WRITERS = (*_REMOVERS, *_CHANGERS, *_COPIERS, *_IN_PLACE, "dd", "find", "restore", "checkout")
+_FRAMEWORK_FILES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
+
+
+class Violation(Record):
+    """What a command does that a rule is about."""
+
+    rule: str
+    what: str
+
+
+class Place(Record):
+    """A guarded file, or folder with all that is in it."""
+
+    path_abs: str
+    rule: str
+    is_folder: bool = False
+    mention: str = ""  # writing it is guarded only where the change is about this; removing, ever
+
+
+def guarded_places(call: Call) -> Iterator[Place]:
+    """Return what is guarded in a repository, and of the agent that works in it."""
+    repo, config = call.repo, call.config
+    root, git, common = repo.root_abs, repo.git_dir_abs, repo.common_dir_abs
+    for path in (f"{root}/.git", git, common, f"{common}/config", f"{git}/config.worktree"):
+        yield Place(path, "git_folder")
+    yield Place(f"{common}/hooks", "hooks_folder", is_folder=True)
+    if "hookspath" in git_settings(call):
+        asked = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
+        path = os.path.join(root, os.fsdecode(asked).rstrip("\n"))
+        yield Place(path, "hooks_folder", is_folder=True)
+    yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
+    for name in (OWN_FILE, LOCAL_FILE, *_FRAMEWORK_FILES):
+        yield Place(f"{root}/{name}", "gate_settings")
+    if config.intents:
+        yield Place(f"{root}/{config.intents.file}", "intents_file")
+    for path in dict.fromkeys((f"{git}/gitgates", f"{common}/gitgates")):
+        yield Place(path, "state_folder", is_folder=True)
+    yield Place(f"{common}/info/exclude", "git_exclude")
+    yield from _places_of_agent(call)
+
+
+def _places_of_agent(call: Call) -> Iterator[Place]:
+    root, env, review = call.repo.root_abs, call.env, call.config.review
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    for folder in dict.fromkeys((root, call.payload.project_abs or root)):
+        for path in host.settings_files(folder, env).values():
+            yield Place(path, "agent_settings")
+    folders = host.folders_of(root, env)
+    for name in dict.fromkeys((review.reviewer, *review.agents)):
+        for path in host.agent_files(name.rpartition(":")[2], folders):
+            yield Place(path, "reviewer_files")
+    for name in review.skills:
+        for path in host.skill_files(name.rpartition(":")[2], folders):
+            yield Place(path, "reviewer_files")
+
+
+def git_settings(call: Call) -> str:
+    """Return the text of git's settings, in lower case; included files and the system's are not."""
+    home, repo = call.env.get("HOME", ""), call.repo
+    own = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    files = (f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree")
+    found = b""
+    for path in (*files, f"{home}/.gitconfig", f"{own}/git/config"):
+        try:
+            with open(path, "rb", buffering=0) as file:
+                found += file.read() + b"\n"
+        except OSError:
+            continue
+    return found.decode("utf-8", "replace").lower()
+
+
+def find_places(
+    path_abs: str, places: Iterable[Place], *, removes: bool = False, is_pattern: bool = False
+) -> Iterator[Place]:
+    """Find the guarded places that a path is, or lies in; or that lie in it, if it is removed."""
+    goals = [path_abs]
+    if is_pattern:
+        from glob import glob  # seldom needed
+
+        goals += glob(path_abs)
+    for goal in {form for one in goals for form in _forms(one)}:
+        for place in places:
+            for form in _forms(place.path_abs):
+                is_in = goal == form or (place.is_folder and goal.startswith(f"{form}/"))
+                if is_in or (removes and form.startswith(f"{goal.rstrip('/')}/")):
+                    yield place
+
+
+def _forms(path: str) -> set[str]:
+    """Return a path, without links in its folder, and without any; in one case."""
+    folder, name = os.path.split(os.path.normpath(path))
+    real = os.path.realpath(path), os.path.join(os.path.realpath(folder), name)
+    return {one.casefold() for one in (os.path.normpath(path), *real)}
+
+
+def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
+    """Yield the paths that a command writes or removes, and whether it removes."""
+    for path in one.writes:
+        yield path, False
+    if words[:1] == ["git"] and len(words) > 1 and words[1] in _OF_GIT:
+        words = [_OF_GIT[words[1]], *words[2:]]
+    program, *rest = words or [""]
+    plain = [word for word in rest if not word.startswith("-")]
+    if program in _REMOVERS or (program == "find" and "-delete" in rest):
+        yield from ((path, program != "find") for path in plain)
+        yield from ((path, False) for path in one.fed)
+    elif program in _CHANGERS or (program in _IN_PLACE and any(map(_is_in_place, rest))):
+        yield from ((path, False) for path in (*plain, *one.fed))
+    elif program in _COPIERS and plain:
+        sources, goal = plain[:-1], plain[-1]
+        for at, word in enumerate(rest[:-1]):
+            if word in ("-t", "--target-directory"):
+                sources, goal = [path for path in plain if path != rest[at + 1]], rest[at + 1]
+        yield goal, False
+        yield from ((os.path.join(goal, os.path.basename(path)), False) for path in sources)
+        yield from ((path, True) for path in sources if program == "mv")
+        yield from ((path, False) for path in one.fed if program == "mv")
+    elif program == "dd":
+        yield from ((word[len("of=") :], False) for word in rest if word.startswith("of="))
+
+
+def _is_in_place(word: str) -> bool:
+    is_short = word.startswith("-") and not word.startswith("--")
+    return word.startswith("--in-place") or (is_short and "i" in word.partition("e")[0])

@@ -1,0 +1,240 @@
+"""What the guard looks for in a command, as pure functions of its words and of known paths.
+
+Each finding is a rule of `[tool.gitgates.guard]` and the words that it was found in. Where a path
+is not wholly known, what is unknown of it is taken for the folder that the agent is in.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.policies.guard_places import Place, Violation, find_places, touched
+from gitgates.policies.shell_syntax import UNKNOWN, SimpleCommand, read
+from gitgates.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+# Settings of git, in lower case → rule.
+_SETTINGS = {
+    "core.hookspath": "hooks_path",
+    "core.worktree": "git_folder",
+    "core.bare": "git_folder",
+    "core.excludesfile": "git_exclude",
+}
+# Variables that switch hooks off, with the values that do; (): any but none.
+_VARIABLES = {
+    "GITGATES": ("0",),
+    "GITGATES_SKIP": (),
+    "HUSKY": ("0",),
+    "HUSKY_SKIP_HOOKS": (),
+    "LEFTHOOK": ("0", "false"),
+    "LEFTHOOK_EXCLUDE": (),
+    "OVERCOMMIT_DISABLE": (),
+    "PREK_SKIP": (),
+    "SKIP": (),
+    "SKIP_SIMPLE_GIT_HOOKS": (),
+}
+# Others use this name, too; these programs run hooks.
+_SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
+_CONFIG_FILES = ("GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_UNINSTALLS = {
+    "gitgates": "uninstall-hooks",
+    **dict.fromkeys(("husky", "lefthook", "overcommit", "pre-commit", "prek"), "uninstall"),
+}
+# Commands of ours that are a person's; approval.py lets those pass that have a token.
+PERSONS = (("approve",), ("intent", "approve-scope"), ("trace", "prune"), ("review", "skip"))
+_IF_STRICT = PERSONS[-1]
+_TOKEN = "--token"
+# Commands of git that run hooks: letters for --no-verify, and letters that take a value.
+_VERIFYING = {
+    "commit": ("n", "mFCct"),
+    "am": ("n", ""),
+    "merge": ("", "mFsX"),
+    "pull": ("", "sX"),
+    "push": ("", "o"),
+    "rebase": ("", "sXx"),
+}
+_NO_VERIFY, _SHORTEST = "--no-verify", len("--no-veri")  # what is shorter may mean --no-verbose
+_OPTIONAL = "uS"  # letters whose value is in the same word, or missing
+_LONG_WITH_VALUE = (
+    *("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message"),
+    *("--template", "--trailer", "--fixup", "--squash", "--cleanup", "--strategy", "--exec"),
+    *("--strategy-option", "--push-option", "--receive-pack", "--repo", "--pathspec-from-file"),
+)
+_GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
+_HIDING = ("--skip-worktree", "--assume-unchanged")
+_READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
+_CONFIG_VERBS = ("set", "unset", "edit", "remove-section", "rename-section")
+_CONFIG_WITH_VALUE = ("-f", "--file", "--type", "--default", "--comment", "--value", "--url")
+_CONFIG_WRITING = ("--add", "--unset", "--unset-all", "--replace-all", "--remove-section")
+
+
+class Known(Record):
+    """What is known where a command is run."""
+
+    cwd_abs: str
+    places: tuple[Place, ...] = ()
+    env: Mapping[str, str] = {}
+    output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
+    alias: Callable[[str], str] = lambda _name: ""  # of git
+    is_strict: bool = False  # a reviewer has to decide
+    # programs that start an agent → options with which it asks nobody
+    unasked: Callable[[str], tuple[str, ...]] = lambda _program: ()
+
+
+def find(text: str, known: Known) -> Iterator[Violation]:
+    """Find what a command line does that is guarded."""
+    line = read(text, {**known.env, "PWD": known.cwd_abs}, known.output_of)
+    for one in line.commands:
+        yield from _in_command(one, known)
+    if line.trouble:
+        yield Violation("unreadable", line.trouble)
+
+
+def _in_command(one: SimpleCommand, known: Known) -> Iterator[Violation]:
+    words = _plain_program(one.words)
+    for rule, what in _in_env(one.env, words[0] if words else "", known):
+        yield Violation(rule, what)
+    if words:
+        shown = " ".join(words).replace(UNKNOWN, "…")
+        for rule in _rules_of(words, one, known):
+            yield Violation(rule, shown)
+    for path, removes in touched(words, one):
+        for place in _places(os.path.join(one.cwd, path), known, removes=removes):
+            said = (*(word for word in one.words if word != path), one.stdin)
+            if removes or any(place.mention in word for word in said):
+                yield Violation(place.rule, path.replace(UNKNOWN, "…"))
+
+
+def _plain_program(words: tuple[str, ...]) -> list[str]:
+    """Return words with the bare name of the program; of a module of Python, that."""
+    if not words:
+        return []
+    program, rest = os.path.basename(words[0]), list(words[1:])
+    if program.startswith("python") and "-m" in rest[:-1]:
+        at = rest.index("-m")
+        return [rest[at + 1].replace("_", "-"), *rest[at + 2 :]]
+    return [program, *rest]
+
+
+def _in_env(env: Mapping[str, str], program: str, known: Known) -> Iterator[tuple[str, str]]:
+    for name, value in env.items():
+        said = f"{name}={value}".replace(UNKNOWN, "…")
+        wanted = _VARIABLES.get(name)
+        if wanted is not None and value and (not wanted or value in wanted):
+            if program and (name != _SHARED_NAME or program in _HOOK_RUNNERS):
+                yield "skip_variables", said
+        elif name.startswith("GIT_CONFIG_KEY_"):
+            key, number = value, name.removeprefix("GIT_CONFIG_KEY_")
+            for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), known):
+                yield rule, said
+        elif name == "GIT_CONFIG_PARAMETERS":
+            for key, rule in _SETTINGS.items():
+                if key in value.lower():
+                    yield rule, said
+        elif name in _CONFIG_FILES and value not in ("", os.devnull):
+            yield "hooks_path", said
+
+
+def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+    """Yield the rules that the words of a command are about, paths aside."""
+    program, *rest = words
+    plain = tuple(word for word in rest if not word.startswith("-"))
+    if program == "git":
+        yield from _of_git(rest, one, known)
+    elif plain[:1] == (_UNINSTALLS.get(program),):
+        yield "uninstall"
+    elif program == "gitgates":
+        has_token = any(word.partition("=")[0] == _TOKEN for word in rest)
+        verbs = [verb for verb in PERSONS if known.is_strict or verb != _IF_STRICT]
+        if not has_token and any(plain[: len(verb)] == verb for verb in verbs):
+            yield "person_verbs"
+    elif any(
+        word.partition("=")[2] == sign or word == sign
+        for sign in known.unasked(program)
+        for word in rest
+    ):
+        yield "nested_agent"
+
+
+def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+    while words and words[0].startswith("-"):
+        option, *words = words
+        name, equals, value = option.partition("=")
+        if name in _GIT_WITH_VALUE and not equals and words:
+            value, *words = words
+        if name in ("-c", "--config-env"):
+            key, _, value = value.partition("=")
+            yield from _of_setting(key, value, known)
+    if not words:
+        return
+    verb, *rest = words
+    if verb in _VERIFYING and _skips_hooks(rest, *_VERIFYING[verb]):
+        yield "no_verify"
+    elif verb == "config":
+        yield from _of_git_config(rest, known)
+    elif verb == "update-index" and any(word in _HIDING for word in rest):
+        yield "hidden_files"
+    elif text := known.alias(verb):
+        yield from _of_alias(text, rest, one, known)
+
+
+def _of_alias(text: str, rest: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+    """Yield the rules that what an alias stands for is about."""
+    known = known._replace(alias=lambda _name: "")  # it may stand for itself
+    line = read(text[1:] if text.startswith("!") else f"git {text}").commands
+    for at, inner in enumerate(line):
+        more = rest if at == len(line) - 1 else []
+        whole = inner._replace(words=(*inner.words, *more), cwd=one.cwd)
+        yield from (found.rule for found in _in_command(whole, known))
+
+
+def _skips_hooks(words: list[str], letters: str, valued: str) -> bool:
+    while words and words[0] != "--":
+        word, *words = words
+        if word.startswith("--"):
+            if len(word) >= _SHORTEST and _NO_VERIFY.startswith(word):
+                return True
+            words = words[1:] if word in _LONG_WITH_VALUE else words
+        elif word.startswith("-"):
+            until = next(
+                (at for at, one in enumerate(word) if one in valued + _OPTIONAL), len(word)
+            )
+            if any(letter in word[:until] for letter in letters):
+                return True
+            is_last = until == len(word) - 1 and word[until] in valued
+            words = words[1:] if is_last else words
+    return False
+
+
+def _of_git_config(words: list[str], known: Known) -> Iterator[str]:
+    options: list[str] = []
+    plain: list[str] = []
+    while words:
+        word, *words = words
+        (options if word.startswith("-") else plain).append(word)
+        words = words[1:] if word in _CONFIG_WITH_VALUE else words
+    writes = any(word in _CONFIG_WRITING for word in options)
+    if plain[:1] and plain[0] in _CONFIG_VERBS:
+        plain, writes = plain[1:], True
+    is_read = any(word in _READING for word in options) or plain[:1] in (["get"], ["list"])
+    if plain and not is_read and (writes or len(plain) > 1):
+        yield from _of_setting(plain[0], " ".join(plain[1:]), known)
+
+
+def _of_setting(key: str, value: str, known: Known) -> Iterator[str]:
+    key = key.lower()
+    if key.startswith("alias."):
+        yield from _of_alias(value, [], SimpleCommand(), known)
+    # A whole section may be removed.
+    yield from (rule for name, rule in _SETTINGS.items() if key in (name, name.partition(".")[0]))
+
+
+def _places(path: str, known: Known, *, removes: bool) -> Iterator[Place]:
+    whole = os.path.join(known.cwd_abs, path.replace(UNKNOWN, "."))
+    if UNKNOWN in path:  # it need not be what is there
+        return find_places(whole, known.places)
+    is_pattern = not {*"*?["}.isdisjoint(path)
+    return find_places(whole, known.places, removes=removes, is_pattern=is_pattern)
