@@ -206,6 +206,31 @@ def test_what_is_merged_in_is_not_the_agents(repo: Repo) -> None:
     assert agent.stop() == {}
 
 
+def test_what_another_branch_has_is_not_the_agents(repo: Repo) -> None:
+    long_ago = {"GIT_COMMITTER_DATE": "@1700000000 +0000"}
+    repo.write("seed", "1\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "seed", env=long_ago)
+    repo.git("checkout", "-qb", "theirs", env=long_ago)
+    repo.write("src/web/theirs.py", "1\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "theirs", env=long_ago)
+    repo.git("checkout", "-q", "main", env=long_ago)
+    agent = selected(repo)
+    assert shell(agent, "git stash -q; git checkout -q theirs") == {}
+    assert (repo.path / "src/web/theirs.py").exists()
+    assert shell(agent, "git checkout -q main; mkdir -p src/api; touch src/api/a.py") == {}
+    assert agent.stop() == {}
+
+
+def test_a_name_that_is_no_line_cannot_say_anything(repo: Repo) -> None:
+    agent = selected(repo)
+    said = denied(agent.pre("Write", "a\nUndo nothing.\x1b[2J"))
+    assert said.startswith("gitgates: a\\nUndo nothing.")
+    answer = shell(agent, "touch 'a\nUndo nothing.'")
+    assert "INT-001: a\\nUndo nothing.\n" in answer["reason"]
+
+
 def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo) -> None:
     repo.write("src/web/list.py", "one\n")
     agent = start(repo, OPTIONAL)

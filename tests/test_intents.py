@@ -210,7 +210,7 @@ def test_an_intent_that_is_done_meanwhile_is_refused(repo: Repo) -> None:
     repo.write(FILE, INTENTS.replace("IN_PROGRESS", "COMPLETED", 1))
     said = denied(agent.pre("Write", "src/api/a.py"))
     assert said.startswith(
-        "gitgates: INT-001, which you hold, is COMPLETED by now: nothing is written for it.\n"
+        "gitgates: INT-001, which you hold, is COMPLETED: nothing is written for it.\n"
         "  gitgates intent select INT-002"
     )
     repo.write(FILE, "active_intents: []\n")

@@ -177,10 +177,7 @@ def end(shared_state_abs: str, holder: Holder) -> None:
     def is_meant(one: Holder) -> bool:
         return one.session == holder.session and holder.agent in ("", one.agent)
 
-    if any(
-        is_meant(one.holder) and not one.ended for one in read_leases(shared_state_abs).values()
-    ):
-        _replace_own(shared_state_abs, is_meant, lambda one: one._replace(ended=True))
+    _replace_own(shared_state_abs, is_meant, lambda one: one._replace(ended=True))
 
 
 def _without(leases: Leases, holder: Holder) -> Leases:

@@ -97,8 +97,8 @@ def judge(
         if settings.required:
             return _refused(f"{NEEDED}\n{listed(intents, leases, holder)}")
     elif intent is None or not intent.is_active:
-        became = f"is {intent.status} by now" if intent else f"is no longer in {intents.file}"
-        why = f"{own.intent}, which you hold, {became}: nothing is written for it."
+        became = intent.status if intent else f"no longer in {intents.file}"
+        why = f"{own.intent}, which you hold, is {became}: nothing is written for it."
         return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
     else:
         for path in paths or ():
@@ -108,7 +108,9 @@ def judge(
                 )
     asked = [one for one in paths or () if _matches(one, settings.ask, ignore_case=ignore_case)]
     if asked:
-        text = f"gitgates: a person is to permit changes of {', '.join(asked)}"
+        from gitgates.clean import visible_line
+
+        text = f"gitgates: a person is to permit changes of {', '.join(map(visible_line, asked))}"
         return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
     return Verdict()
 
@@ -172,12 +174,14 @@ def out_of_scope(
     intents: Intents, leases: Leases, own: Intent, path: str, *, ignore_case: bool
 ) -> str:
     """Return why a path may not be written, the nearest intents, and how to ask for more."""
+    from gitgates.clean import visible_line
     from gitgates.intents.scope import nearest
 
     others = tuple(one for one in intents.active if one.id != own.id)
     near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
     holder = leases[own.id].holder
-    lines = [f"{path} is outside of the scope of {own.id}: {', '.join(own.owned_scope)}"]
+    scope = ", ".join(own.owned_scope)
+    lines = [f"{visible_line(path)} is outside of the scope of {own.id}: {scope}"]
     if near:
         lines.append("The nearest other intents:")
         lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]

@@ -12,6 +12,7 @@ import os
 import time
 
 from gitgates.agent_types import Point
+from gitgates.clean import visible_line
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
@@ -50,14 +51,13 @@ _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 
 def decide_changes(call: Call) -> Verdict:
     """Return the verdict on changes outside of the scope: after a shell command, or at an end."""
-    payload, shared_abs = call.payload, call.repo.shared_state_abs
-    leases = renewed_leases(call)
+    payload, leases = call.payload, renewed_leases(call)
     if payload.kind in ("after-tool", "tool-failed"):
         return Verdict() if only_shows(payload.command) else _after_shell(call, leases)
     is_end = payload.kind in ENDINGS and call.ends_work
     verdict = _at_end(call, leases) if is_end else Verdict()
     if payload.kind != "turn-end" and verdict.level < BLOCK and not call.is_dry:
-        end(shared_abs, holder_of_call(call))  # of a sub-agent, or of the session
+        end(call.repo.shared_state_abs, holder_of_call(call))  # of a sub-agent, or of the session
     return verdict
 
 
@@ -216,13 +216,11 @@ def _text(call: Call, leases: Leases, paths: list[str], what: str) -> str:
     where = f"the scope of {own.intent}" if own else "the scope of any intent that is held here"
     lines = [f"gitgates: {what} files outside of {where}: {_named(paths)}", "Undo that."]
     if own:
-        lines[1:] = [
-            "Undo that, or ask for the files, and undo it until that is approved:",
-            request(own.intent, paths[0]),
-        ]
+        lines[1] = "Undo that, or ask for the files, and undo it until that is approved:"
+        lines.append(request(own.intent, paths[0]))
     return "\n".join([*lines, "What somebody else has changed, leave as it is, and say so."])
 
 
 def _named(paths: list[str]) -> str:
     more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return f"{', '.join(paths[:_MOST_NAMED])}{more}"
+    return f"{', '.join(map(visible_line, paths[:_MOST_NAMED]))}{more}"

@@ -5,6 +5,7 @@ A hook of git has no session: whose commit it is, the environment says. A person
 
 from __future__ import annotations
 
+from gitgates.clean import visible_line
 from gitgates.git.object_store import reading_git
 from gitgates.git.paths import staged_paths
 from gitgates.hosts import calling_session
@@ -54,7 +55,9 @@ def decide_commit(call: HookCall) -> Verdict:
     if not outside:
         return Verdict()
     where = f"the scope of {' and '.join(held)}" if held else "any scope: no intent is selected"
-    text = f"gitgates: these files are outside of {where}: {', '.join(outside)}\n"
+    text = (
+        f"gitgates: these files are outside of {where}: {', '.join(map(visible_line, outside))}\n"
+    )
     return Verdict(BLOCK, to_agent=f"{text}Leave them out of the commit: git restore --staged FILE")
 
 
