@@ -379,6 +379,22 @@ def test_a_clone_believes_notes_that_it_has_fetched(pushing: Repo) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
+def test_a_partial_clone_fetches_what_it_needs(pushing: Repo, left_out: str) -> None:
+    change(pushing, "one")
+    pushing.gitgates("verify")
+    pushing.git("push", "-q", "origin", "main", "refs/notes/gitgates")
+    origin = pushing.path.parent / "origin.git"
+    pushing.git("-C", str(origin), "config", "uploadpack.allowFilter", "true")
+    clone = Repo(pushing.path.parent / "partial")
+    how = ("-q", "--no-checkout", f"--filter={left_out}")
+    pushing.git("clone", *how, f"file://{origin}", str(clone.path))
+    clone.git("fetch", "-q", "origin", "refs/notes/gitgates:refs/notes/gitgates")
+    clone.git("tag", "base", pushing.git("rev-parse", "base"))
+    assert verified(clone) == ["gated one"]
+
+
+@pytest.mark.slow
 def test_a_shallow_clone_needs_evidence_of_all_before_it(pushing: Repo) -> None:
     change(pushing, "one")
     change(pushing, "round", "--no-verify", name="b.py")

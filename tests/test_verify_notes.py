@@ -13,6 +13,12 @@ import pytest
 from conftest import Repo
 from verify_support import CONFIG, PUSH, append, change, evidence, gate, notes, verified
 
+from gitgates.git.index import cached_tree, committed_tree
+from gitgates.git.notes import Notes
+from gitgates.git.repo import find_repo
+from gitgates.policies.commit_evidence import CommitEvidence
+from gitgates.policies.git_hooks import record
+
 
 @pytest.fixture
 def gated(repo: Repo) -> Repo:
@@ -108,6 +114,27 @@ def test_two_at_once_lose_and_double_nothing(gated: Repo) -> None:
     assert (evidence(gated), sorted(map(len, notes(gated).values()))) == (b"", [1] * 7)
 
 
+def test_what_is_recorded_meanwhile_is_not_lost(gated: Repo) -> None:
+    here = find_repo(str(gated.path), dict(os.environ))
+    trees = [f"{number:040x}" for number in range(1, 301)]
+
+    def append_to_spool(tree: str) -> None:
+        record(here, tree, "", hook="pre-commit", config="x", gates={"py": "passed"})
+
+    said: list[str] = []
+    with ThreadPoolExecutor() as pool:
+        added = [pool.submit(append_to_spool, tree) for tree in trees]
+        for _ in range(3):
+            CommitEvidence(here, said.append)
+    assert [one.result() for one in added] == [None] * len(trees)
+    CommitEvidence(here, said.append)
+    kept = Notes(here)
+    assert (said, evidence(gated)) == ([], b"")
+    assert {tree: len(kept.lines(tree)) for tree in kept} == dict.fromkeys(
+        [*trees, gated.git("rev-parse", "HEAD^{tree}")], 1
+    )
+
+
 @pytest.mark.thorough
 def test_killed_at_any_call_of_git_it_is_done_again(gated: Repo, tmp_path: Path) -> None:
     change(gated, "one")
@@ -162,8 +189,40 @@ def test_a_hook_that_is_run_by_hand_records_nothing(gated: Repo) -> None:
     before = evidence(gated)
     gated.gitgates("git-hook", "--via=own", "pre-commit")
     gated.gitgates("run", "pre-commit")
-    gated.gitgates("pre-commit-hook", "pre-commit", "a.py")
+    framework = ("pre-commit-hook", "pre-commit", "a.py")
+    gated.gitgates(*framework)
     assert evidence(gated) == before
+    # As in a commit: there, git says what it commits from.
+    gated.gitgates(*framework, env={"GIT_INDEX_FILE": ".git/index"})
+    assert evidence(gated).count(b"\n") == before.count(b"\n") + 1
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "index.version=2",
+        "index.version=4",
+        "index.skipHash=true",
+        "index.threads=2",
+        "core.splitIndex=true",
+        "core.untrackedCache=true",
+    ],
+)
+def test_the_tree_is_read_from_the_index(repo: Repo, setting: str) -> None:
+    repo.git("config", *setting.split("="))
+    for name in ("TREE", "a/TREE", "a/b/c", "d"):
+        repo.write(name, "TREE\0\0\0\0")
+    repo.commit_all("all")
+    index = repo.path / ".git/index"
+    assert cached_tree(index.read_bytes()) == repo.git("rev-parse", "HEAD^{tree}")
+    repo.write("a/b/c", "changed")
+    repo.git("add", "a/b/c")
+    assert cached_tree(index.read_bytes()) == ""
+    assert committed_tree(find_repo(str(repo.path), dict(os.environ))) == repo.git("write-tree")
+    known = index.read_bytes()
+    assert cached_tree(known) == repo.git("write-tree")
+    for other in (b"", b"TREE", known[:-1], known + b"x", known.replace(b"TREE", b"REUC")):
+        assert cached_tree(other) == ""
 
 
 @pytest.mark.slow

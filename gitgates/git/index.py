@@ -338,7 +338,7 @@ def cached_tree(index: bytes) -> str:
         while 0 <= at < end:  # extensions follow one another to the end, or it was none
             at += 8 + int.from_bytes(index[at + 4 : at + 8], "big")
         root, _, rest = index[start + 8 : start + 64].partition(b"\n")
-        if at == end and root[:1] == b"\0" and root[1:2] != b"-":
+        if at == end and root[:1] == b"\0" and root[1:].replace(b" ", b"", 1).isdigit():
             return rest[:id_length].hex()
     return ""
 

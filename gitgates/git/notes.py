@@ -31,6 +31,7 @@ class Notes:
     """The notes as they are now."""
 
     def __init__(self, repo: Repo) -> None:
+        self._git = repo.git
         self.tip = repo.git.resolve(f"{REF}^{{commit}}")
         self._paths: dict[str, dict[str, bytes]] = {}  # of an annotated tree: path → blob
         if not self.tip:
@@ -46,25 +47,27 @@ class Notes:
 
     def lines(self, tree: str) -> list[bytes]:
         """Return the lines of the notes of a tree."""
-        found = []
-        for blob in self._paths.get(tree, {}).values():
-            try:
-                found += self._store[blob].as_raw_string().splitlines()
-            except KeyError:
-                continue  # a partial clone need not have it
-        return found
+        blobs = self._paths.get(tree, {}).values()
+        return [line for blob in blobs for line in self._read(blob).as_raw_string().splitlines()]
 
     def path(self, tree: str) -> str:
         """Return where the note of a tree is, or is to be. Git finds it in folders or without."""
         return next(iter(self._paths.get(tree, ())), f"{tree[:2]}/{tree[2:]}")
 
     def _walk(self, folder: bytes, prefix: str) -> Iterator[tuple[str, bytes]]:
-        for name, mode, object_id in self._store[folder].items():
+        for name, mode, object_id in self._read(folder).items():
             path = prefix + os.fsdecode(name)
             if stat.S_ISDIR(mode):
                 yield from self._walk(object_id, f"{path}/")
             else:
                 yield path, object_id
+
+    def _read(self, object_id: bytes) -> Any:  # noqa: ANN401 - of any type
+        try:
+            return self._store[object_id]
+        except KeyError:  # a partial clone: git fetches it
+            self._git.out("cat-file", "-e", object_id.decode())
+            return self._store[object_id]
 
 
 def _open(repo: Repo, object_id: str) -> Any:  # noqa: ANN401 - its objects are of any type
