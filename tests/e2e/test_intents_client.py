@@ -175,3 +175,24 @@ def test_a_person_is_asked_and_where_there_is_none_it_is_denied(tmp_path: Path) 
     assert "there is no person to ask in this session" in run.told(1)
     assert decisions(run) == ["deny"]
     assert not scene.at("migrations/1.sql").exists()
+
+
+def test_a_headless_run_is_held_to_its_intent(tmp_path: Path) -> None:
+    gates = '[gates.check]\ncommand = "true"\n[hooks.headless]\ngates = ["check"]\n'
+    skip = '[headless]\nagent_args = ["--dangerously-skip-permissions"]\n'
+    scene = scene_in(tmp_path, gates + REQUIRED + skip)
+    scene.repo.git("config", "user.name", "Agent")
+    scene.repo.git("config", "user.email", "agent@example.invalid")
+    sweep = bash("mkdir api; echo 1 > api/a.py; echo 2 > web/list.py")
+    run = scene.run(
+        *(sweep, select(), sweep, "done", bash("git checkout web"), "undone"),
+        options=Options(command=("gitgates", "headless", "limit the rate"), limit_s=90.0),
+    )
+    assert run.end["exit_status"] == 0, run.said
+    assert "wants an intent to be selected" in run.told(1)
+    outside = "files outside of the scope of"
+    assert f"This command has changed {outside} INT-001: web/list.py" in run.told(3)
+    assert f"This work has changed {outside} any intent that is held here: web/list.py" in (
+        run.told(4)
+    )
+    assert scene.repo.git("show", "--format=", "--name-only") == "api/a.py"
