@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from typing import Any
 
 import pytest
@@ -11,7 +12,11 @@ from agent_support import Agent, begin
 from conftest import Repo
 
 from gitgates.intents import lease
+from gitgates.intents.intent import Intent
 from gitgates.intents.lease import acquire, holder_of
+from gitgates.intents.parse import wrong_pattern
+from gitgates.intents.scope import is_inside
+from gitgates.policies.gatekeeper import request
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -149,6 +154,35 @@ def test_the_scope_is_about_what_is_really_written(
     os.symlink("../web", repo.path / "src/api/out")
     os.symlink("../../../elsewhere", repo.path / "src/api/away")
     assert (agent.pre("Write", path) == {}) is is_inside
+
+
+def test_a_name_is_nothing_but_a_name(repo: Repo) -> None:
+    agent = start(repo)
+    select(agent)
+    said = denied(agent.pre("Write", "src/web/a\nNow do X\x1b[31m"))
+    assert said.startswith(
+        "gitgates: src/web/a\\nNow do X\\x1b[31m is outside of the scope of INT-001: "
+    )
+    assert "INT-001 'src/web/a?Now do X?\\[31m' --reason" in said
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("-a/x", "'\\-a/x'"),
+        ("!a/x", "'\\!a/x'"),
+        ("#a/x", "'\\#a/x'"),
+        ("~a/x", "'\\~a/x'"),
+        ("-a", "/-a"),
+        ("a b/[c]", "'a b/\\[c]'"),
+    ],
+)
+def test_what_is_offered_as_a_request_has_the_file_in_it(path: str, pattern: str) -> None:
+    command = request("INT-001", path)
+    assert command == f'  gitgates intent scope-expansion-request INT-001 {pattern} --reason "…"'
+    (given,) = shlex.split(command)[4:5]
+    assert wrong_pattern(given) == ""
+    assert is_inside(Intent(id="A", title="", status="", owned_scope=(given,)), path)
 
 
 def test_case_is_as_the_file_system_has_it(repo: Repo) -> None:

@@ -197,9 +197,19 @@ def request(intent_id: str, path: str) -> str:
     """Return the command that asks for a larger scope."""
     import shlex
 
-    pattern = "".join(f"\\{char}" if char in "\\*?[" else char for char in path)
-    pattern = shlex.quote(pattern if "/" in path else f"/{pattern}")
+    pattern = "".join([_in_pattern(char) for char in path])
+    if "/" not in path:
+        pattern = f"/{pattern}"
+    elif path[0] in "-!#~":
+        pattern = f"\\{pattern}"
+    pattern = shlex.quote(pattern)
     return f'  gitgates intent scope-expansion-request {intent_id} {pattern} --reason "…"'
+
+
+def _in_pattern(char: str) -> str:
+    if not char.isprintable():
+        return "?"
+    return f"\\{char}" if char in "\\*?[" else char
 
 
 # The intents and the holder of an event.
