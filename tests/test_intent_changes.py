@@ -334,3 +334,17 @@ def test_of_a_merge_what_differs_from_both_sides_is_compared(repo: Repo) -> None
     repo.git("merge", "-q", "--no-ff", "--no-commit", "theirs")
     repo.write("src/web/list.py", "mine\n")
     assert "outside of the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
+
+
+@pytest.mark.slow
+def test_a_commit_of_many_files_is_compared(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.shim("pre-commit")
+    blob = repo.git("rev-parse", "HEAD:src/web/list.py")
+    names = [f"{'a' * 200}/{'b' * 50}{number}" for number in range(12_000)]  # 3 MB
+    entries = "".join(f"100644 {blob}\t{name}\n" for name in names)
+    repo.ask("git", "update-index", "--index-info", stdin=entries.encode())
+    status, said = commit(agent)
+    assert status == 1
+    assert f"files are outside of the scope of INT-001: {names[0]}, {names[1]}, " in said
+    assert " and 11992 more Leave them out of the commit" in said

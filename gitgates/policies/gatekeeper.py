@@ -29,6 +29,7 @@ _READERS = (
 _MOST_LISTED = 12
 _MOST_NEAREST = 3
 _MOST_PATTERNS = 4
+_MOST_NAMED = 8
 NEEDED = (
     "This repository wants an intent to be selected before anything is written. Select the one "
     "that your task belongs to; if it is none of these, ask the person."
@@ -108,9 +109,7 @@ def judge(
                 )
     asked = [one for one in paths or () if _matches(one, settings.ask, ignore_case=ignore_case)]
     if asked:
-        from gitgates.clean import visible_line
-
-        text = f"gitgates: a person is to permit changes of {', '.join(map(visible_line, asked))}"
+        text = f"gitgates: a person is to permit changes of {named(asked)}"
         return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
     return Verdict()
 
@@ -174,14 +173,13 @@ def out_of_scope(
     intents: Intents, leases: Leases, own: Intent, path: str, *, ignore_case: bool
 ) -> str:
     """Return why a path may not be written, the nearest intents, and how to ask for more."""
-    from gitgates.clean import visible_line
     from gitgates.intents.scope import nearest
 
     others = tuple(one for one in intents.active if one.id != own.id)
     near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
     holder = leases[own.id].holder
     scope = ", ".join(own.owned_scope)
-    lines = [f"{visible_line(path)} is outside of the scope of {own.id}: {scope}"]
+    lines = [f"{named([path])} is outside of the scope of {own.id}: {scope}"]
     if near:
         lines.append("The nearest other intents:")
         lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]
@@ -204,6 +202,14 @@ def request(intent_id: str, path: str) -> str:
         pattern = f"\\{pattern}"
     pattern = shlex.quote(pattern)
     return f'  gitgates intent scope-expansion-request {intent_id} {pattern} --reason "…"'
+
+
+def named(paths: Sequence[str]) -> str:
+    """Return a few paths, for an agent: a name can have line ends."""
+    from gitgates.clean import visible_line
+
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return f"{', '.join(map(visible_line, paths[:_MOST_NAMED]))}{more}"
 
 
 def _in_pattern(char: str) -> str:

@@ -12,7 +12,6 @@ import os
 import time
 
 from gitgates.agent_types import Point
-from gitgates.clean import visible_line
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
@@ -23,6 +22,7 @@ from gitgates.policies.evidence import stamp_of
 from gitgates.policies.gatekeeper import (
     holder_of_call,
     load_intents,
+    named,
     renewed_leases,
     request,
     settings_of,
@@ -45,7 +45,6 @@ _OUTSIDE, _SENT_BACK, _LET_GO = "intent-outside", "intent-sent-back", "intent-le
 _NAMED = ("intent-write", "gates-wrote")
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200
-_MOST_NAMED = 8
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 
 
@@ -82,7 +81,7 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
         text = _text(call, leases, paths, "This work has changed")
         text += f"\nYou are sent back for that ({times + 1} of {_MOST_SENT_BACK} times)."
         return Verdict(BLOCK, to_agent=text, entries=(*entries, sent))
-    text = f"gitgates: the agent was let go with changes outside of its intent: {_named(paths)}"
+    text = f"gitgates: the agent was let go with changes outside of its intent: {named(paths)}"
     return Verdict(WARN, to_person=text, entries=(*entries, {"what": _LET_GO, "agent": agent}))
 
 
@@ -214,13 +213,8 @@ def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
 def _text(call: Call, leases: Leases, paths: list[str], what: str) -> str:
     own = held_by(leases, holder_of_call(call))
     where = f"the scope of {own.intent}" if own else "the scope of any intent that is held here"
-    lines = [f"gitgates: {what} files outside of {where}: {_named(paths)}", "Undo that."]
+    lines = [f"gitgates: {what} files outside of {where}: {named(paths)}", "Undo that."]
     if own:
         lines[1] = "Undo that, or ask for the files, and undo it until that is approved:"
         lines.append(request(own.intent, paths[0]))
     return "\n".join([*lines, "What somebody else has changed, leave as it is, and say so."])
-
-
-def _named(paths: list[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return f"{', '.join(map(visible_line, paths[:_MOST_NAMED]))}{more}"

@@ -5,13 +5,13 @@ A hook of git has no session: whose commit it is, the environment says. A person
 
 from __future__ import annotations
 
-from gitgates.clean import visible_line
 from gitgates.git.object_store import reading_git
 from gitgates.git.paths import staged_paths
 from gitgates.hosts import calling_session
 from gitgates.intents.file import load
 from gitgates.intents.lease import read_leases
 from gitgates.intents.scope import is_inside
+from gitgates.policies.gatekeeper import named
 from gitgates.store.log import file_name, session_journal
 from gitgates.types import BLOCK, Verdict
 
@@ -19,16 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.policies.git_hooks import HookCall
-
-_STAGED = (
-    "diff",
-    "--cached",
-    "-z",
-    "--name-only",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-relative",
-)
 
 _NAMES = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-relative")
 
@@ -55,9 +45,7 @@ def decide_commit(call: HookCall) -> Verdict:
     if not outside:
         return Verdict()
     where = f"the scope of {' and '.join(held)}" if held else "any scope: no intent is selected"
-    text = (
-        f"gitgates: these files are outside of {where}: {', '.join(map(visible_line, outside))}\n"
-    )
+    text = f"gitgates: these files are outside of {where}: {named(outside)}\n"
     return Verdict(BLOCK, to_agent=f"{text}Leave them out of the commit: git restore --staged FILE")
 
 
@@ -71,5 +59,5 @@ def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]
     git = reading_git(repo)
     if not base or git.ask("cat-file", "-e", base).exit_status:
         return paths
-    changed = set(git.names("diff", "--cached", *_NAMES, base, "--", *paths))
+    changed = set(git.names("diff", "--cached", *_NAMES, base, "--"))  # arguments have a limit
     return [path for path in paths if path in changed]
