@@ -93,6 +93,37 @@ def test_an_amend_does_not_hide_what_it_amends(gated: Repo) -> None:
     assert verified(gated) == ["went round the gates: py first"]
 
 
+def test_an_amend_of_what_no_gate_is_about_is_checked(gated: Repo) -> None:
+    change(gated, "first", name="README")
+    append(gated, "b = 1\n")
+    gated.git("commit", "-qa", "--amend", "--no-edit")
+    append(gated, "more\n", "README")
+    gated.git("commit", "-qa", "--amend", "--no-edit")
+    assert verified(gated) == ["gated first"]
+
+
+@pytest.mark.slow
+def test_a_long_history_is_walked(gated: Repo) -> None:
+    ident = "committer A <a@example.invalid> 1700000000 +0000"
+    made = "".join(
+        f"commit refs/heads/main\n{ident}\ndata 1\n{number % 10}\n"
+        + ("from refs/heads/main^0\n" if not number else "")
+        + f"M 100644 inline f{number}.py\ndata 0\n"
+        for number in range(1100)
+    )
+    gated.ask("git", "fast-import", "--quiet", stdin=made.encode())
+    pairs = gated.git("log", "--format=%T %P", "base..HEAD").splitlines()
+    line = "1\t1700000000\t{}\t{}\tpre-commit\tx\tpassed:py\n"
+    spool = "".join(line.format(*pair.split()) for pair in pairs)
+    (gated.path / ".git/gitgates/evidence").write_text(spool)
+    made = gated.git("commit-tree", "HEAD^{tree}", "-p", "base", "-m", "all")
+    gated.git("reset", "-q", "--hard", made)
+    assert verified(gated) == ["went round the gates: all all"]
+    made = gated.git("commit-tree", "HEAD^{tree}", "-m", "unrelated")
+    gated.git("reset", "-q", "--hard", made)
+    assert verified(gated) == ["went round the gates: py, all unrelated"]
+
+
 def test_a_refused_commit_is_no_evidence(gated: Repo) -> None:
     append(gated, "bad\n")
     assert gated.commit("refused", "-a").returncode == 1

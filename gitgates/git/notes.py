@@ -59,7 +59,7 @@ class Notes:
             path = prefix + os.fsdecode(name)
             if stat.S_ISDIR(mode):
                 yield from self._walk(object_id, f"{path}/")
-            else:
+            elif stat.S_ISREG(mode):
                 yield path, object_id
 
     def _read(self, object_id: bytes) -> Any:  # noqa: ANN401 - of any type

@@ -31,6 +31,7 @@ MISSING = "missing"
 _VERSION = 1
 _NOT_RUN = ("skipped", "unmatched", "not-run")
 _UNKNOWN = "?"  # a base that is no longer here
+_MOST_AMENDS = 5  # that the same patch is looked for behind: each takes a process
 _LOCK_WAIT_S = 3.0
 
 
@@ -53,7 +54,11 @@ class CheckedTree(Record):
 
     def has_run(self, gate: str) -> bool:
         """Return whether a gate has run, and so has let the commit pass."""
-        return self.gates.get(gate, _NOT_RUN[0]) not in _NOT_RUN
+        return self.gates.get(gate, "not-run") not in _NOT_RUN
+
+    def covers(self, gate: str) -> bool:
+        """Return whether a gate has run, or had no path to run on."""
+        return self.gates.get(gate) == "unmatched" or self.has_run(gate)
 
 
 class CommitEvidence:
@@ -73,7 +78,9 @@ class CommitEvidence:
         except (GitError, OSError) as error:
             say(f"{repo.evidence_abs}: is not moved into notes: {error}")
         self._notes = Notes(repo)
+        self._known: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
+        self._digests: dict[tuple[str, str], str] = {}
 
     def _complete(self, lines: list[bytes]) -> list[CheckedTree]:
         """Return the evidence in lines of the spool, with bases as trees, and with patches."""
@@ -85,23 +92,33 @@ class CommitEvidence:
 
     def of(self, tree: str) -> list[CheckedTree]:
         """Return the evidence of one tree."""
-        noted = [_from_note(tree, line) for line in self._notes.lines(tree)]
-        return [*(one for one in noted if one), *self._new.get(tree, ())]
+        if tree not in self._known:
+            noted = [_from_note(tree, line) for line in self._notes.lines(tree)]
+            self._known[tree] = [*(one for one in noted if one), *self._new.get(tree, ())]
+        return self._known[tree]
 
-    def find(self, gate: Gate, base: str, tree: str, seen: frozenset[str] = frozenset()) -> str:
+    def find(self, gate: Gate, base: str, tree: str) -> str:
         """Return what is known of a gate on the change from one tree to another."""
-        known = [e for e in self.of(tree) if gate.name in e.gates]
-        if any(e.has_run(gate.name) and (e.base == base or not takes_paths(gate)) for e in known):
+        own = self.of(tree)
+        if not takes_paths(gate) and any(e.has_run(gate.name) for e in own):
             return GATED
-        seen |= {tree}
-        for e in known:  # amended: it was checked from there, and before that up to there
-            if e.gates[gate.name] != "skipped" and e.base not in (*seen, base):
-                before = self.find(gate, base, e.base, seen)
-                if before in (GATED, ELSEWHERE):
-                    return before
-        if any(e.has_run(gate.name) for e in self._with_patch(base, tree)):
-            return ELSEWHERE
-        return SKIPPED if any(e.gates[gate.name] == "skipped" for e in known) else MISSING
+        # Back from the tree to what its paths were compared with. More than one step is an amend:
+        # there, only what it changed was checked, and before it the rest.
+        steps = [(tree, False)]  # and whether the gate has run on the way
+        seen = set(steps)
+        for at, has_run in steps:  # which grows while it is walked
+            for e in self.of(at):
+                step = e.base, has_run or e.has_run(gate.name)
+                if e.covers(gate.name) and step not in seen:
+                    if step == (base, True):
+                        return GATED
+                    seen.add(step)
+                    steps.append(step)
+        for at, has_run in steps[:_MOST_AMENDS]:
+            for e in self._with_patch(base, at):
+                if e.covers(gate.name) and (has_run or e.has_run(gate.name)):
+                    return ELSEWHERE
+        return SKIPPED if any(e.gates.get(gate.name) == "skipped" for e in own) else MISSING
 
     def _with_patch(self, base: str, tree: str) -> list[CheckedTree]:
         """Return the evidence of the same change on any base."""
@@ -109,8 +126,10 @@ class CommitEvidence:
             self._patches = {}
             for e in (e for one in {*self._notes, *self._new} for e in self.of(one)):
                 self._patches.setdefault(e.patch, []).append(e)
-        digests = patch_digests(self._git, [(base, tree)]) if self._patches else {}
-        return self._patches.get(digests.get((base, tree), _UNKNOWN), [])
+        if self._patches and (base, tree) not in self._digests:
+            digest = patch_digests(self._git, [(base, tree)]).get((base, tree), _UNKNOWN)
+            self._digests[base, tree] = digest
+        return self._patches.get(self._digests.get((base, tree), _UNKNOWN), [])
 
 
 def _from_spool(line: bytes) -> CheckedTree | None:
