@@ -128,6 +128,15 @@ POLICIES: tuple[Policy, ...] = (
     # Where the pre-push hook demands that commits have passed the gates of theirs.
     Policy(name="verify", module="gitgates.policies.verify", kinds=("before-push",)),
     Policy(
+        name="advice",
+        module="gitgates.policies.advice",
+        table="advice",
+        kinds=(
+            *("session-start", "subagent-start", "before-tool", "turn-end", "session-end"),
+            *("before-compact", "before-commit", "before-push"),
+        ),
+    ),
+    Policy(
         name="review",
         module="gitgates.policies.review",
         gate="review",

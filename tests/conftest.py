@@ -149,7 +149,7 @@ class Repo:
 
     def config(self, text: str) -> None:
         """Write [tool.gitgates]; `text` names its tables without that prefix."""
-        whole = re.sub(r"(?m)^\[", "[tool.gitgates.", text)
+        whole = re.sub(r"(?m)^(\[+)", r"\1tool.gitgates.", text)
         self.write("pyproject.toml", f"[tool.gitgates]\n{whole}")
 
     def shim(self, *hooks: str) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -225,7 +226,7 @@ TO_LOOK = {
 
 
 def loaded_by_agent_hook(
-    repo: Repo, config: str, event: dict[str, str], *, session: str = "s", changes: str = ""
+    repo: Repo, config: str, event: dict[str, Any], *, session: str = "s", changes: str = ""
 ) -> set[str]:
     """Return what an event has loaded, of a session that has changed a file or none."""
     repo.env["PYTHONPATH"] = str(ROOT)
@@ -268,6 +269,34 @@ def test_an_agents_hook_with_nothing_to_run_loads_no_runner(
     assert ours <= parts, ours - parts
     assert below(second - own, FORBIDDEN) == []
     assert not_lean(second - own) == []
+
+
+ADVICE = """\
+[[tool.gitgates.advice]]
+title = "A"
+hook_command = "true"
+hook_trigger = "before-commit"
+"""
+
+
+@pytest.mark.slow
+def test_advice_loads_no_runner_for_other_commands_of_an_agent(repo: Repo) -> None:
+    event: dict[str, Any] = {"hook_event_name": "PreToolUse", "tool_name": "Bash"}
+    config = AGENT_CONFIG + ADVICE
+    loaded = loaded_by_agent_hook(repo, config, {**event, "tool_input": {"command": "make"}})
+    parts = {"policies.advice", "policies.advice_items", "policies.shell_commands"}
+    assert own_modules(loaded) == AGENT_PARTS | parts
+
+
+@pytest.mark.slow
+def test_advice_of_a_git_hook_loads_what_gates_do_and_a_digest(repo: Repo) -> None:
+    (repo.path / "pyproject.toml").write_text(CONFIG + ADVICE)
+    own = loaded_by(repo, "-I", "-S", code="import hashlib, _json, zlib")
+    repo.git("commit", "-qam", "first")
+    repo.git("commit", "-q", "--allow-empty", "-m", "second")
+    before_commit = repo.take_loaded()[2]
+    assert not_lean(before_commit - own) == []
+    assert "gitgates.policies.advice_run" not in before_commit
 
 
 @pytest.mark.slow

@@ -12,12 +12,13 @@ import click
 from gitgates import environ
 from gitgates.approval import require_person
 from gitgates.clean import counted, visible_line
-from gitgates.cli.output import format_option, print_json
+from gitgates.cli.output import format_option, print_json, stdout
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.config.edit import save
 from gitgates.config.edit_advice import add, change, new_id, parse_advice, remove
 from gitgates.config.load import load, read_files
 from gitgates.errors import OK, UsageError
+from gitgates.hosts import git as githook
 from gitgates.policies.advice_items import (
     TRIGGERS,
     Identity,
@@ -27,6 +28,8 @@ from gitgates.policies.advice_items import (
     identify,
     target_of,
 )
+from gitgates.report.artifacts import save_run
+from gitgates.report.text import Console
 from gitgates.store.log import utc
 from gitgates.types import LIVE, Advice
 from gitgates.weakening.session import compare_advice
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
     from gitgates.config.edit import Edit
     from gitgates.git.repo import Repo
+    from gitgates.types import Config
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -258,6 +262,36 @@ def hooks(trigger: str | None, *, dry_run: bool, fmt: str, **who: str) -> int:
 
 def _who(options: Mapping[str, str]) -> Identity:
     return identify(environ.read(), **options)
+
+
+@command.command("run")
+@click.option("--trigger", type=click.Choice(TRIGGERS), required=True, help="The moment.")
+@_with(_WHO)
+def run(trigger: str, **who: str) -> int:
+    """Run the hooks of a moment now, in the current folder.
+
+    Exit status 0: none that blocks has failed. 1: one has.
+    """
+    repo = current_repo()
+    return run_hooks(repo, configuration(repo), trigger, _who(who))
+
+
+def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
+    """Run the hooks of a trigger, and show it; return the exit status.
+
+    Raises: GitgatesError where they cannot be run.
+    """
+    from gitgates.policies.advice_git import run_by_hand  # what runs gates takes long to load
+
+    terminal, began_s = stdout(), time.time()
+    console = Console(terminal)
+    folder = os.path.relpath(os.path.realpath(os.getcwd()), os.path.realpath(repo.root_abs))
+    call = run_by_hand(repo, config, console, trigger=trigger, who=who, folder=folder)
+    if call.decision and call.plan:
+        terminal.write(console.closing(call.decision, call.plan))
+        if call.has_results:
+            click.echo(save_run(call.decision, call.plan, call.config, began_s), nl=False, err=True)
+    return githook.encode(call.decision)
 
 
 @command.command("import")

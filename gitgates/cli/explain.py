@@ -19,6 +19,7 @@ from gitgates.errors import OK, UsageError
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
 from gitgates.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
+from gitgates.policies.advice_git import joined, plan_of
 from gitgates.policies.needs import asked_besides
 from gitgates.record import Record
 from gitgates.report.documents import VERSION, plan_document, plan_text
@@ -35,6 +36,7 @@ class _Answers(Record):
     why_not: str = ""  # why they are not asked
     policies: tuple[PolicyAnswer, ...] = ()
     plan: Plan | None = None  # of the gates that the hook would run
+    advice: Plan | None = None  # and of its advice
 
 
 @click.command("explain", cls=PathCommand)
@@ -91,6 +93,8 @@ def command(
     answers = _ask(repo, config, event, session)
     plan = None if any(options.values()) else answers.plan
     plan = plan or make_plan(config, found, event, environ.skipped_gates(environ.read()))
+    if answers.advice:
+        plan = joined(plan, answers.advice)
     if besides:
         note = f"asked besides the gates: {', '.join(besides)}"
         plan = plan._replace(event=plan.event._replace(note=note))
@@ -111,7 +115,8 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
     """
     kind = kind_of(event.name)
     if kind not in AGENT_KINDS:
-        return _Answers(policies=tuple(ask_git_hook(event, repo, config)))
+        own = plan_of(event, repo, config)
+        return _Answers(policies=tuple(ask_git_hook(event, repo, config)), advice=own)
     if kind in _TOLD_BY_EVENT:
         return _Answers(
             why_not="what policies say depends on the tool, the prompt or the sub-agent"
@@ -126,8 +131,13 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
         return _Answers(why_not=why_not)
     call = dry_call(repo, config, kind, caller)
     policies, plan = tuple(ask_agent_hook(call)), call.rests_on.get("gates")
-    plan = plan if isinstance(plan, Plan) else None
-    return _Answers(session=caller.session, policies=policies, plan=plan)
+    advice = call.rests_on.get("advice")
+    return _Answers(
+        session=caller.session,
+        policies=policies,
+        plan=plan if isinstance(plan, Plan) else None,
+        advice=advice if isinstance(advice, Plan) else None,
+    )
 
 
 def _text(hook: str, answers: _Answers) -> str:

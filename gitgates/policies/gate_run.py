@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitgates.engine.failures import Failure
     from gitgates.policies.call import Call
     from gitgates.policies.session import Fact
-    from gitgates.types import Decision, Gate, GateResult, Plan, Visit
+    from gitgates.types import Config, Decision, Gate, GateResult, Plan, Visit
 
 _NO_PASS = ("failed", "timed-out", "killed", *NO_RESULT)
 _FINE = ("passed", "skipped")
@@ -47,9 +47,9 @@ class GateRun(Listener):
     What a person should know at once is said in the host's log: there is no person.
     """
 
-    def __init__(self, call: Call, plan: Plan) -> None:
-        hook = call.hook
-        self.call, self.plan = call, plan
+    def __init__(self, call: Call, plan: Plan, settings: Config | None = None) -> None:
+        hook = plan.hook
+        self.call, self.plan, self.settings = call, plan, settings or call.config
         self.gates = {step.gate.name: step.gate for step in plan.steps}
         self.listed = ", ".join(plan.listed)  # the same gates are one cycle of fix and retry
         # The configuration, and what the environment leaves out of it.
@@ -57,7 +57,7 @@ class GateRun(Listener):
         self.run_abs = call.run_abs or new_run(call.repo.state_abs)
         self.logs_abs = f"{self.run_abs}/logs"
         self.began_s = time.time()
-        limit_s = gates_limit_s(call.config, hook)
+        limit_s = gates_limit_s(self.settings, hook)
         # Where it is what the gates' own limits come to, those are to be met first, and named.
         is_sum = call.payload.kind in GATES_OWN_TIME and not hook.timeout_s
         until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
@@ -74,7 +74,7 @@ class GateRun(Listener):
         """
         options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
         call, listener = self.call, self.call.listener or self
-        decision = run_plan(self.plan, call.config, call.repo, listener, options=options)
+        decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
         changed = {path for visit in decision.visits for path in visit.result.changed_paths}
         if changed:
             call.record({"what": "gates-wrote", "paths": sorted(changed)})

@@ -1,0 +1,157 @@
+"""Run the hooks of advice at an agent's event, as gates; record and tell what came of it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gitgates.engine.plan import make_plan, record_skips
+from gitgates.environ import skipped_gates
+from gitgates.hosts.capabilities import express
+from gitgates.policies.advice_items import content_hash, with_hooks
+from gitgates.policies.advice_results import records, without_ignored
+from gitgates.policies.gate_run import GateRun, deciding
+from gitgates.policies.session import Projection
+from gitgates.record import Record
+from gitgates.report.feedback import feedback, warning_text
+from gitgates.types import ALLOW, BLOCK, WARN, Event, Hook, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gitgates.policies.call import Call
+    from gitgates.policies.session import Fact
+    from gitgates.types import Advice, Decision
+
+_LATER = 2000  # characters of what the agent is told with the next prompt
+_OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked"}
+# Options of git that take a word, and what skips its hooks.
+_WITH_WORD = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
+_NO_HOOKS = {"commit": ("--no-verify", "-n"), "push": ("--no-verify",)}
+_HOOKS = {"commit": "pre-commit", "push": "pre-push"}
+# Where other managers may have been told to run ours. Source: install/managers.py.
+_ENTRIES = (
+    *(".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml", ".husky/{hook}"),
+    *("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
+    *("package.json", "simple-git-hooks.json", ".simple-git-hooks.json"),
+)
+
+
+class HookRuns(Record):
+    """What hooks of advice have come to in a session."""
+
+    ran: Mapping[str, tuple[str, str]] = {}  # id and content → status, and the snapshot
+
+
+def _ran(state: Fact, fact: Fact) -> None:
+    key = f"{fact['id']}:{fact['hash']}"
+    state["ran"][key] = (str(fact["status"]), str(fact.get("tree", "")))
+
+
+_RUNS: Projection[HookRuns] = Projection(HookRuns, {"advice": _ran})
+
+
+def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
+    """Run what is due; return the verdict."""
+    payload, is_end = call.payload, call.kind in ("turn-end", "session-end")
+    if call.kind == "turn-end" and not call.ends_work:
+        return Verdict()
+    if is_end:
+        hooks = [one for one in hooks if _is_due(call, one)]
+    config = with_hooks(call.config, Hook(name=payload.event), hooks, _folder(call))
+    event = Event(payload.host, payload.event, call.repo.root_abs, payload=payload)
+    plan = make_plan(config, config.hooks[-1], event, skipped_gates(call.env))
+    call.rests_on["advice"] = plan
+    if call.is_dry or not hooks:
+        return Verdict()
+    record_skips(plan, call.repo)
+    run = GateRun(call, plan, config)
+    tree = call.snapshot.tree if is_end else ""
+    decision = run.run()
+    told = without_ignored(plan, decision, hooks)
+    verdict = _verdict(run, told)
+    if told.verdict:
+        run.save(told, verdict.to_agent)
+    entries = [{**fact, "what": "advice", "tree": tree} for fact in records(decision, hooks)]
+    if not (call.kind == "turn-end" and verdict.level == BLOCK):  # which the breaker counts
+        entries.append(run.entry(_OUTCOMES[verdict.level], deciding(told)))
+    return verdict._replace(entries=(*entries, *verdict.entries))
+
+
+def _is_due(call: Call, advice: Advice) -> bool:
+    """Return whether a hook is to run at an end: not twice on the same content, unless it blocks.
+
+    What blocks has to pass, as often as the breaker lets it.
+    """
+    status, tree = call.state(_RUNS).ran.get(f"{advice.id}:{content_hash(advice)}", ("", ""))
+    may_be_over = status == "passed" or advice.hook_on_failure != "block"
+    return not (status and may_be_over and tree == call.snapshot.tree)
+
+
+def _folder(call: Call) -> str:
+    """Return the agent's folder from the root; the root where it is outside."""
+    folder = os.path.relpath(
+        os.path.realpath(call.payload.cwd_abs or call.repo.root_abs),
+        os.path.realpath(call.repo.root_abs),
+    )
+    is_inside = folder != ".." and not folder.startswith("../")
+    return folder if is_inside and not call.is_elsewhere else "."
+
+
+def _verdict(run: GateRun, told: Decision) -> Verdict:
+    call, payload = run.call, run.call.payload
+    level = express(payload, told.verdict)[0]
+    if call.kind == "before-compact":
+        level = min(level, WARN)
+    if not level:
+        return Verdict()
+    said = run.report(told)._replace(leads_to=level)
+    if level == BLOCK:
+        return Verdict(BLOCK, to_agent=feedback(said))
+    if payload.can.context:
+        return Verdict(WARN, to_agent=feedback(said), to_person=warning_text(said))
+    later = {"what": "warning", "hook": "advice", "text": feedback(said, _LATER)}
+    return Verdict(WARN, to_person=warning_text(said), entries=(later,))
+
+
+def will_run_here(call: Call, verb: str) -> bool:
+    """Return whether a shell command is about to commit, or push, and no hook of ours will run."""
+    from gitgates.policies.shell_syntax import read
+
+    line = read(call.payload.command)
+    calls = [words for one in line.commands if (words := _git_words(one.words))[:1] == [verb]]
+    if not (calls or line.trouble):
+        return False
+    skips = any(option in words for words in calls for option in _NO_HOOKS[verb])
+    return skips or not _runs_ours(call, _HOOKS[verb])
+
+
+def _git_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a git command from its verb on; none if it is no command of git."""
+    if not words or os.path.basename(words[0]) != "git":
+        return []
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        del rest[: 2 if rest[0] in _WITH_WORD else 1]
+    return rest
+
+
+def _runs_ours(call: Call, hook: str) -> bool:
+    """Return whether git's hook is ours, or another manager's that was told to run ours."""
+    asked = call.repo.git.configured("rev-parse", "--git-path", f"hooks/{hook}")
+    root_abs = call.repo.root_abs
+    path_abs = os.path.join(root_abs, os.fsdecode(asked.stdout).rstrip("\n"))
+    if not os.access(path_abs, os.X_OK):
+        return False
+    entry = re.compile(rb"gitgates (?:git-hook --via=[a-z-]+|pre-commit-hook) " + hook.encode())
+    entries = [f"{root_abs}/{name.format(hook=hook)}" for name in _ENTRIES]
+    return b"gitgates" in _content(path_abs) or any(entry.search(_content(p)) for p in entries)
+
+
+def _content(path_abs: str) -> bytes:
+    try:
+        with open(path_abs, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
