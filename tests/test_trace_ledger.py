@@ -144,30 +144,77 @@ def test_writers_that_are_killed_leave_a_ledger_that_verifies(tmp_path: Path) ->
     assert problems(tmp_path) == []
 
 
-def test_a_writer_that_was_killed_before_its_head_goes_on(tmp_path: Path) -> None:
+def test_a_writer_that_was_killed_before_its_head_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (1, 3):
+        with monkeypatch.context() as patched:
+            patched.setattr(ledger, "write_head", killed)
+            with pytest.raises(KeyboardInterrupt):
+                write(tmp_path)
+        assert verify(str(tmp_path)) == (number, (), ())
+        write(tmp_path, f"other{number}")
+        assert verify(str(tmp_path)) == (number + 1, (), ())
+    assert write(tmp_path)["n"] == 3
+    assert problems(tmp_path) == []
+
+
+def test_a_head_that_is_damaged_is_made_anew_and_one_that_is_gone_is_not(tmp_path: Path) -> None:
     write(tmp_path)
     head = Path(ledger.head_abs_of(str(file_of(tmp_path)), ("s1", "")))
-    then = head.read_bytes()
-    write(tmp_path)
-    write(tmp_path, "other")
-    head.write_bytes(then)
-    assert problems(tmp_path) == []
-    assert write(tmp_path)["n"] == 3
-    head.write_bytes(b"{")
+    head.write_bytes(b"")  # as after a loss of power
     [damaged] = problems(tmp_path)
-    assert damaged == f"{head.name} is damaged: whether an end was cut off cannot be told"
-    head.unlink()
-    [gone] = problems(tmp_path)
-    assert gone == "the head of s1 is gone: whether its end was cut off cannot be told"
-    assert write(tmp_path)["n"] == 4
+    assert damaged.endswith(".head is damaged: whether an end was cut off cannot be told")
+    assert write(tmp_path)["n"] == 2
     assert problems(tmp_path) == []
+    head.unlink()
+    assert problems(tmp_path) == [
+        "the head of s1 is gone: whether its end was cut off cannot be told"
+    ]
+    last = write(tmp_path)["id"]
+    assert problems(tmp_path) == [f"line 3 ({last}): record 1 of s1 does not follow 2"]
+
+
+def test_verifying_while_others_write(tmp_path: Path) -> None:
+    body = f"""
+    import sys
+    sys.path.insert(0, {str(SRC / "tests")!r})
+    from pathlib import Path
+    from gitgates.trace.audit import prune, verify
+    from test_trace_ledger import write
+    for number in range(40):
+        if int(by) < 3:
+            write(Path("."), by, agent=str(number // 4))
+        elif number % 10:
+            found = verify(".").problems
+            assert not found, found
+        else:
+            prune(".", "Ann", keep=20)
+    """
+    run_together(5, body, tmp_path)
+    assert problems(tmp_path) == []
+
+
+def test_what_an_append_reads_does_not_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        write(tmp_path, f"s{number}")
+    prune(str(tmp_path), "Ann", keep=3)
+    monkeypatch.setattr(ledger, "read_lines", None)
+    assert [write(tmp_path, one)["n"] for one in ("s1", "new", "s2")] == [2, 1, 2]
 
 
 def test_a_torn_line_is_noted(tmp_path: Path) -> None:
     write(tmp_path)
-    with file_of(tmp_path).open("ab") as file:
-        file.write(b'{"v": 1, "id": "half')
-    assert verify(str(tmp_path)) == (1, (), ("line 2 is torn",))
+    whole = file_of(tmp_path).read_bytes()
+    line = whole.rstrip().replace(b'"n": 1', b'"n": 2')
+    for length in (10, len(line) - 80, len(line) - 60, len(line) - 1):
+        file_of(tmp_path).write_bytes(whole + line[:length])
+        assert verify(str(tmp_path)) == (1, (), ("line 2 is torn",))
     write(tmp_path)
     assert verify(str(tmp_path)) == (2, (), ("line 2 is torn",))
 

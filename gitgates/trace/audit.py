@@ -15,13 +15,16 @@ from gitgates.store.log import read_lines, utc
 from gitgates.trace.ledger import (
     SEAL,
     VERSION,
+    catch_up,
     head_abs_of,
+    head_name,
+    late_records,
     ledger_abs,
     lock,
+    note_end,
     read_head,
     read_record,
     sealed,
-    write_head,
 )
 
 TYPE_CHECKING = False
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 _NONE: Link = (0, "")
 _BEGINNING = b'{"v": '
+_SEALED = 66  # bytes: the digest and what closes the line
 
 
 class Verification(Record):
@@ -47,19 +51,33 @@ def verify(common_dir_abs: str) -> Verification:
     Raises: OSError where the ledger cannot be read.
     """
     path_abs = ledger_abs(common_dir_abs)
+    held = lock(path_abs, shared=True)
+    try:
+        raw, heads = read_lines(path_abs), _heads(path_abs)
+        for one in late_records(path_abs, held) if held >= 0 else ():
+            heads.setdefault(head_name((one["session"], one["agent"])), one)
+    finally:
+        if held >= 0:
+            os.close(held)
+    return _check(raw, heads)
+
+
+def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
     problems: list[str] = []
     notes: list[str] = []
     anchored: dict[Writer, Link] = {}
     last: dict[Writer, Link] = {}
     seen: set[Link] = set()
-    lines = read_lines(path_abs).split(b"\n")
+    lines = raw.split(b"\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
         try:
             record = read_record(line)
         except ValueError as error:
             # What a killed writer leaves is the beginning of a record. If it was a whole one, its
             # number is missing, too.
-            is_torn = line.startswith(_BEGINNING) and not (SEAL in line or line.endswith(b"}"))
+            _body, seal, end = line.rpartition(SEAL)
+            is_short = len(end) < _SEALED if seal else not end.endswith(b"}")
+            is_torn = line.startswith(_BEGINNING) and is_short
             text = "is torn" if is_torn else f"is damaged: {error}"
             (notes if is_torn else problems).append(f"line {number} {text}")
             continue
@@ -75,14 +93,15 @@ def verify(common_dir_abs: str) -> Verification:
             problems.append(f"line {number} ({record['id']}): {said}")
         last[writer] = record["n"], record["sha256"]
         seen.add(last[writer])
-    problems += _check_heads(path_abs, last, seen.union(anchored.values()))
+    problems += _check_heads(heads, last, seen.union(anchored.values()))
     return Verification(records=len(seen), problems=tuple(problems), notes=tuple(notes))
 
 
-def _check_heads(path_abs: str, last: dict[Writer, Link], seen: set[Link]) -> list[str]:
+def _check_heads(
+    heads: dict[str, Fact | None], last: dict[Writer, Link], seen: set[Link]
+) -> list[str]:
     """Compare the ledger with the heads, which say what each writer has written last."""
     problems = []
-    heads = _heads(path_abs)
     for name, head in heads.items():
         if head is None:
             problems.append(f"{name} is damaged: whether an end was cut off cannot be told")
@@ -93,7 +112,7 @@ def _check_heads(path_abs: str, last: dict[Writer, Link], seen: set[Link]) -> li
                 f"record {head['n']} of {_name(writer)} is gone, and maybe others: an end was cut "
                 f"off. The last one there is {there}"
             )
-    missing = [one for one in last if os.path.basename(head_abs_of(path_abs, one)) not in heads]
+    missing = [one for one in last if head_name(one) not in heads]
     return problems + [
         f"the head of {_name(one)} is gone: whether its end was cut off cannot be told"
         for one in missing
@@ -123,13 +142,16 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
     path_abs = ledger_abs(common_dir_abs)
     held = lock(path_abs)
     try:
-        found = verify(common_dir_abs)
+        catch_up(path_abs, held)
+        raw = read_lines(path_abs)
+        found = _check(raw, _heads(path_abs))
         if found.problems:
             raise ValueError(found.problems[0])
         links: dict[Writer, Link] = {}
         staying: set[Writer] = set()
-        gone, kept, earlier = 0, b"", 0
-        for line in read_lines(path_abs).split(b"\n"):
+        gone, earlier = 0, 0
+        kept: list[bytes] = []
+        for line in raw.split(b"\n"):
             try:
                 record = read_record(line)
             except ValueError:
@@ -140,14 +162,15 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
             writer = record["session"], record["agent"]
             is_old = record["time"] < before or 0 <= keep < found.records - gone
             if kept or not is_old:
-                kept += line + b"\n"
+                kept += [line, b"\n"]
                 staying.add(writer)
             else:
                 gone += 1
                 links[writer] = record["n"], record["sha256"]
         if gone:
             anchor = {"pruned": earlier + gone, "by": by, "time": utc(time.time())}
-            _replace(path_abs, anchor, kept, links=links, staying=staying)
+            _replace(path_abs, anchor, b"".join(kept), links=links, staying=staying)
+            note_end(path_abs, held)
     finally:
         os.close(held)
     return gone
@@ -162,7 +185,5 @@ def _replace(
     line = sealed({"v": VERSION, **anchor, "writers": listed})
     replace_file(path_abs, line + kept)
     for writer, head in heads.items():
-        if writer in staying and head:
-            write_head(path_abs, writer, (head["n"], head["sha256"]), end=0)
-        else:
+        if writer not in staying or not head:
             remove_file(head_abs_of(path_abs, writer))

@@ -17,7 +17,7 @@ import time
 from hashlib import sha256
 
 from gitgates.lean_json import dumps
-from gitgates.store.files import lock_file, read_state, replace_file
+from gitgates.store.files import length_of, lock_file, read_state, replace_file
 from gitgates.store.log import append_lines, file_name, parse_lines, read_lines, utc
 
 TYPE_CHECKING = False
@@ -53,12 +53,15 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
     writer = str(record["session"]), str(record["agent"])
     held = lock(path_abs)
     try:
-        number, digest = _last(path_abs, writer)
+        catch_up(path_abs, held, writer)
+        head = read_head(head_abs_of(path_abs, writer)) or {}
+        number, digest = head.get("n", 0), head.get("sha256", "")
         first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
         line = sealed({**first, **record, "n": number + 1, "prev": digest})
         append_lines(path_abs, lambda _fd, _size: line)
         written = read_record(line)
-        write_head(path_abs, writer, (number + 1, written["sha256"]), os.stat(path_abs).st_size)
+        write_head(path_abs, writer, (number + 1, written["sha256"]))
+        note_end(path_abs, held)
     finally:
         os.close(held)
     return written
@@ -126,12 +129,12 @@ def read_record(line: bytes) -> Fact:
     return {**found, "sha256": digest}
 
 
-def _records(raw: bytes, part: bytes = b"") -> list[Fact]:
-    """Return the records in a part of the ledger, of the lines that have `part` in them."""
+def _records(raw: bytes) -> list[Fact]:
+    """Return the records in a part of the ledger."""
     found = []
     for line in raw.split(b"\n"):
         try:
-            found += [read_record(line)] if part in line else []
+            found.append(read_record(line))
         except ValueError:
             continue  # torn, or damaged, which `verify` tells
     return [one for one in found if "files" in one]
@@ -151,48 +154,69 @@ def _uuid() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def lock(path_abs: str) -> int:
-    """Lock the ledger for writing; return the descriptor to close. Raises: OSError."""
+def lock(path_abs: str, *, shared: bool = False) -> int:
+    """Lock the ledger for writing, or reading; return the descriptor to close.
+
+    -1 where it is to be read, and nobody has written it yet. Raises: OSError.
+    """
     folder_abs = os.path.dirname(path_abs)
-    os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
-    os.makedirs(folder_abs, mode=0o700, exist_ok=True)
-    held = lock_file(f"{folder_abs}/lock", wait_s=_LOCK_WAIT_S)
+    lock_abs = f"{folder_abs}/lock"
+    if not shared:
+        os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
+        os.makedirs(folder_abs, mode=0o700, exist_ok=True)
+    elif not os.path.lexists(lock_abs):
+        return -1
+    flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
+    held = lock_file(lock_abs, shared=shared, wait_s=_LOCK_WAIT_S, flags=flags)
     if held < 0:
         raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
     return held
 
 
-def _last(path_abs: str, writer: Writer) -> Link:
-    """Return the newest record of a writer: as its head says, or later in the ledger.
-
-    A process that was killed may have appended a record, and left the head as it was.
-    """
-    head = read_head(head_abs_of(path_abs, writer)) or {}
-    last, end = (head.get("n", 0), head.get("sha256", "")), head.get("end", 0)
-    size = os.stat(path_abs).st_size if os.path.exists(path_abs) else 0
-    if size != end:
-        raw = read_lines(path_abs, end if end < size else 0)
-        for one in _records(raw, dumps(writer[0]).encode("ascii")):
-            if (one["session"], one["agent"]) == writer and one["n"] > last[0]:
-                last = one["n"], one["sha256"]
-    return last
+def note_end(path_abs: str, held: int) -> None:
+    """Note in the locked file that all heads are right, for a ledger of this length."""
+    os.pwrite(held, b"%20d" % length_of(path_abs), 0)
 
 
-def write_head(path_abs: str, writer: Writer, link: Link, end: int) -> None:
-    """Note the newest record of a writer, and where the ledger ended then. Raises: OSError."""
-    fields = {"session": writer[0], "agent": writer[1], "n": link[0], "sha256": link[1], "end": end}
-    head_abs = head_abs_of(path_abs, writer)
-    replace_file(head_abs, dumps(fields).encode("ascii"), sync=False)
+def late_records(path_abs: str, held: int) -> list[Fact]:
+    """Return the records since then: a process that was killed has written no head for them."""
+    noted, size = os.pread(held, 20, 0).strip(), length_of(path_abs)
+    end = int(noted) if noted.isdigit() else 0
+    if size <= 0 or size == end:
+        return []
+    return _records(read_lines(path_abs, end if end < size else 0))
+
+
+def catch_up(path_abs: str, held: int, writer: Writer | None = None) -> None:
+    """Write the heads that a killed process has not written; that of a writer if it is damaged."""
+    own_abs = head_abs_of(path_abs, writer) if writer else ""
+    if os.path.lexists(own_abs) and not read_head(own_abs):
+        os.ftruncate(held, 0)
+    late = {(one["session"], one["agent"]): one for one in late_records(path_abs, held)}
+    for by, one in late.items():
+        if one["n"] > (read_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
+            write_head(path_abs, by, (one["n"], one["sha256"]))
+
+
+def write_head(path_abs: str, writer: Writer, link: Link) -> None:
+    """Note the newest record of a writer. Raises: OSError."""
+    fields = {"session": writer[0], "agent": writer[1], "n": link[0], "sha256": link[1]}
+    replace_file(head_abs_of(path_abs, writer), dumps(fields).encode("ascii"), sync=False)
 
 
 def head_abs_of(path_abs: str, writer: Writer) -> str:
     """Return the path of the head file of a writer."""
-    return f"{os.path.dirname(path_abs)}/{file_name(chr(0).join(writer))}.head"
+    return f"{os.path.dirname(path_abs)}/{head_name(writer)}"
+
+
+def head_name(writer: Writer) -> str:
+    """Return the name of the head file of a writer."""
+    return f"{file_name(chr(0).join(writer))}.head"
 
 
 def read_head(head_abs: str) -> Fact | None:
     """Return what a head says; None if it is damaged, or not there."""
     found = parse_lines([read_state(head_abs) or b""])[0]
-    kinds = {"session": str, "agent": str, "n": int, "sha256": str, "end": int}
+    kinds = {"session": str, "agent": str, "n": int, "sha256": str}
     is_whole = found and all(type(found.get(name)) is kind for name, kind in kinds.items())
     return found if is_whole else None
