@@ -153,7 +153,7 @@ def _differences(one: Sequence[int], two: Sequence[int]) -> list[tuple[Span, Spa
     if not old and not new:
         return []
     whole = [((start, start + len(old)), (start, start + len(new)))]
-    if not old or not new or len(old) == len(new) == 1 or len(old) * len(new) > _MOST_COMPARED:
+    if set(old).isdisjoint(new) or len(old) * len(new) > _MOST_COMPARED:
         return whole
     from difflib import SequenceMatcher  # takes long to load; most edits are of one place
 
