@@ -6,6 +6,7 @@ import os
 import time
 from hashlib import sha256
 from typing import Any
+from zlib import crc32
 
 import pytest
 from agent_support import Agent, begin
@@ -66,7 +67,8 @@ def test_a_record_of_a_written_file(repo: Repo) -> None:
     assert write(agent, "b.py", "one\ntwo\n", **who) == {}
     [record] = records(repo)
     content = digest("one\ntwo\n")
-    block = {"old": [1, 0], "new": [1, 2], "sha256": content, "loose": content}
+    hashes = {"sha256": content, "loose": content, "first": crc32(b"one")}
+    block = {"old": [1, 0], "new": [1, 2], **hashes}
     blob = repo.git("hash-object", "b.py")
     made = {"path": "b.py", "operation": "create", "kind": "text", "lines": 2, "blocks": [block]}
     assert record.pop("time") <= time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
@@ -102,8 +104,19 @@ def test_blocks_are_what_one_call_has_changed(repo: Repo) -> None:
         "new": [3, 1],
         "sha256": digest("    changed\n"),
         "loose": digest("changed\n"),
+        "first": crc32(b"changed"),
     }
     assert blocks[1] == {"old": [7, 2], "new": [7, 0]}
+
+
+def test_blocks_far_apart_in_a_long_file(repo: Repo) -> None:
+    agent = begin(repo, ON)
+    lines = [f"line {number}" if number % 3 else "" for number in range(9000)]
+    repo.write("long.py", "\n".join(lines))
+    for at in (10, 11, 12, 8000):
+        lines[at] = f"changed {at}"
+    write(agent, "long.py", "\n".join(lines), "Edit")
+    assert files(repo) == [("edit", "long.py", ["11+3 11+3", "8001+1 8001+1"])]
 
 
 def test_hashes_are_of_what_a_formatter_has_left(repo: Repo) -> None:

@@ -15,7 +15,7 @@ from itertools import islice
 from dulwich.object_store import DiskObjectStore
 
 from gitgates.record import Record
-from gitgates.trace.content import FileContent, block_hash, loose_hash, of_bytes
+from gitgates.trace.content import FileContent, block_hash, first_mark, loose_hash, of_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 RECORDED, CONTENT, REINDENTED = "recorded", "content", "re-indented"
 _MOST_VERSIONS = 20  # that the present one is compared with
+_LONG = 1000  # lines; above, those that come again and again are not compared
 _LEAST = 20  # characters of a block: the hash of less says nothing
 
 
@@ -120,7 +121,7 @@ def _compare(
             if raw is None:
                 continue
             writers, then = versions.writers(number), of_bytes(raw)
-            matcher = SequenceMatcher(None, then.marks, now.marks, autojunk=False)
+            matcher = SequenceMatcher(None, then.marks, now.marks, autojunk=len(now.marks) > _LONG)
             for old, new, size in matcher.get_matching_blocks():
                 for offset in range(size):
                     found[new + offset] = found[new + offset] or writers[old + offset]
@@ -139,18 +140,21 @@ def _match_blocks(
     """
     field, hash_of = ("loose", loose_hash) if is_loose else ("sha256", block_hash)
     how = REINDENTED if is_loose else CONTENT
-    known: dict[int, dict[str, Fact]] = {}  # length → hash → record
+    known: dict[int, dict[int, dict[str, Fact]]] = {}  # first line → length → hash → record
     for record, file in steps:
         for block in file["blocks"]:
             if field in block:
-                known.setdefault(block["new"][1], {}).setdefault(block[field], record)
-    for length in sorted(known, reverse=True):
-        for start in range(len(lines) - length + 1):
-            window = lines[start : start + length]
-            is_long = sum(len(line.strip()) for line in window) >= _LEAST
-            if is_long and not any(found[start : start + length]):
-                by = known[length].get(hash_of(window))
-                found[start : start + length] = [(by, how) if by else None] * length
+                of_length = known.setdefault(block["first"], {}).setdefault(block["new"][1], {})
+                of_length.setdefault(block[field], record)
+    marks = [first_mark(line) for line in lines]
+    places = [(length, at) for at, mark in enumerate(marks) for length in known.get(mark, ())]
+    for length, at in sorted(places, key=lambda place: (-place[0], place[1])):
+        window = lines[at : at + length]
+        if len(window) < length or any(found[at : at + length]):
+            continue
+        by = known[marks[at]][length].get(hash_of(window))
+        if by and sum(len(line.strip()) for line in window) >= _LEAST:
+            found[at : at + length] = [(by, how)] * length
 
 
 def _blocks(found: Iterable[Found | None]) -> list[BlamedBlock]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20  # bytes; what is larger is not read
 _SNIFFED = 8000  # bytes that are looked at for a NUL, as git does
-_MOST_COMPARED = 4_000_000  # pairs of lines that differ; above, they are one block
+_MANY = 100_000  # pairs of lines to compare
 _MOST_BLOCKS = 200
 
 
@@ -135,14 +135,23 @@ def changed_blocks(before: FileContent, after: FileContent) -> list[Fact]:
     blocks = []
     for (start, end), (new_start, new_end) in _differences(before.marks, after.marks):
         lines = after.lines[new_start:new_end]
-        hashes = {"sha256": block_hash(lines), "loose": loose_hash(lines)} if lines else {}
         old, new = [start + 1, end - start], [new_start + 1, new_end - new_start]
-        blocks.append({"old": old, "new": new, **hashes})
+        blocks.append({"old": old, "new": new, **(_hashes(lines) if lines else {})})
     return blocks
 
 
+def _hashes(lines: Sequence[bytes]) -> Fact:
+    hashes = {"sha256": block_hash(lines), "loose": loose_hash(lines)}
+    return {**hashes, "first": first_mark(lines[0])}
+
+
+def first_mark(line: bytes) -> int:
+    """Return a mark of the first line of a block: it tells quickly where none can begin."""
+    return crc32(line.strip())
+
+
 def _differences(one: Sequence[int], two: Sequence[int]) -> list[tuple[Span, Span]]:
-    """Return the spans that differ. Too many, or too long ones, are one."""
+    """Return the spans that differ; too many are one."""
     start, shorter = 0, min(len(one), len(two))
     while start < shorter and one[start] == two[start]:
         start += 1
@@ -153,13 +162,16 @@ def _differences(one: Sequence[int], two: Sequence[int]) -> list[tuple[Span, Spa
     if not old and not new:
         return []
     whole = [((start, start + len(old)), (start, start + len(new)))]
-    if set(old).isdisjoint(new) or len(old) * len(new) > _MOST_COMPARED:
+    if set(old).isdisjoint(new):
         return whole
     from difflib import SequenceMatcher  # takes long to load; most edits are of one place
 
+    # In long texts, lines that come again and again take too long to compare with each other.
+    matcher = SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _MANY)
+
     parts = [
         ((start + i1, start + i2), (start + j1, start + j2))
-        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         if tag != "equal"
     ]
     return parts if len(parts) <= _MOST_BLOCKS else whole
