@@ -82,6 +82,8 @@ def test_without_an_intent_a_writing_tool_is_denied(repo: Repo) -> None:
     agent = start(repo)
     assert denied(agent.pre("Write", "src/api/a.py")) == NEEDED + LIST
     assert denied(agent.pre("Edit", "README")) == NEEDED + LIST
+    notebook = {"notebook_path": str(repo.path / "src/api/a.ipynb")}
+    assert denied(agent.pre("NotebookEdit", tool_input=notebook)) == NEEDED + LIST
     assert denied(bash(agent, "make all")) == NEEDED + LIST
 
 
