@@ -143,6 +143,16 @@ def test_what_gates_have_written_is_not_the_agents(repo: Repo) -> None:
     assert agent.stop().get("decision") is None
 
 
+def test_gates_run_and_are_heard_beside_what_is_said_of_the_scope(repo: Repo) -> None:
+    gate = '[gates.check]\ncommand = "echo BAD; test ! -e bad"\n'
+    repo.write("src/web/list.py", "one\n")
+    agent = start(repo, f'{REQUIRED}{gate}[hooks.PostToolUse]\ngates = ["check"]\n')
+    select(agent)
+    answer = shell(agent, "touch bad; echo 2 > src/web/list.py")
+    assert answer["reason"].startswith(AFTER.format("bad, src/web/list.py", "/bad"))
+    assert "BAD" in answer["reason"]
+
+
 def test_asking_what_would_be_said_changes_nothing(repo: Repo) -> None:
     agent = selected(repo)
     shell(agent, "echo 2 > src/web/list.py")

@@ -58,15 +58,16 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     has_gates = listed and matches_hook(hook, payload) and not payload.automatic
     if payload.kind in ENDINGS:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
-    if so_far.level >= BLOCK:
-        return so_far  # a tool call that is refused already, for example
+    if so_far.level >= BLOCK and payload.kind == "before-tool":
+        return so_far  # it is refused already
     own = Verdict()
     if has_gates:
         from gitgates.policies.gate_run import decide_event  # most events have none to run
 
         own = decide_event(call)
     if express(payload, own.level)[0] >= BLOCK:
-        return own._replace(entries=(*so_far.entries, *own.entries))  # nothing else is said then
+        # Nothing else is said then, but what blocks, too.
+        return (so_far if so_far.level >= BLOCK else Verdict(entries=so_far.entries)).joined(own)
     return _add_context(call).joined(so_far).joined(own)
 
 
