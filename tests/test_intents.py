@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -238,6 +240,31 @@ def test_sub_agents_are_holders_of_their_own(repo: Repo) -> None:
     assert run(agent, "gitgates intent select INT-002", **two)[0] == 75
     agent.sub_stop("w", "a1")
     assert select(agent, "INT-002", **two).startswith("INT-002 is held by sub-agent a2")
+
+
+@pytest.mark.slow
+def test_of_two_sessions_that_select_at_once_exactly_one_wins(repo: Repo) -> None:
+    agents = [start(repo), Agent(repo, "s2")]
+    agents[1].start()
+    agents[1].prompt()
+    for _round in range(5):
+        commands = []
+        for agent in agents:
+            answer = bash(agent, "gitgates intent select INT-001")
+            own = answer["hookSpecificOutput"]["updatedInput"]["command"].split()
+            commands.append([sys.executable, "-m", "gitgates", *own[1:]])
+        running = [
+            subprocess.Popen(one, cwd=repo.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for one in commands
+        ]
+        done = [one.communicate(timeout=60) for one in running]
+        assert sorted(one.returncode for one in running) == [0, 75]
+        won = 0 if running[0].returncode == 0 else 1
+        winner, loser = agents[won], agents[1 - won]
+        assert f"INT-001 is held by session {winner.session} until" in done[1 - won][1].decode()
+        assert winner.pre("Write", "src/api/a.py") == {}
+        assert denied(loser.pre("Write", "src/api/a.py"))
+        run(winner, "gitgates intent release")
 
 
 def test_an_intent_that_is_done_meanwhile_is_refused(repo: Repo) -> None:
