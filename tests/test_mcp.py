@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -13,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.server.mcpserver.exceptions import ToolError
 
-from gitgates.cli.mcp import command, make_server
+from gitgates.cli.mcp import command, make_server, run_gates, scope_expansion_request
 from gitgates.errors import ConfigError
 from gitgates.hosts.claude import mcp
 
@@ -142,3 +144,33 @@ def test_the_tools_do_what_the_verbs_do(repo: Repo) -> None:
     assert (status[0], "at a stop:  the agent may stop" in status[1]) == (False, True)
     assert (posted[0], "it does not count" in posted[1]) == (False, True)
     assert (passed[0], "check  passed" in passed[1]) == (False, True)
+
+
+@pytest.mark.slow
+def test_a_call_that_is_cancelled_ends_its_gates(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.config(
+        '[gates.slow]\ncommand = "echo $$ > pid; exec sleep 60"\n[hooks.manual]\ngates = ["slow"]\n'
+    )
+    os.mkfifo(repo.path / "pid")
+    monkeypatch.chdir(repo.path)
+
+    async def use() -> int:
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_gates)
+            pid = int(await anyio.Path("pid").read_text())
+            group.cancel_scope.cancel()
+        return pid
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(anyio.run(use), 0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"), [("a\0b", "embedded null byte"), ("x" * 1_000_000, "Argument list too long")]
+)
+def test_arguments_that_no_program_can_get_are_refused(reason: str, why: str) -> None:
+    with pytest.raises(ToolError) as raised:
+        anyio.run(scope_expansion_request, "INT-001", "a", reason)
+    assert str(raised.value) == f"`gitgates intent` cannot be run with these arguments: {why}"
