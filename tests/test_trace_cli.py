@@ -55,6 +55,7 @@ def test_what_a_person_changes_since_is_nobodys(repo: Repo, agents: tuple[Agent,
     write(two, "a.py", text("def f():", *BODY[:3], "    own = 1", *BODY[3:]), "Edit")
     repo.git("add", ".")
     repo.git("commit", "-qm", "a")
+    repo.git("gc", "-q")
     repo.write("a.py", text("# by a person", "def f():", *BODY[:3], "    own = 1", *BODY[4:]))
     assert blame(repo, "a.py") == [
         ("1-1", "", ""),

@@ -82,6 +82,7 @@ def test_recent_lines_of_an_intent(tmp_path: Path) -> None:
     assert ledger.recent(str(tmp_path), "INT-000", 0) == []
 
 
+@pytest.mark.slow
 def test_a_hundred_writers_at_once(tmp_path: Path) -> None:
     body = f"""
     import sys
@@ -178,6 +179,7 @@ def test_a_head_that_is_damaged_is_made_anew_and_one_that_is_gone_is_not(tmp_pat
     assert problems(tmp_path) == [f"line 3 ({last}): record 1 of s1 does not follow 2"]
 
 
+@pytest.mark.slow
 def test_verifying_while_others_write(tmp_path: Path) -> None:
     body = f"""
     import sys

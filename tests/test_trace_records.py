@@ -310,6 +310,7 @@ def test_huge_and_binary_files(repo: Repo) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_command_that_changes_very_many_files(repo: Repo) -> None:
     agent = begin(repo, ON)
     shell(agent, "for i in $(seq 103); do echo $i > f$i; done")

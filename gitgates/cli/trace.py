@@ -39,8 +39,8 @@ _WHO = ("intent", "session", "agent", "agent_type", "tool", "time")
 def command() -> int:
     """Tell which agent, with which intent, wrote what; check the ledger that says so.
 
-    The ledger is kept where `[tool.gitgates.trace]` says. It has hashes of files and blocks, and
-    nothing of their content.
+    It is on where intents are configured, or by `[tool.gitgates.trace]`. The ledger has hashes of
+    files and blocks, and nothing of their content.
     """
     return errors.OK
 
