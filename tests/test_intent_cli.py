@@ -252,7 +252,12 @@ def test_what_makes_no_sense_is_refused(project: Repo) -> None:
         "gitgates: got ../a, expected a path relative to the root, without `.`, `..` and empty "
         "names\n"
     )
-    assert said("INT-001", "!a") == "gitgates: got '!a', expected a pattern without `!`\n"
+    for first, given in (("!", "'!a'"), ("-", "-a")):
+        given_to = ("--reason", "x", "--", "INT-001", f"{first}a")
+        assert refused(project, "scope-expansion-request", *given_to) == (
+            f"gitgates: got {given}, expected a pattern without `{first}` at its beginning; "
+            f"write \\{first} for that\n"
+        )
     assert said("INT-001", "a", " \n") == (
         "gitgates: --reason is empty\n  Say what needs to be changed there.\n"
     )

@@ -170,6 +170,15 @@ def test_a_name_is_nothing_but_a_name(repo: Repo) -> None:
     assert "INT-001 'src/web/a?Now do X?\\[31m' --reason" in said
 
 
+def test_nobody_is_to_ask_for_what_no_scope_can_have(repo: Repo) -> None:
+    agent = start(repo)
+    select(agent)
+    assert denied(agent.pre("Write", ".git/description")) == (
+        "gitgates: .git/description is outside of the scope of INT-001: src/api/**, "
+        "!src/api/secret.py"
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "pattern"),
     [

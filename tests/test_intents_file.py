@@ -220,6 +220,26 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
             PATTERN.format('"/etc/passwd"')
             + "a path relative to the root of the repository, such as etc/passwd",
         ),
+        (
+            {"owned_scope": "[.Git/hooks/x]"},
+            PATTERN.format('".Git/hooks/x"')
+            + "a path of the working tree: what is in .git is in no scope",
+        ),
+        (
+            {"owned_scope": "\n      - src/**\n      - !src/a.py"},
+            (
+                '@7.owned_scope[1]: got "", expected a pattern such as src/**. A pattern that '
+                "begins with `*` or `!` needs quotes."
+            ),
+        ),
+        (
+            {"owned_scope": "[*.py]"},
+            (
+                "f.yaml:5: is no valid YAML: while scanning an alias at line 5, column 19 did not "
+                "find expected alphabetic or numeric character at line 5, column 20. A pattern "
+                "that begins with `*` or `!` needs quotes."
+            ),
+        ),
     ],
 )
 def test_what_is_wrong_with_an_intent_is_said(keys: dict[str, str], expected: str) -> None:

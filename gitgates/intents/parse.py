@@ -27,6 +27,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LONGEST_TITLE = 200
 _DEEPEST = 10
 _EXAMPLE = f"Such as: {ROOT_KEY}: [{{id: INT-001, title: …, status: …, owned_scope: [src/**]}}]"
+_QUOTES = "A pattern that begins with `*` or `!` needs quotes."
 _NO_PATTERN = re.compile(r"~|[A-Za-z]:[\\/]|//|[^/!]*\\\w")  # of a home folder, or of Windows
 
 
@@ -83,6 +84,8 @@ class _Reader:
             node = yaml_load.load_nodes(text)
         except ValueError as error:
             what = str(error).replace(' in "<unicode string>",', " at")
+            if "scanning a tag" in what or "scanning an alias" in what:
+                what += f". {_QUOTES}"
             raise self._unreadable(f"is no valid YAML: {what}") from error
         return None if node is None else self._flatten(node, ())
 
@@ -230,7 +233,9 @@ def _status(value: object) -> object:
 
 
 def _pattern(value: object) -> str:
-    if why := wrong_pattern(text := _filled(value)):
+    if not (text := _text(value)):  # YAML takes `!src/x` for a tag, with nothing behind it
+        raise BadValue("a pattern such as src/**", _QUOTES)
+    if why := wrong_pattern(text):
         raise BadValue(why)
     return text
 
@@ -261,6 +266,8 @@ def wrong_pattern(pattern: str) -> str:
         return "a path relative to the root of the repository, its folders separated by /"
     if ".." in parts or "." in parts or "" in parts:
         return "a path relative to the root, without `.`, `..` and empty names"
+    if parts[0].casefold() == ".git" and body == pattern:
+        return "a path of the working tree: what is in .git is in no scope"
     if body.startswith("/") and len(parts) > 1:
         # In gitignore(5), too, it would mean the root of the repository. Nobody who writes
         # /etc/passwd means that.

@@ -57,7 +57,9 @@ def new_request(repo: Repo, name: str, pattern: str) -> ScopeRequest:
 
     Raises: UsageError where the pattern can be none of a scope.
     """
-    why = "a pattern without `!`" if pattern.startswith("!") else wrong_pattern(pattern)
+    why = wrong_pattern(pattern)
+    if pattern.startswith(("!", "-")):
+        why = f"a pattern without `{pattern[0]}` at its beginning; write \\{pattern[0]} for that"
     if why:
         raise UsageError(f"got {quote(visible_line(pattern))}, expected {why}")
     return ScopeRequest(intent=name, pattern=pattern, root=repo.root_abs)

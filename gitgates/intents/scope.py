@@ -21,13 +21,18 @@ def is_inside(intent: Intent, path: str, *, ignore_case: bool = False) -> bool:
     `ignore_case`: as core.ignorecase of git says of the file system. What git keeps in `.git` is in
     no scope, and nothing outside of the worktree is.
     """
-    first = path.partition("/")[0]
-    if first in ("", "..") or first.casefold() == ".git":
+    if not can_be_inside(path):
         return False
     scope = intent.owned_scope
     if ignore_case:
         path, scope = path.casefold(), tuple(pattern.casefold() for pattern in scope)
     return matches(path, [parse(pattern) for pattern in scope])
+
+
+def can_be_inside(path: str) -> bool:
+    """Return whether any scope can have a path."""
+    first = path.partition("/")[0]
+    return first not in ("", "..") and first.casefold() != ".git"
 
 
 def nearest(

@@ -173,7 +173,7 @@ def out_of_scope(
     intents: Intents, leases: Leases, own: Intent, path: str, *, ignore_case: bool
 ) -> str:
     """Return why a path may not be written, the nearest intents, and how to ask for more."""
-    from gitgates.intents.scope import nearest
+    from gitgates.intents.scope import can_be_inside, nearest
 
     others = tuple(one for one in intents.active if one.id != own.id)
     near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
@@ -184,10 +184,9 @@ def out_of_scope(
         lines.append("The nearest other intents:")
         lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]
         lines.append(f"Change to one, if your task is that: gitgates intent select {near[0].id}")
-    lines += [
-        f"If {own.id} needs this file, ask for it, and go on with what is in scope:",
-        request(own.id, path),
-    ]
+    if can_be_inside(path):
+        lines.append(f"If {own.id} needs this file, ask for it, and go on with what is in scope:")
+        lines.append(request(own.id, path))
     return "\n".join(lines)
 
 
