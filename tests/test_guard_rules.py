@@ -436,6 +436,13 @@ def test_other_tables_of_pyproject_may_be_edited(
     assert judged(agent.pre("Edit", "", tool_input={"file_path": path, **change})) == expected
 
 
+def test_what_is_wrong_with_the_configuration_may_be_mended(agent: Agent) -> None:
+    agent.repo.config(CONFIG.replace('["check"]', '["chekc"]'))
+    path = str(agent.repo.path / "pyproject.toml")
+    mend = {"file_path": path, "old_string": "chekc", "new_string": "check"}
+    assert judged(agent.pre("Edit", "", tool_input=mend)) == ""
+
+
 def test_the_hooks_folder_that_is_configured_and_that_of_a_linked_worktree(agent: Agent) -> None:
     agent.repo.git("config", "core.hooksPath", ".husky")
     assert judged(agent.pre("Write", ".husky/pre-commit")) == "deny hooks_folder"

@@ -100,14 +100,29 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _in_edit(call: Call) -> Iterable[Violation]:
-    from gitgates.policies.guard_places import Violation, find_places, guarded_places
+    from gitgates.policies.guard_places import (
+        Violation,
+        find_places,
+        git_settings,
+        guarded_places,
+    )
     from gitgates.policies.trust import absolute
 
-    payload, places = call.payload, tuple(guarded_places(call))
+    payload, places = call.payload, tuple(guarded_places(call, git_settings(call)))
     for path in payload.paths:
         for place in find_places(absolute(path, payload.cwd_abs), places):
-            if not place.mention or _changes_table(place.path_abs, payload):
-                yield Violation(place.rule, path)
+            if place.mention and not _changes_table(place.path_abs, payload):
+                continue
+            if place.rule == "gate_settings" and _may_mend(call):
+                continue
+            yield Violation(place.rule, path)
+
+
+def _may_mend(call: Call) -> bool:
+    """Return whether something is wrong with the configuration."""
+    from gitgates.config.load import inspect  # only where its files are edited
+
+    return bool(inspect(call.repo.root_abs)[1])
 
 
 def _changes_table(path_abs: str, payload: Payload) -> bool:
@@ -136,9 +151,8 @@ def _changes_table(path_abs: str, payload: Payload) -> bool:
 def _in_command(call: Call) -> Iterable[Violation]:
     from gitgates.policies.guard_places import git_settings, guarded_places
 
-    places = tuple(guarded_places(call))
-    text = call.payload.command
-    settings = git_settings(call)
+    text, settings = call.payload.command, git_settings(call)
+    places = tuple(guarded_places(call, settings))
     if not _may_matter(text, settings, places):
         return ()
     from gitgates.policies.evidence import is_strict

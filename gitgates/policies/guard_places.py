@@ -43,14 +43,17 @@ class Place(Record):
     mention: str = ""  # writing it is guarded only where the change is about this; removing, ever
 
 
-def guarded_places(call: Call) -> Iterator[Place]:
-    """Return what is guarded in a repository, and of the agent that works in it."""
+def guarded_places(call: Call, settings: str) -> Iterator[Place]:
+    """Return what is guarded in a repository, and of the agent that works in it.
+
+    `settings`: the text of git's settings.
+    """
     repo, config = call.repo, call.config
     root, git, common = repo.root_abs, repo.git_dir_abs, repo.common_dir_abs
     for path in (f"{root}/.git", git, common, f"{common}/config", f"{git}/config.worktree"):
         yield Place(path, "git_folder")
     yield Place(f"{common}/hooks", "hooks_folder", is_folder=True)
-    if "hookspath" in git_settings(call):
+    if "hookspath" in settings:
         asked = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
         path = os.path.join(root, os.fsdecode(asked).rstrip("\n"))
         yield Place(path, "hooks_folder", is_folder=True)

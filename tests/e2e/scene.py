@@ -17,6 +17,7 @@ CHECK = """
 description = "Nothing bad is there"
 command = "echo check >> ../ran; test ! -e bad.txt || { echo BAD-IS-THERE; exit 1; }"
 """
+UNGUARDED = "[guard]\nenabled = false\n"  # where the agent does what the guard refuses
 STOP = '[hooks.Stop]\ngates = ["check"]\n'
 
 

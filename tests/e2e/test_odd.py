@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from claude import Client, Turn, agent, bash, read, write
-from scene import CHECK, STOP, Scene, gitgates_abs
+from scene import CHECK, STOP, UNGUARDED, Scene, gitgates_abs
 
 
 def test_two_hooks_at_once_count_an_attempt_once(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_sub_agent_in_the_background_is_gated(tmp_path: Path) -> None:
 
 
 def test_a_configuration_that_the_agent_breaks_by_itself_is_said(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, CHECK + STOP + '[hooks.PostToolUse]\ngates = ["check"]\n')
+    scene = Scene(tmp_path, CHECK + STOP + '[hooks.PostToolUse]\ngates = ["check"]\n' + UNGUARDED)
     file = scene.at("pyproject.toml")
     whole = file.read_text()
     run = scene.run(read(file), write(file, whole.replace("command", "comand")), "1")
@@ -149,7 +149,7 @@ def test_a_configuration_that_the_agent_breaks_by_itself_is_said(tmp_path: Path)
 
 
 def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, CHECK + STOP + UNGUARDED)
     spoil = bash("rm -rf .git/gitgates; touch .git/gitgates")
     run = scene.run(write(scene.at("bad.txt"), "x"), spoil, "1", "2")
     assert run.turns == 3
@@ -167,7 +167,7 @@ def test_a_long_prompt_with_odd_characters(tmp_path: Path) -> None:
 
 
 def test_the_person_is_told_what_has_changed_of_the_checks(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, CHECK + "required = true\n" + STOP)
+    scene = Scene(tmp_path, CHECK + "required = true\n" + STOP + UNGUARDED)
     weaken = "echo x >> .git/info/exclude; git update-index --skip-worktree seed.txt"
     off = """printf '{"env": {"GITGATES": "0"}}' > .claude/settings.local.json"""
     turns = (bash(weaken), "one", bash(off), "two", "three")

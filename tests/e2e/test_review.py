@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from claude import Run, Turn, after, agent, bash, binary, edit, write
-from scene import Scene
+from scene import UNGUARDED, Scene
 
 REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
 LINES = "".join(f"line = {number}\n" for number in range(60))
@@ -194,7 +194,7 @@ def test_what_a_person_writes_meanwhile_is_theirs_while_no_shell_may_have_writte
 
 
 def test_what_a_session_inside_of_this_one_writes_counts_for_it(tmp_path: Path) -> None:
-    scene = scene_in(tmp_path, '[review]\nmode = "require"\n' + REVIEW)
+    scene = scene_in(tmp_path, '[review]\nmode = "require"\n' + REVIEW + UNGUARDED)
     inner = bash(f"{binary()} -p inner --dangerously-skip-permissions")
     work = (write(scene.at("a.py"), LINES), "inner 1", "inner 2", "inner 3", "inner 4")
     run = scene.run(inner, *work, "outer")
