@@ -151,7 +151,7 @@ def test_without_settings_intents_are_not_configured(repo: Repo) -> None:
     )
     repo.write("gitgates.toml", "[intents]\n")
     assert told(repo, "status") == "no intent can be selected\n"
-    assert told(repo, "validate") == f"{FILE}: 0 intents, 0 of them can be selected, no problems\n"
+    assert told(repo, "validate") == f"{FILE}: there is no such file, and so no intent\n"
 
 
 def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:

@@ -94,7 +94,7 @@ def test_what_only_reads_and_our_own_verbs_pass(repo: Repo) -> None:
     assert agent.pre("Read", "src/api/a.py") == {}
     for command in ("cat a.py | head", "git log -3", "rg x src", "cd src && ls", "test -e a"):
         assert bash(agent, command) == {}, command
-    for command in ("gitgates intent list", "gitgates review status"):
+    for command in ("gitgates intent list", "gitgates review status", ".venv/bin/gitgates intent"):
         assert not denied(bash(agent, command)), command
     assert bash(agent, "gitgates explain Stop") == {}
     for command in (
@@ -241,12 +241,14 @@ def test_sub_agents_are_holders_of_their_own(repo: Repo) -> None:
     assert status == 75
     assert "Wait, or select another one:\n" in err
     assert "gitgates intent select INT-002  # Sort the list (src/web/**)\n" in err
+    assert "Your own session holds it. If this is your work, end, and tell it to run" in err
     assert select(agent, "INT-002", **one).startswith(
         "INT-002 is held by sub-agent a1 of session s1 now.\n"
     )
     assert agent.pre("Write", "src/web/a.py", **one) == {}
     assert denied(agent.pre("Write", "src/web/a.py"))
-    assert run(agent, "gitgates intent select INT-002", **two)[0] == 75
+    status, _out, err = run(agent, "gitgates intent select INT-002", **two)
+    assert (status, "Your own session" in err) == (75, False)
     agent.sub_stop("w", "a1")
     assert select(agent, "INT-002", **two).startswith("INT-002 is held by sub-agent a2")
 

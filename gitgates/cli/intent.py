@@ -119,7 +119,7 @@ def validate(fmt: str) -> int:
     Exit status 0: it is right, or not there. 78: it has problems.
     """
     try:
-        _repo, intents = open_intents()
+        repo, intents = open_intents()
     except errors.IntentsError as error:
         if fmt == "text":
             raise
@@ -127,6 +127,8 @@ def validate(fmt: str) -> int:
         return error.exit_status
     if fmt == "json":
         print_json({"version": _VERSION, "ok": True, "problems": []})
+    elif read_file(repo.root_abs, intents.file) is None:
+        click.echo(f"{intents.file}: there is no such file, and so no intent")
     else:
         active = len(intents.active)
         click.echo(

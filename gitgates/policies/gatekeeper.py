@@ -139,7 +139,7 @@ def is_reading(command: str) -> bool:
     commands = split_commands(command)
     return commands is not None and all(
         words[0] in _READERS
-        or (words[0] == "gitgates" and words[1:2] and words[1] in _VERBS)
+        or (words[0].rpartition("/")[2] == "gitgates" and words[1:2] and words[1] in _VERBS)
         or only_shows(shlex.join(words))
         for words in commands
     )

@@ -6,7 +6,7 @@ from gitgates.errors import ConfigError, LockError, StateError, UsageError
 from gitgates.git.snapshot import take
 from gitgates.intents import lease as leases_of
 from gitgates.intents.file import load
-from gitgates.intents.lease import acquire, read_leases
+from gitgates.intents.lease import Holder, acquire, read_leases
 from gitgates.policies.gatekeeper import listed
 from gitgates.policies.intent_changes import SELECTED
 from gitgates.policies.intent_context import context_of
@@ -14,9 +14,14 @@ from gitgates.policies.intent_context import context_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
-    from gitgates.intents.lease import Holder, Leases
+    from gitgates.intents.lease import Leases
     from gitgates.store.log import Fact, Journal
     from gitgates.types import Config
+
+_OWN_SESSION = (
+    "Your own session holds it. If this is your work, end, and tell it to run "
+    "`gitgates intent release` before it starts a sub-agent for that."
+)
 
 
 def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Journal) -> str:
@@ -44,6 +49,8 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
     if own.holder != holder:
         others = listed(intents, read_leases(repo.shared_state_abs), holder)
         hint = f"It is held longer while that works. Wait, or select another one:\n{others}"
+        if own.holder == Holder(holder.session):
+            hint += f"\n{_OWN_SESSION}"
         raise LockError(f"{intent.id} is {own.holding}", hint)
     fact: Fact = {"what": SELECTED, "agent": holder.agent, "intent": intent.id}
     if not settings.required and not _is_judged(repo, leases, holder):
