@@ -137,6 +137,12 @@ POLICIES: tuple[Policy, ...] = (
         ),
     ),
     Policy(
+        name="handoff",
+        module="gitgates.policies.handoff",
+        kinds=("session-start",),
+        passive=True,
+    ),
+    Policy(
         name="review",
         module="gitgates.policies.review",
         gate="review",

@@ -30,6 +30,7 @@ VERBS = {
     "review": "Show what is to be reviewed, and say what came of it.",
     "intent": "Show what agents may work on, and where.",
     "advice": "Tell agents what to know, and run commands at moments of their work.",
+    "handoff": "Leave the work to the next session.",
     "journal": "Post to the repository's message log, read it, search it.",
     "approve": "Let an agent run a person's command once.",
     "mcp": "Serve some verbs as tools of an agent.",

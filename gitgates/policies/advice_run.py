@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 _LATER = 2000  # characters of what the agent is told with the next prompt
 _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked"}
-# Options of git that take a word, and what skips its hooks.
-_WITH_WORD = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
-_NO_HOOKS = {"commit": ("--no-verify", "-n"), "push": ("--no-verify",)}
 _HOOKS = {"commit": "pre-commit", "push": "pre-push"}
 # Where other managers may have been told to run ours. Source: install/managers.py.
 _ENTRIES = (
@@ -117,23 +114,27 @@ def _verdict(run: GateRun, told: Decision) -> Verdict:
 
 def will_run_here(call: Call, verb: str) -> bool:
     """Return whether a shell command is about to commit, or push, and no hook of ours will run."""
+    from gitgates.policies.guard_rules import skips_hooks
     from gitgates.policies.shell_syntax import read
 
     line = read(call.payload.command)
     calls = [words for one in line.commands if (words := _git_words(one.words))[:1] == [verb]]
     if not (calls or line.trouble):
         return False
-    skips = any(option in words for words in calls for option in _NO_HOOKS[verb])
-    return skips or not _runs_ours(call, _HOOKS[verb])
+    if any(skips_hooks(verb, words[1:]) for words in calls):
+        return True
+    return not _runs_ours(call, _HOOKS[verb])
 
 
 def _git_words(words: Sequence[str]) -> list[str]:
     """Return the words of a git command from its verb on; none if it is no command of git."""
     if not words or os.path.basename(words[0]) != "git":
         return []
+    from gitgates.policies.guard_rules import GIT_WITH_VALUE
+
     rest = list(words[1:])
     while rest and rest[0].startswith("-"):
-        del rest[: 2 if rest[0] in _WITH_WORD else 1]
+        del rest[: 2 if rest[0] in GIT_WITH_VALUE else 1]
     return rest
 
 

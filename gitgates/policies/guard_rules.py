@@ -63,7 +63,7 @@ _LONG_WITH_VALUE = (
     *("--template", "--trailer", "--fixup", "--squash", "--cleanup", "--strategy", "--exec"),
     *("--strategy-option", "--push-option", "--receive-pack", "--repo", "--pathspec-from-file"),
 )
-_GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
+GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
 _HIDING = ("--skip-worktree", "--assume-unchanged")
 _READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
 _CONFIG_VERBS = ("set", "unset", "edit", "remove-section", "rename-section")
@@ -163,7 +163,7 @@ def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]
     while words and words[0].startswith("-"):
         option, *words = words
         name, equals, value = option.partition("=")
-        if name in _GIT_WITH_VALUE and not equals and words:
+        if name in GIT_WITH_VALUE and not equals and words:
             value, *words = words
         if name in ("-c", "--config-env"):
             key, _, value = value.partition("=")
@@ -171,7 +171,7 @@ def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]
     if not words:
         return
     verb, *rest = words
-    if verb in _VERIFYING and _skips_hooks(rest, *_VERIFYING[verb]):
+    if skips_hooks(verb, rest):
         yield "no_verify"
     elif verb == "config":
         yield from _of_git_config(rest, known)
@@ -191,7 +191,11 @@ def _of_alias(text: str, rest: list[str], one: SimpleCommand, known: Known) -> I
         yield from (found.rule for found in _in_command(whole, known))
 
 
-def _skips_hooks(words: list[str], letters: str, valued: str) -> bool:
+def skips_hooks(verb: str, words: list[str]) -> bool:
+    """Return whether a command of git is told to run no hooks; `words` are behind its verb."""
+    if verb not in _VERIFYING:
+        return False
+    letters, valued = _VERIFYING[verb]
     while words and words[0] != "--":
         word, *words = words
         if word.startswith("--"):

@@ -178,7 +178,32 @@ def test_wrong_target(tmp_path: Path) -> None:
     assert scene.ran("warn") == 1
 
 
+def test_the_end_of_the_session_is_a_second_chance(tmp_path: Path) -> None:
+    scene = Advised(tmp_path, advice("session-end", "true"))
+    # Somebody else's hook, which ends after ours has passed.
+    ours = "while ! test -s ../ran; do sleep 0.05; done; sleep 0.5; touch late.txt"
+    scene.add_hook(ours, "Stop")
+    run = scene.start("end")
+    assert scene.recorded(run) == [("session-end-warn", "passed")] * 2
+
+
 # before-handoff, guidance
+
+
+def test_the_next_session_receives_a_handoff(tmp_path: Path) -> None:
+    scene = Advised(tmp_path, advice("before-handoff", "test -e a.txt", how="block"))
+    hand_over = bash("gitgates handoff -m 'The parser is done; next are its tests.'")
+    first = scene.start(hand_over, work(scene), hand_over, "end")
+    assert "advice:before-handoff-block" in first.told(1)
+    assert "nothing was handed over" in first.told(1)
+    assert "handed over as" in first.told(3)
+    second = scene.start("thanks")
+    text = second.told(0).partition("A session before this one has handed its work over (")[2]
+    assert "its content is as it was then" in text
+    assert "The parser is done; next are its tests." in text
+    third = scene.start("and me?")
+    assert "handed its work over" not in third.told(0)
+    assert scene.ran("block") == 2
 
 
 def test_before_a_compaction_it_only_warns(tmp_path: Path) -> None:
