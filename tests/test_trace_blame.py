@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.trace.blame import blame
-from gitgates.trace.content import GONE, file_change, of_bytes
+from gitgates.trace.content import GONE, changed_blocks, file_change, of_bytes
 
 # Where lines are replaced, how many, and by how many.
 EDITS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9), st.integers(0, 9)), max_size=12)
@@ -34,3 +34,12 @@ def test_each_line_has_its_writer(edits: list[tuple[int, int, int]]) -> None:
         for _ in range(one.start, one.end + 1)
     ]
     assert found == [by for _line, by in lines]
+
+
+def test_what_takes_too_long_to_compare_is_one_block() -> None:
+    before, after = (
+        of_bytes(b"".join(b"%d\n" % (number * step % 997) for number in range(50_000)))
+        for step in (3, 5)
+    )
+    [block] = changed_blocks(before, after)
+    assert (block["old"], block["new"]) == ([2, 49_999], [2, 49_999])

@@ -235,3 +235,28 @@ def test_prune(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     done = prune_it(repo, "--keep", "0")
     assert done.returncode == 73
     assert b"nothing is removed from a damaged ledger: line 2 is damaged" in done.stderr
+
+
+def test_what_was_there_before_keeps_its_writers(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, two = agents
+    own = text("seed = 1", *BODY)
+    write(one, "seed.py", own, "Edit")
+    write(two, "seed.py", text("seed = 1"), "Edit")
+    write(two, "seed.py", own, "Edit")
+    assert blame(repo, "seed.py") == [("1-1", "", ""), ("2-7", "s1", "recorded")]
+    repo.write("seed.py", text("seed = 1", "by_a_person = compute(1)"))
+    one.prompt()
+    shell(one, "git stash -q")
+    shell(one, "git stash pop -q")
+    assert blame(repo, "seed.py") == [("1-2", "", "")]
+
+
+def test_versions_that_were_no_text(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    shell(one, "ln -s seed.py a.py; git add a.py; git commit -qm link; rm a.py")
+    shell(one, "git checkout -q a.py")
+    write(one, "b.py", "x\n" * (1 << 20))
+    shell(one, "rm a.py b.py")
+    for name in ("a.py", "b.py"):
+        repo.write(name, text("seed.py", "x"))
+        assert blame(repo, name) == [("1-2", "", "")]

@@ -8,7 +8,6 @@ as a block in another file, is looked for by its hash: as it is, then without it
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from difflib import SequenceMatcher
 from itertools import islice
 
@@ -47,15 +46,21 @@ class Versions:
 
     def __init__(self, records: list[Fact]) -> None:
         self.steps: list[Step] = [(one, file) for one in records for file in one["files"]]
-        self._by_hash: dict[str, list[int]] = {}
+        self._first: dict[str, int] = {}  # hash → the step that made it; -1: it was there before
         for number, (_record, file) in enumerate(self.steps):
-            self._by_hash.setdefault(file["after"], []).append(number)
+            self._first.setdefault(file["before"] or "", -1)
+            self._first.setdefault(file["after"], number)
 
-    def last(self, digest: str | None, before: int | None = None) -> int:
-        """Return the last step that made a version, of those before another; -1 if none did."""
-        made = self._by_hash.get(digest, []) if digest else []
-        at = len(made) if before is None else bisect_left(made, before)
-        return made[at - 1] if at else -1
+    def first(self, digest: str | None) -> int:
+        """Return the first step that made a version; -1 if none did, or it was there before."""
+        return self._first.get(digest, -1) if digest else -1
+
+    def new(self) -> list[Step]:
+        """Return the steps that made a version which was not there before.
+
+        One that undoes another, takes from a stash, or copies has written none of what is there.
+        """
+        return [one for at, one in enumerate(self.steps) if self.first(one[1]["after"]) == at]
 
     def of_file(self, path: str) -> Iterator[int]:
         """Yield the steps that made versions of a file, the newest first."""
@@ -68,17 +73,14 @@ class Versions:
 
     def writers(self, number: int) -> list[Found | None]:
         """Return the record that wrote each line of the version that a step made."""
-        chain = []
+        chain, count = [], self.steps[number][1]["lines"]
+        number = self.first(self.steps[number][1]["after"])
         while number >= 0:
+            chain.append(number)
             file = self.steps[number][1]
-            # A copy, or a renamed file that git had not seen, keeps its writers.
-            copied = self.last(file["after"], number) if file["operation"] == "create" else -1
-            if copied < 0:
-                chain.append(number)
-            number = copied if copied >= 0 else self.last(file["before"], number)
-        first = self.steps[chain[-1]][1]
-        more = sum(block["old"][1] - block["new"][1] for block in first["blocks"])
-        found: list[Found | None] = [None] * (first["lines"] + more)
+            count = file["lines"] + sum(one["old"][1] - one["new"][1] for one in file["blocks"])
+            number = self.first(file["before"])
+        found: list[Found | None] = [None] * count
         for one in reversed(chain):
             found = _replay(found, *self.steps[one])
         return found
@@ -101,10 +103,10 @@ def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -
     `stores`: folders of git objects, in which content of earlier versions is looked for.
     """
     versions = Versions(records)
-    last = versions.last(now.sha256)
-    found = versions.writers(last) if last >= 0 else _compare(versions, path, now, stores)
+    made_by = versions.first(now.sha256)
+    found = versions.writers(made_by) if made_by >= 0 else _compare(versions, path, now, stores)
     for is_loose in (False, True):
-        _match_blocks(versions.steps, now.lines, found, is_loose=is_loose)
+        _match_blocks(versions.new(), now.lines, found, is_loose=is_loose)
     return _blocks(found)
 
 
@@ -116,7 +118,10 @@ def _compare(
     open_stores = [DiskObjectStore(one) for one in stores]
     try:
         for number in islice(versions.of_file(path), _MOST_VERSIONS):
-            blob = versions.steps[number][1]["blob"].encode()
+            file = versions.steps[number][1]
+            if file["kind"] != "text" or not file["blob"]:
+                continue
+            blob = file["blob"].encode()
             raw = next((one[blob].as_raw_string() for one in open_stores if blob in one), None)
             if raw is None:
                 continue

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20  # bytes; what is larger is not read
 _SNIFFED = 8000  # bytes that are looked at for a NUL, as git does
 _MANY = 100_000  # pairs of lines to compare
+_TOO_MANY = 400_000_000  # numbers in a column, one a line: they would take minutes
 _MOST_BLOCKS = 200
 
 
@@ -162,13 +163,12 @@ def _differences(one: Sequence[int], two: Sequence[int]) -> list[tuple[Span, Spa
     if not old and not new:
         return []
     whole = [((start, start + len(old)), (start, start + len(new)))]
-    if set(old).isdisjoint(new):
+    if set(old).isdisjoint(new) or len(old) * len(new) > _TOO_MANY:
         return whole
     from difflib import SequenceMatcher  # takes long to load; most edits are of one place
 
     # In long texts, lines that come again and again take too long to compare with each other.
     matcher = SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _MANY)
-
     parts = [
         ((start + i1, start + i2), (start + j1, start + j2))
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()
