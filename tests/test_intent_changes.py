@@ -297,7 +297,7 @@ def test_a_commit_of_an_agent_is_compared_and_a_persons_is_not(repo: Repo) -> No
     status, said = commit(agent)
     assert status == 1
     assert "these files are outside of the scope of INT-001: src/web/list.py" in said
-    assert "git restore --staged FILE" in said
+    assert "list.py. Leave them out of the commit: git restore --staged FILE" in said
     assert commit(agent, person=True)[0] == 0
     repo.write("src/api/a.py", "3\n")
     assert commit(agent, "-a") == (0, "")
@@ -357,4 +357,4 @@ def test_a_commit_of_many_files_is_compared(repo: Repo) -> None:
     status, said = commit(agent)
     assert status == 1
     assert f"files are outside of the scope of INT-001: {names[0]}, {names[1]}, " in said
-    assert " and 11992 more Leave them out of the commit" in said
+    assert " and 11992 more. Leave them out of the commit" in said

@@ -95,6 +95,7 @@ def test_the_tools() -> None:
         "run_gates",
     ]
     assert all("caller" in tool.input_schema["properties"] for tool in tools[:4])
+    assert not any(tool.output_schema for tool in tools)  # agents would get the text as JSON
 
 
 def test_a_call_of_ours_gets_its_caller(repo: Repo) -> None:

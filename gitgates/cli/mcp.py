@@ -7,7 +7,7 @@ tool adds: `caller`, as `--caller` is added to a shell command.
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 NAME = "gitgates"
-Caller = Annotated[str, "Leave it empty: it is filled in."]
 _GRACE_S = 10.0  # more than gates get to end
-_INSTRUCTIONS = "Quality gates of this repository: intents, reviews, and running the gates."
+_INSTRUCTIONS = (
+    "Quality gates of this repository: intents, reviews, and running the gates. Leave the argument "
+    "`caller` of a tool empty: it is filled in."
+)
 
 
 @click.command("mcp")
@@ -56,37 +58,37 @@ def make_server() -> MCPServer:
     server = MCPServer(NAME, instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = (select_active_intent, scope_expansion_request, review_status, post_review, run_gates)
     for tool in tools:
-        server.add_tool(tool)
+        server.add_tool(tool, structured_output=False)  # which an agent gets as text, not as JSON
     return server
 
 
-async def select_active_intent(intent_id: str, caller: Caller = "") -> str:
+async def select_active_intent(intent_id: str, caller: str = "") -> str:
     """Select the intent that you work on. Returns its scope, constraints, acceptance criteria."""
     return await _run("intent", "select", *_by(caller), "--", intent_id)
 
 
 async def scope_expansion_request(
-    intent_id: str, pattern: str, reason: str, caller: Caller = ""
+    intent_id: str, pattern: str, reason: str, caller: str = ""
 ) -> str:
     """Ask the person to let an intent cover more files: a pattern such as src/api/**, and why."""
     words = ("intent", "scope-expansion-request", *_by(caller), f"--reason={reason}")
     return await _run(*words, "--", intent_id, pattern)
 
 
-async def review_status(caller: Caller = "") -> str:
+async def review_status(caller: str = "") -> str:
     """Show what has changed in this session, and whether it was reviewed."""
     return await _run("review", "status", *_by(caller))
 
 
 async def post_review(
-    decision: Annotated[str, "COMPLETE or ISSUES"],
+    decision: str,
     summary: str,
     *,
     token: str = "",
     message_to_agent: str = "",
-    caller: Caller = "",
+    caller: str = "",
 ) -> str:
-    """Post your decision on the change, as its reviewer, with the token that you were handed."""
+    """Post your decision on the change, COMPLETE or ISSUES, as its reviewer, with your token."""
     said = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
     return await _run(
         "review", "post", *_by(caller), *said, f"--message-to-agent={message_to_agent}"

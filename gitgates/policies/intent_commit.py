@@ -45,7 +45,7 @@ def decide_commit(call: HookCall) -> Verdict:
     if not outside:
         return Verdict()
     where = f"the scope of {' and '.join(held)}" if held else "any scope: no intent is selected"
-    text = f"gitgates: these files are outside of {where}: {named(outside)}\n"
+    text = f"gitgates: these files are outside of {where}: {named(outside)}. "
     return Verdict(BLOCK, to_agent=f"{text}Leave them out of the commit: git restore --staged FILE")
 
 

@@ -38,6 +38,7 @@ def test_an_intent_is_selected_by_the_tool(tmp_path: Path) -> None:
         "end",
     )
     assert "gitgates intent select INT-001" in run.told(1)
+    assert "<intent_context>\nINT-001: Limit the rate\n" in run.told(2)  # as text, not as JSON
     assert "ANSWERS-429" in run.told(2)
     assert scene.at("api/a.py").read_text() == "2"
     assert "gitgates intent approve-scope INT-001 /setup.cfg" in run.told(4)
