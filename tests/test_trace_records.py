@@ -180,6 +180,21 @@ def test_shell_commands_are_told_by_what_they_changed(repo: Repo) -> None:
     assert kinds == ["text", "binary", "link", "text"]
 
 
+def test_a_command_that_undoes_what_a_tool_has_written(repo: Repo) -> None:
+    agent = begin(repo, ON)
+    write(agent, "a.py", "a\n")
+    shell(agent, "python3 -c pass; rm a.py")
+    write(agent, "seed.py", "seed = 2\n", "Edit")
+    shell(agent, "git checkout -q seed.py")
+    shell(agent, "true")
+    assert files(repo) == [
+        ("create", "a.py", ["1+0 1+1"]),
+        ("delete", "a.py", ["1+1 1+0"]),
+        ("edit", "seed.py", ["1+1 1+1"]),
+        ("edit", "seed.py", ["1+1 1+1"]),
+    ]
+
+
 def test_a_renamed_file_knows_its_name_before(repo: Repo) -> None:
     agent = begin(repo, ON)
     text = "".join(f"line {number}\n" for number in range(20))

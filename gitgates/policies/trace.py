@@ -152,7 +152,7 @@ def _trace_writing(call: Call) -> Fact:
             found.append((change, now))
     if found:
         _record(call, found, read_head(call.repo) or call.repo.git.resolve("HEAD"))
-    return {"files": len(found)} if found else {}
+    return {"paths": [change["path"] for change, _content in found]} if found else {}
 
 
 # Shell commands.
@@ -167,7 +167,8 @@ def _trace_shell(call: Call) -> Fact:
     if call.hook.gates:
         call.forget_snapshot()  # they may have written
     now = call.point
-    if not now.tree or now.tree == point.tree:
+    named = _named_since(point, call.entries)
+    if not now.tree or (now.tree == point.tree and not named):
         return {}
     from gitgates.git.authorship import Span, trees  # most commands change nothing
     from gitgates.git.object_store import read_blobs, reading_git
@@ -176,6 +177,9 @@ def _trace_shell(call: Call) -> Fact:
 
     git, began = reading_git(call.repo), _began(call) - _TICK_S
     changed = _changed(git, *trees(Span(repo=call.repo, start=point, now=now)))
+    # What is as it was at that point, but was written in between by a tool that named it.
+    named = named.difference(one.path for one in changed)
+    changed += [ChangedFile(path=one, was="", blob="", is_link=False) for one in sorted(named)]
     changed = [one for one in changed if _changed_at(f"{call.repo.root_abs}/{one.path}") >= began]
     more = max(len(changed) - _MOST_FILES, 0)
     del changed[_MOST_FILES:]
@@ -189,6 +193,8 @@ def _trace_shell(call: Call) -> Fact:
             was = ""  # it had this name already when that was noted
         elif was:
             then = recall(state_abs, was, since=point.stamp)
+        if one.path in named and not then:
+            continue  # what it was like has not been noted
         change = file_change(one.path, then or _content(one, blobs), content, was)
         found += [(change, content)] if change else []
     if found:
@@ -204,6 +210,12 @@ def _last_point(entries: list[Fact]) -> Point | None:
         if one.get("what") in (_FACT, "snapshot") and one.get("tree"):
             return Point(tree=one["tree"], head=one.get("head", ""), stamp=one.get("t", 0.0))
     return None
+
+
+def _named_since(point: Point, entries: list[Fact]) -> set[str]:
+    """Return the files that tools of the session have named, and written, since a point."""
+    since = [one for one in entries if one.get("what") == _FACT and one["t"] >= point.stamp]
+    return {path for one in since for path in one.get("paths", ())}
 
 
 def _changed(git: Git, before: str, after: str) -> list[ChangedFile]:
