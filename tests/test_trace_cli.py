@@ -129,6 +129,7 @@ def one_record(repo: Repo) -> dict[str, Any]:
     ("file", "said"),
     [
         ("none.py", "none.py is not there: only lines of text have writers"),
+        (".git", ".git is no file: only lines of text have writers"),
         ("b.bin", "b.bin is no text, but binary: only lines of text have writers"),
         ("../x", "../x is no file of "),
     ],
@@ -206,6 +207,22 @@ def test_export_does_not_leave_the_repository(repo: Repo, tmp_path: Path) -> Non
     assert done.returncode == 64
     assert b"nothing was written" in done.stderr
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_export_replaces_files_alone(repo: Repo, tmp_path: Path) -> None:
+    folder, fifo = tmp_path / "folder", tmp_path / "fifo"
+    folder.mkdir()
+    os.mkfifo(fifo)  # such as /dev/stdout
+    for path in (folder, fifo):
+        done = repo.gitgates("trace", "export", "--output", str(path))
+        assert done.returncode == 64
+        assert f"{path} is no regular file: nothing was written" in done.stderr.decode()
+    assert fifo.is_fifo()
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    target.write_text("old")
+    assert repo.gitgates("trace", "export", "--output", str(link)).returncode == 0
+    assert (link.is_symlink(), target.read_text()) == (True, "")
 
 
 def prune_it(repo: Repo, *args: str, env: dict[str, str] | None = None) -> Any:

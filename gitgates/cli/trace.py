@@ -88,7 +88,9 @@ def blame(file: str, fmt: str) -> int:
     except OSError as error:
         raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
     if now.kind != "text":
-        what = "is not there" if now.kind == "gone" else f"is no text, but {now.kind}"
+        what = f"is no text, but {now.kind}"
+        if now.kind == "gone":
+            what = "is no file" if os.path.lexists(file) else "is not there"
         raise errors.UsageError(f"{file} {what}: only lines of text have writers")
     stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
     there = [one for one in stores if os.path.isdir(one)]
@@ -142,7 +144,10 @@ def export(output: str) -> int:
     if output == "-":
         sys.stdout.buffer.write(data)
         return errors.OK
-    path_abs = os.path.abspath(output) if output else f"{repo.root_abs}/{_EXPORT}"
+    path_abs = os.path.realpath(output) if output else f"{repo.root_abs}/{_EXPORT}"
+    if os.path.exists(path_abs) and not os.path.isfile(path_abs):
+        hint = "Name a file: --output FILE; - is standard output."
+        raise errors.UsageError(f"{path_abs} is no regular file: nothing was written", hint)
     try:
         if not output and (why := link_out(path_abs, repo.root_abs)):
             raise errors.UsageError(f"{why}: nothing was written", "Name a file: --output FILE")
