@@ -201,6 +201,16 @@ def test_an_agent_trace_record(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     assert json.loads(done.stdout) == json.loads(line)
 
 
+def test_a_path_that_is_no_text_is_exported_as_text(
+    repo: Repo, agents: tuple[Agent, Agent]
+) -> None:
+    one, _two = agents
+    shell(one, r"""printf x > "$(printf 'n\377\303\244.py')" """)
+    done = repo.gitgates("trace", "export", "--output", "-")
+    assert json.loads(done.stdout)["files"][0]["path"] == "n\ufffd\u00e4.py"
+    assert b"\\ud" not in done.stdout
+
+
 def test_export_does_not_leave_the_repository(repo: Repo, tmp_path: Path) -> None:
     (repo.path / ".orchestration").symlink_to(tmp_path / "elsewhere")
     done = repo.gitgates("trace", "export")

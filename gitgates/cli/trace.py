@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -15,9 +16,9 @@ from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import current_repo
 from gitgates.git.repo import Repo
 from gitgates.hosts import calling_session
-from gitgates.lean_json import dumps
 from gitgates.store.files import link_out, replace_file
 from gitgates.store.log import utc, write_ledger
+from gitgates.store.messages import unicode_only
 from gitgates.trace import audit, ledger
 from gitgates.trace.agent_trace import agent_trace
 from gitgates.trace.content import read as read_content
@@ -140,7 +141,9 @@ def export(output: str) -> int:
     The whole of it, in place of what the file had.
     """
     repo = current_repo()
-    data = "".join(f"{dumps(agent_trace(one))}\n" for one in _records(repo)).encode("ascii")
+    lines = [json.dumps(agent_trace(one), ensure_ascii=False) for one in _records(repo)]
+    # A path need not be text, and half of a surrogate pair is no JSON to other programs.
+    data = unicode_only("".join(f"{line}\n" for line in lines)).encode()
     if output == "-":
         sys.stdout.buffer.write(data)
         return errors.OK
