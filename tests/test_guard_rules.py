@@ -189,6 +189,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "for f in pre-commit pre-push; do rm .git/hooks/$f; done",
             "rm $PWD/.git/hooks/pre-commit",
             "cat > .git/hooks/pre-commit <<X\nX",
+            "rm $'.git/hooks\\x00/pre-commit'",
         ),
         (
             "cat .git/hooks/pre-commit",

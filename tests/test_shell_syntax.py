@@ -125,12 +125,22 @@ def test_what_is_known_of_a_programs_output_is_put_in() -> None:
         ("a 'b", "it cannot be parsed as shell commands"),
         ("a && ", "it cannot be parsed as shell commands"),
         ('bash -c "a \'b"', "it cannot be parsed as shell commands"),
+        ("a <<-'X'( >", "it cannot be parsed as shell commands"),
         ("eval " * 9 + "a", "it has too many scripts in scripts"),
-        ("(" * 2000 + "a" + ")" * 2000, "it is nested too deeply"),
+        ("(" * 2000 + "a" + ")" * 2000, "it is too long, or nested too deeply"),
+        (
+            f"for x in {'a ' * 20}; do " * 6 + "b" + "; done" * 6,
+            "it is too long, or nested too deeply",
+        ),
     ],
 )
 def test_trouble(text: str, trouble: str) -> None:
     assert read(text).trouble == trouble
+
+
+def test_a_variable_does_not_grow_without_end() -> None:
+    text = "x=aaaaaaaaaa; " + "x=$x$x$x$x; " * 60 + "b $x"
+    assert len(read(text).commands[-1].words[1]) == 10_000
 
 
 def test_without_a_parser_nothing_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:

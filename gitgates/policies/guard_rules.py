@@ -237,7 +237,8 @@ def _of_setting(key: str, value: str, known: Known) -> Iterator[str]:
 
 
 def _places(path: str, known: Known, *, removes: bool) -> Iterator[Place]:
-    whole = os.path.join(known.cwd_abs, path.replace(UNKNOWN, "."))
+    # A shell drops what is no character of a path.
+    whole = os.path.join(known.cwd_abs, path.replace(UNKNOWN, ".").replace("\0", ""))
     if UNKNOWN in path:  # it need not be what is there
         return find_places(whole, known.places)
     is_pattern = not {*"*?["}.isdisjoint(path)

@@ -44,11 +44,14 @@ _STARTERS = {
     "xargs": ("adEILnPs", 0),
 }
 _EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # of find
+_NO_SHELL = "it cannot be parsed as shell commands"
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _WORDS = ("word", "number", "string", "raw_string", "concatenation", "simple_expansion")
 _APART = ("subshell", "command_substitution", "process_substitution")  # where `cd` ends
 _DEEPEST = 5  # a script in a script in …
 _MOST_TURNS = 20  # of a loop
+_MOST_NODES = 50_000  # with loops in loops
+_LONGEST_VALUE = 10_000  # of a variable
 
 
 class SimpleCommand(Record):
@@ -114,7 +117,9 @@ def read(
     try:
         reader.script(text)
     except RecursionError:
-        reader.trouble = "it is nested too deeply"
+        reader.trouble = "it is too long, or nested too deeply"
+    except (IndexError, ValueError):  # a tree of what is no shell lacks parts
+        reader.trouble = _NO_SHELL
     return CommandLine(commands=tuple(reader.found), trouble=reader.trouble)
 
 
@@ -130,6 +135,7 @@ class _Shell:
         self._exported: dict[str, str] = {}
         self._cwd = ""
         self._depth = 0
+        self._nodes = 0
         self._output_of = output_of
 
     def script(self, text: str) -> None:
@@ -142,13 +148,16 @@ class _Shell:
             self.trouble = "it has too many scripts in scripts"
         else:
             if root.has_error:
-                self.trouble = "it cannot be parsed as shell commands"
+                self.trouble = _NO_SHELL
             self._depth += 1
             self._visit(root, SimpleCommand())
             self._depth -= 1
 
     def _visit(self, node: Node, given: SimpleCommand) -> None:
         """Read a node; `given` is what is around it: redirections, and a pipe's input."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise RecursionError
         match node.type:
             case "command" | "declaration_command" | "unset_command":
                 self._command(node, given)
@@ -190,7 +199,7 @@ class _Shell:
 
     def _assignment(self, node: Node) -> tuple[str, str]:
         name, _, *values = node.children
-        return _text(name), self._value(values[0]) if values else ""
+        return _text(name), self._value(values[0])[:_LONGEST_VALUE] if values else ""
 
     def _redirected(self, node: Node, given: SimpleCommand) -> None:
         redirects = [child for child in node.named_children if child.type in _REDIRECTS]
