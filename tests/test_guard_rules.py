@@ -256,8 +256,18 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "rm -rf .git/gitgates",
             "find .git/gitgates -delete",
             "echo '{}' >> .git/gitgates/sessions/s1.jsonl",
+            "git notes --ref=gitgates add -m x HEAD",
+            "git notes --ref refs/notes/gitgates remove HEAD",
+            "git update-ref -d refs/notes/gitgates",
         ),
-        ("ls .git/gitgates > /tmp/x", "rm -rf gitgates", "cat .git/gitgates/runs/x/result.json"),
+        (
+            "ls .git/gitgates > /tmp/x",
+            "rm -rf gitgates",
+            "cat .git/gitgates/runs/x/result.json",
+            "git notes --ref=gitgates show HEAD",
+            "git notes add -m gitgates HEAD~1",
+            "git fetch origin refs/notes/gitgates:refs/notes/gitgates",
+        ),
     ),
     "git_folder": (
         (

@@ -58,7 +58,17 @@ RULES = {
 # What stands in a command that a rule may be about, besides the names of files.
 _WORDS = (
     *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip", "gitgates="),
-    *("uninstall", "approve", "core.", "assume-unchanged", "claude", "codex", "gemini"),
+    *(
+        "uninstall",
+        "approve",
+        "notes",
+        "update-ref",
+        "core.",
+        "assume-unchanged",
+        "claude",
+        "codex",
+        "gemini",
+    ),
 )
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)

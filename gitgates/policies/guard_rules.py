@@ -7,6 +7,7 @@ is not wholly known, what is unknown of it is taken for the folder that the agen
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from gitgates.policies.guard_places import Place, Violation, find_places, touched
 from gitgates.policies.shell_syntax import UNKNOWN, SimpleCommand, read
@@ -64,6 +65,8 @@ _LONG_WITH_VALUE = (
     *("--strategy-option", "--push-option", "--receive-pack", "--repo", "--pathspec-from-file"),
 )
 GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
+_EVIDENCE = ("refs/notes/gitgates", "notes/gitgates", "gitgates")
+_NOTES_WRITING = {"add", "append", "copy", "edit", "merge", "prune", "remove"}
 _HIDING = ("--skip-worktree", "--assume-unchanged")
 _READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
 _CONFIG_VERBS = ("set", "unset", "edit", "remove-section", "rename-section")
@@ -177,8 +180,20 @@ def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]
         yield from _of_git_config(rest, known)
     elif verb == "update-index" and any(word in _HIDING for word in rest):
         yield "hidden_files"
+    elif _writes_evidence(verb, rest):
+        yield "state_folder"
     elif text := known.alias(verb):
         yield from _of_alias(text, rest, one, known)
+
+
+def _writes_evidence(verb: str, words: list[str]) -> bool:
+    """Return whether a command of git writes the notes that say which gates a commit passed."""
+    if verb == "update-ref":
+        return _EVIDENCE[0] in words
+    is_written = verb == "notes" and not _NOTES_WRITING.isdisjoint(words)
+    return is_written and any(
+        f"--ref={name}" in words or ("--ref", name) in pairwise(words) for name in _EVIDENCE
+    )
 
 
 def _of_alias(text: str, rest: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
