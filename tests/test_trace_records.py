@@ -12,7 +12,9 @@ import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 
+from gitgates.config.load import load
 from gitgates.intents.lease import acquire, holder_of
+from gitgates.policies.trace import needs
 from gitgates.trace import ledger
 from gitgates.trace.audit import verify
 
@@ -225,6 +227,14 @@ def test_a_command_is_not_given_what_others_wrote(repo: Repo) -> None:
     shell(agent, "echo c > c.py")
     assert [record["session"] for record in records(repo)] == ["s1", "s2", "s1"]
     assert files(repo)[2:] == [("create", "c.py", ["1+0 1+1"])]
+
+
+def test_the_beginning_of_a_command_is_heard_of(repo: Repo) -> None:
+    begin(repo, ON)
+    config = load(str(repo.path))
+    assert config
+    heard = {kind for one in needs(config) if one.kind == "before-tool" for kind in one.tool_kinds}
+    assert heard == {"writes", "shell"}
 
 
 def test_a_command_that_changes_what_was_written_before(repo: Repo) -> None:

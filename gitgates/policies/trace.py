@@ -56,11 +56,14 @@ def is_on(config: Config) -> bool:
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events of tools that write, and of shells, failed ones too."""
+    """Return the events of tools that write, and of shells, failed ones too.
+
+    Before a shell's, there is nothing to do: that it is heard of tells when the command began.
+    """
     if not is_on(config):
         return ()
     return (
-        Need(kind="before-tool", tools=(), tool_kinds=("writes",)),
+        Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),
         Need(kind="after-tool", tools=(), tool_kinds=("writes", "shell"), more_s=_SNAPSHOT_S),
         Need(kind="tool-failed", tools=(), tool_kinds=("shell",), more_s=_SNAPSHOT_S),
     )
