@@ -255,13 +255,21 @@ def own_modules(loaded: set[str]) -> set[str]:
     ("event", "parts"),
     [
         ({"hook_event_name": "PreToolUse", "tool_name": "Edit"}, AGENT_PARTS | TO_GUARD),
+        (
+            {
+                "hook_event_name": "PreToolUse",
+                "tool_name": "Bash",
+                "tool_input": {"command": "make test > /dev/null"},
+            },
+            AGENT_PARTS | TO_GUARD | {"policies.shell_commands"},
+        ),
         ({"hook_event_name": "PostToolUse", "tool_name": "Bash"}, AGENT_PARTS),
         ({"hook_event_name": "Stop"}, AGENT_PARTS | TO_LOOK),
     ],
-    ids=["no gates", "another tool", "nothing changed"],
+    ids=["no gates", "no guarded word", "another tool", "nothing changed"],
 )
 def test_an_agents_hook_with_nothing_to_run_loads_no_runner(
-    repo: Repo, event: dict[str, str], parts: set[str]
+    repo: Repo, event: dict[str, object], parts: set[str]
 ) -> None:
     own = loaded_by(repo, code=f"import {FOR_JSON}")
     second = loaded_by_agent_hook(repo, AGENT_CONFIG, event)

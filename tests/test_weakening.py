@@ -157,6 +157,14 @@ skills = ["review"]
         (('"core/"]', '"core/"]\nignore = ["src/"]'), "review.ignore: + src/"),
         (('"core/"]', '"core/"]\ngenerated = ["src/"]'), "review.generated: + src/"),
         (('["review"]', '["review", "any"]'), "review.skills: + any"),
+        (
+            ('["review"]', '["review"]\n[guard]\nno_verify = "ask"'),
+            "guard.no_verify: `deny` → `ask`",
+        ),
+        (
+            ('["review"]', '["review"]\n[guard]\nenabled = false'),
+            "guard.enabled: true → false",
+        ),
         (('["review"]', '["review"]\nreviewer = "me"'), "review.reviewer: `reviewer` → `me`"),
     ],
 )

@@ -184,6 +184,17 @@ def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]
         yield "state_folder"
     elif text := known.alias(verb):
         yield from _of_alias(text, rest, one, known)
+    for script in _scripts(verb, rest):
+        yield from _of_alias(f"!{script}", [], one, known)
+
+
+def _scripts(verb: str, words: list[str]) -> list[str]:
+    """Return the scripts that a command of git runs."""
+    if verb == "submodule" and "foreach" in words:
+        return [" ".join(words[words.index("foreach") + 1 :])]
+    if verb != "rebase":
+        return []
+    return [script for option, script in pairwise(words) if option in ("-x", "--exec")]
 
 
 def _writes_evidence(verb: str, words: list[str]) -> bool:
