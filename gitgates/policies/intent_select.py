@@ -70,7 +70,7 @@ def release(repo: Repo, holder: Holder) -> str:
     """
     was = leases_of.release(repo.shared_state_abs, holder)
     if was is None:
-        raise UsageError(f"{holder} holds no intent", "See who holds which: gitgates intent list")
+        raise UsageError(f"{holder} holds no intent", "See who holds which: gitgates intent status")
     return was.intent
 
 
