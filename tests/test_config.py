@@ -161,17 +161,27 @@ BAD: list[tuple[str, str, str]] = [
         '{ "A=" = "b" }',
         'got { A= = "b" }, expected environment names without `=`. "A=" cannot be one.',
     ),
-    ("timeout", '"fast"', 'got "fast", expected seconds or "30s". Try timeout = "30s".'),
-    ("timeout", "true", 'got true, expected seconds or "30s". Try timeout = "30s".'),
-    ("timeout", "0", 'got 0, expected a time above zero, and at most a week. Try timeout = "30s".'),
-    ("timeout", '""', 'got "", expected a time above zero, and at most a week. Try timeout'),
-    ("timeout", "nan", "got nan, expected a time above zero, and at most a week. Try timeout"),
-    ("timeout", "inf", "got inf, expected a time above zero, and at most a week. Try timeout"),
-    ("timeout", '"999h"', 'got "999h", expected a time above zero, and at most a week. Try'),
-    ("timeout", "2026-01-02", 'got 2026-01-02, expected seconds or "30s". Try timeout = "30s".'),
+    ("timeout", '"fast"', 'got "fast", expected seconds or "30s". Try "30s".'),
+    ("timeout", "true", 'got true, expected seconds or "30s". Try "30s".'),
+    ("timeout", "0", 'got 0, expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", '""', 'got "", expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "nan", 'got nan, expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "inf", 'got inf, expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", '"999h"', 'got "999h", expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "2026-01-02", 'got 2026-01-02, expected seconds or "30s". Try "30s".'),
     ("on_pass", '""', 'got "", expected CONTINUE, BLOCK, STOP, or the name of a gate'),
     ("on_fail", "false", "got false, expected CONTINUE, BLOCK, STOP, or the name of a gate"),
     ("files", '"*.py"', 'got "*.py", expected an array of texts. Try ["*.py"].'),
+    (
+        "files[1]",
+        '["a", "./b"]',
+        'got "./b", expected a pattern relative to the root, without `.` and `..`',
+    ),
+    (
+        "exclude[0]",
+        '["!../b/"]',
+        'got "!../b/", expected a pattern relative to the root, without `.` and `..`',
+    ),
     (
         "files",
         '"^src/"',
@@ -243,7 +253,7 @@ def test_bad_value(key: str, value: str, message: str) -> None:
         assert said.startswith(f"gitgates.toml: {where}: {message}"), said
         assert said.count("\n") == 0
         rest = said.removeprefix(f"gitgates.toml: {where}: {message}")
-        assert rest in ("", REST.get(key, ""), ' = "30s".', ' timeout = "30s".'), rest
+        assert rest in ("", REST.get(key, "")), rest
 
 
 HUGE = "1" + "0" * 400

@@ -194,7 +194,7 @@ def test_check_says_each_problem_on_its_line(tmp_path: Path) -> None:
         (
             "pyproject.toml: tool.gitgates.gates.lint.fils: unknown key. Did you mean `files`?\n"
             'pyproject.toml: tool.gitgates.gates.lint.timeout: got "fast", expected seconds or '
-            '"30s". Try timeout = "30s".\n'
+            '"30s". Try "30s".\n'
             "pyproject.toml: tool.gitgates.hooks.pre-commit.gates: gate `lnt` is not defined. "
             "Did you mean `lint`?\n"
             "gitgates: 3 problems\n"
@@ -206,7 +206,7 @@ def test_check_says_each_problem_on_its_line(tmp_path: Path) -> None:
     assert document["problems"][1] == {
         "where": "pyproject.toml: tool.gitgates.gates.lint.timeout",
         "message": 'got "fast", expected seconds or "30s"',
-        "hint": 'Try timeout = "30s".',
+        "hint": 'Try "30s".',
     }
 
 

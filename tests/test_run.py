@@ -155,7 +155,7 @@ def test_a_broken_configuration_is_said_with_its_place(repo: Repo) -> None:
     assert (done.returncode, done.stdout) == (78, b"")
     assert done.stderr.decode() == (
         'gitgates: pyproject.toml: tool.gitgates.gates.lint.timeout: got "fast", expected seconds '
-        'or "30s". Try timeout = "30s".\n'
+        'or "30s". Try "30s".\n'
         "  Check it with: gitgates check\n"
     )
 

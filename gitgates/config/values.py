@@ -112,7 +112,7 @@ def is_filled(value: object) -> TypeGuard[str]:
 
 def parse_duration(value: object) -> float:
     """Return a time in seconds."""
-    hint = 'Try timeout = "30s".'
+    hint = 'Try "30s".'
     if is_number(value):
         seconds = min(value, _LONGEST_S + 1)
     elif isinstance(value, str) and (match := _DURATION.fullmatch(value.replace(" ", ""))):
@@ -187,6 +187,8 @@ def _patterns(value: object) -> tuple[str, ...]:
     for entry, item in enumerate(found):
         if "\n" in item or not item.lstrip("!").strip("/"):
             raise BadValue("a pattern such as *.py or src/", entry=entry)
+        if not {".", ".."}.isdisjoint(item.lstrip("!").split("/")):  # it would match nothing
+            raise BadValue("a pattern relative to the root, without `.` and `..`", entry=entry)
     return found
 
 
