@@ -282,6 +282,29 @@ def test_what_is_pruned_leaves_an_anchor(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_an_anchor_is_the_first_line(tmp_path: Path) -> None:
+    for _ in range(4):
+        write(tmp_path)
+    first, *_ = file_of(tmp_path).read_bytes().splitlines(keepends=True)
+    prune(str(tmp_path), "Ann", keep=3)
+    anchor, *rest = file_of(tmp_path).read_bytes().splitlines(keepends=True)
+    for lines in ([anchor, anchor, *rest], [first, anchor, *rest]):
+        file_of(tmp_path).write_bytes(b"".join(lines))
+        assert problems(tmp_path) == ["line 2: what was pruned stands in the first line alone"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("n", "2"), ("session", 5), ("agent", None), ("files", {}), ("v", 2)]
+)
+def test_a_record_that_is_none_of_ours(tmp_path: Path, field: str, value: object) -> None:
+    record = write(tmp_path)
+    del record["sha256"]
+    with file_of(tmp_path).open("ab") as file:
+        file.write(ledger.sealed({**record, field: value}))
+    assert problems(tmp_path) == ["line 2 is damaged: it is no record that this version knows"]
+    assert write(tmp_path)["n"] == 2
+
+
 def test_a_ledger_that_does_not_verify_is_not_pruned(tmp_path: Path) -> None:
     for _ in range(3):
         write(tmp_path)

@@ -82,6 +82,8 @@ def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
             (notes if is_torn else problems).append(f"line {number} {text}")
             continue
         if "pruned" in record:
+            if number > 1:
+                problems.append(f"line {number}: what was pruned stands in the first line alone")
             notes.append(f"{record['time']}: {record['by']} removed {record['pruned']} records")
             anchored |= _links_of(record)
             continue

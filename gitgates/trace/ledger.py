@@ -22,7 +22,8 @@ from gitgates.store.log import append_lines, file_name, parse_lines, read_lines,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from collections.abc import Mapping
+    from typing import TypeAlias, TypeGuard
 
     from gitgates.store.log import Fact
 
@@ -36,7 +37,10 @@ _LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
 _TAIL = 1 << 20  # bytes, of the ledger's end
 _SHORT = 8
 _MOST_NAMED = 5
-_FIELDS = {"id", "time", "session", "agent", "intent", "tool", "commit", "n", "prev", "files"}
+_TEXTS = ("id", "time", "session", "agent", "intent", "tool", "commit", "prev")
+_RECORD = {**dict.fromkeys(_TEXTS, str), "n": int, "files": list}
+_ANCHOR = {"time": str, "by": str, "pruned": int, "writers": list}
+_HEAD = {"session": str, "agent": str, "n": int, "sha256": str}
 
 
 def ledger_abs(common_dir_abs: str) -> str:
@@ -123,8 +127,7 @@ def read_record(line: bytes) -> Fact:
     if not seal or end != digest.encode() + _END:
         raise ValueError("it is not what its own hash is of")
     found = parse_lines([body + b"}"])[0]
-    is_whole = found and ("pruned" in found or found.keys() >= _FIELDS)
-    if not found or not is_whole or found["v"] != VERSION:
+    if not (_has(found, _RECORD) or _has(found, _ANCHOR)) or found.get("v") != VERSION:
         raise ValueError("it is no record that this version knows")
     return {**found, "sha256": digest}
 
@@ -217,6 +220,8 @@ def head_name(writer: Writer) -> str:
 def read_head(head_abs: str) -> Fact | None:
     """Return what a head says; None if it is damaged, or not there."""
     found = parse_lines([read_state(head_abs) or b""])[0]
-    kinds = {"session": str, "agent": str, "n": int, "sha256": str}
-    is_whole = found and all(type(found.get(name)) is kind for name, kind in kinds.items())
-    return found if is_whole else None
+    return found if _has(found, _HEAD) else None
+
+
+def _has(found: Fact | None, fields: Mapping[str, type]) -> TypeGuard[Fact]:
+    return found is not None and all(type(found.get(one)) is fields[one] for one in fields)
