@@ -342,6 +342,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "git commit -m 'it --no-verify",
             'bash -c "git commit -m \'HUSKY=0"',
             "git commit -m 'HUSKY=0' && && x",
+            "echo " + "x" * 200_000,
         ),
         ("echo 'x", "make && && x", "ls -l 'x"),
     ),

@@ -39,6 +39,7 @@ def words(text: str) -> list[str]:
         ("X=b a; c $X", ["a", "c ?"]),
         ("a $(b c) `d`", ["b c", "d", "a ? ?"]),
         ("a <(b) >(c)", ["b", "c", "a ? ?"]),
+        ("a 2>&- -b; exec 3<&- 4>&-", ["a -b", "exec"]),
         ("a \"$(cat <<'EOF'\nit's $(b)\nEOF\n)\"", ["cat", "a it's $(b)"]),
         ("cat <<EOF\n$(b) c\nEOF", ["b", "cat"]),
         ("a b <<X && c\ntext\nX", ["a b", "c"]),
@@ -148,6 +149,10 @@ def test_without_a_parser_nothing_is_plain(monkeypatch: pytest.MonkeyPatch) -> N
     assert read("a").trouble == "the parser for shell commands cannot be loaded"
     assert split_commands("git diff") is None
     assert not only_shows("git diff")
+
+
+def test_what_is_nested_too_deeply_is_not_plain() -> None:
+    assert split_commands("git diff" + " && a" * 2000) is None
 
 
 def test_the_packages_of_the_parser_are_not_imported_whole() -> None:

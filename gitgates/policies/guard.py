@@ -73,6 +73,7 @@ _WORDS = (
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
 _LONGEST = 120
+_LONGEST_COMMAND = 1 << 17  # Linux starts no `sh -c` with more
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -159,9 +160,11 @@ def _changes_table(path_abs: str, payload: Payload) -> bool:
 
 
 def _in_command(call: Call) -> Iterable[Violation]:
-    from gitgates.policies.guard_places import git_settings, guarded_places
+    from gitgates.policies.guard_places import Violation, git_settings, guarded_places
 
     text, settings = call.payload.command, git_settings(call)
+    if len(text) > _LONGEST_COMMAND:
+        return (Violation("unreadable", "it is too long"),)
     places = tuple(guarded_places(call, settings))
     if not _may_matter(text, settings, places):
         return ()

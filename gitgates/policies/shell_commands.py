@@ -132,7 +132,10 @@ def split_commands(text: str) -> list[list[str]] | None:
     from gitgates.policies.shell_syntax import parse, read
 
     root = parse(text)
-    if root is None or root.has_error or re.search(_ODD, text) or not _is_plain(root):
+    try:
+        if root is None or root.has_error or re.search(_ODD, text) or not _is_plain(root):
+            return None
+    except RecursionError:
         return None
     return [list(one.words) for one in read(text).commands if one.words]
 

@@ -232,14 +232,16 @@ class _Shell:
                 elif child.type in _WORDS:
                     given = given._replace(words=(*given.words, *self._words(child)))
             return given
-        goal, *more = [one for one in node.named_children if one.type != "file_descriptor"]
+        goals = [one for one in node.named_children if one.type != "file_descriptor"]
         operator = next((one.type for one in node.children if not one.is_named), "<")
-        value = self._value(goal)
-        for one in more:  # words of the command, for a shell
+        if not operator.endswith("-"):  # `2>&-` has none
+            goal = goals.pop(0)
+            value = self._value(goal)
+            if not operator.startswith("<") and goal.type != "number":
+                given = given._replace(writes=(*given.writes, value))
+        for one in goals:  # words of the command, for a shell
             given = given._replace(words=(*given.words, *self._words(one)))
-        if operator.startswith("<") or goal.type == "number":
-            return given
-        return given._replace(writes=(*given.writes, value))
+        return given
 
     def _pipeline(
         self, node: Node, given: SimpleCommand, last: SimpleCommand | None = None
