@@ -301,3 +301,34 @@ def test_a_symlink_of_before_that_is_gone_is_kept(work: Repo) -> None:
         said.partition("`link` had uncommitted changes; as it was, it is in ")[2].split("\n")[0]
     )
     assert os.readlink(kept) == "somewhere"
+
+
+ADVICE = """\
+[[advice]]
+title = "Tidy up"
+hook_command = "echo TIDY-UP; test -e tidy"
+hook_trigger = "session-end"
+hook_on_failure = "block"
+"""
+
+
+def test_advice_for_the_end_goes_back_as_gates_do(work: Repo) -> None:
+    work.config(CONFIG + ADVICE)
+    work.commit_all("advice")
+    command = agent(work, "echo good > a.txt", "touch tidy")
+    done = headless(work, "make it good", "--agent-command", command)
+    assert done.returncode == 0, done.stderr
+    _, told = prompts(work)
+    assert "TIDY-UP" in told
+    assert work.git("show", "--name-only", "--format=") == "a.txt\ntidy"
+
+
+def test_advice_that_passes_is_no_pass_of_gates(work: Repo) -> None:
+    work.config(CONFIG + ADVICE)
+    work.write("tidy", "")
+    work.commit_all("advice")
+    before = work.head()
+    command = agent(work, *(f"echo bad {n} > a.txt" for n in range(4)))
+    done = headless(work, "make it good", "--agent-command", command)
+    assert (done.returncode, work.head()) == (1, before)
+    assert len(prompts(work)) == 3

@@ -94,7 +94,7 @@ def with_hooks(config: Config, hook: Hook, hooks: Sequence[Advice], folder: str 
 def _gate(advice: Advice, folder: str) -> Gate:
     return Gate(
         name=f"{PREFIX}{advice.id}",
-        description=f"advice: {advice.title}",
+        description=": ".join(filter(None, ("advice", advice.title, _flat(advice)))),
         command=advice.hook_command,
         working_dir=folder,
         env=(("GITGATES_ADVICE", advice.id), ("GITGATES_ADVICE_TRIGGER", advice.hook_trigger)),

@@ -71,7 +71,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     if told.verdict:
         run.save(told, verdict.to_agent)
     entries = [{**fact, "what": "advice", "tree": tree} for fact in records(decision, hooks)]
-    if not (call.kind == "turn-end" and verdict.level == BLOCK):  # which the breaker counts
+    if call.kind != "turn-end":  # there, rounds are those of gates, and what the breaker counts
         entries.append(run.entry(_OUTCOMES[verdict.level], deciding(told)))
     return verdict._replace(entries=(*entries, *verdict.entries))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,57 @@ def test_guidance_is_for_whom_it_is_meant(tmp_path: Path) -> None:
     assert f"{head}- For reviewers\n- For all: Be brief." in run.told(0, "agent WORD")
     assert "For others" not in run.told_ever() + run.told_ever("agent WORD")
     assert "Old" not in run.told(0)
+
+
+# Every moment, with every end
+
+ENDS = {
+    "block": "failed",
+    "warn": "failed",
+    "ignore": "failed",
+    "passes": "passed",
+    "slow": "timed-out",
+    "missing": "not-started",
+}
+STEPS: dict[str, tuple[Any, ...]] = {
+    "session-end": (),
+    "before-commit": (bash(COMMIT),),
+    "before-push": (bash("git push -q ../hub.git HEAD:refs/heads/main"),),
+    "before-handoff": (bash("gitgates handoff -m x"),),
+}
+
+
+def every_end(trigger: str) -> str:
+    commands = {"passes": "true", "slow": "sleep 20", "missing": "no-such-program-here"}
+    return "".join(
+        f'[[advice]]\ntitle = "{name}"\nhook_command = "{commands.get(name, "false")}"\n'
+        f'hook_trigger = "{trigger}"\nhook_on_failure = "{name if name in HOWS else "warn"}"\n'
+        "hook_timeout = 1\n" + ('rig = "other"\n' if name == "other" else "")
+        for name in (*ENDS, "other")
+    )
+
+
+HOWS = ("block", "warn", "ignore")
+
+
+@pytest.mark.parametrize("trigger", STEPS)
+def test_every_end_at_every_moment(tmp_path: Path, trigger: str) -> None:
+    scene = Advised(tmp_path, "breaker = { prompt = 1, session = 9 }\n" + every_end(trigger))
+    scene.repo.git("init", "-q", "--bare", "../hub.git")
+    before = scene.commits()
+    run = scene.start(
+        *([work(scene)] if trigger == "before-commit" else []), *STEPS[trigger], "1", "2"
+    )
+    ledger = scene.path / ".git/gitgates/ledger.jsonl"
+    lines = ledger.read_text().splitlines() if ledger.exists() else []
+    entries = [json.loads(line) for line in lines] or scene.journal(run.session)
+    found = [(e["id"], e["status"]) for e in entries if e["what"] == "advice"]
+    assert found[: len(ENDS)] == [*ENDS.items()]
+    told = run.told_ever() + run.person
+    assert "`advice:block` failed" in told or "advice:block    failed" in told
+    assert "timed out (limit 1 s)" in told or "limit 1 s" in told
+    assert ("advice:ignore" in told, "advice:other" in told) == (False, False)
+    # What blocks has blocked.
+    assert scene.commits() == before
+    assert not list((tmp_path / "hub.git/refs/heads").iterdir())
+    assert not (scene.path / ".git/gitgates/messages.jsonl").exists()
