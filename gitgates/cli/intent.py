@@ -17,7 +17,7 @@ from gitgates.cli.repository import configuration, current_repo
 from gitgates.git.repo import find_repo
 from gitgates.hosts import calling_session
 from gitgates.intents.edit import add_pattern, save
-from gitgates.intents.file import Intents, find_intent, load, read_file
+from gitgates.intents.file import Intents, find_intent, load, read_file, settings_of
 from gitgates.intents.lease import read_leases
 from gitgates.intents.requests import (
     APPROVED,
@@ -38,7 +38,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.intents.lease import Leases
-    from gitgates.types import Config
 
 _VERSION = 1
 _APPROVE = "intent approve-scope"
@@ -52,17 +51,6 @@ def command() -> None:
     A person writes the intents into a file, .orchestration/active_intents.yaml unless
     [tool.gitgates.intents] names another. An agent selects one of those that are IN_PROGRESS.
     """
-
-
-def settings_of(config: Config) -> IntentSettings:
-    """Return the settings of intents.
-
-    Raises: ConfigError where the configuration has none.
-    """
-    if config.intents is None:
-        hint = "Add the table [tool.gitgates.intents] to it."
-        raise errors.ConfigError("intents are not configured here", hint)
-    return config.intents
 
 
 def open_intents() -> tuple[Repo, Intents]:
@@ -190,10 +178,7 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
     told = identify(repo, environ.read(), nonce=caller) if caller else None
     session = told.session if told else calling_session(environ.read())
     request = ask(repo, intents, name, pattern, reason=reason, session=session)
-    if request is None:
-        _tell(fmt, name, pattern, state="in-scope")
-    else:
-        _tell(fmt, name, pattern, state="requested")
+    _tell(fmt, name, pattern, state="requested" if request else "in-scope")
     return errors.OK
 
 

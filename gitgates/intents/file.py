@@ -12,19 +12,19 @@ import sys
 
 from gitgates import __version__
 from gitgates.config.load import describe
-from gitgates.errors import IntentsError, UsageError
+from gitgates.errors import ConfigError, IntentsError, UsageError
 from gitgates.intents.intent import Intent, Intents
 from gitgates.store.files import link_out, open_state, replace_file
 from gitgates.types import Problem
 
-__all__ = ["Intent", "Intents", "find_intent", "load", "read_file"]
+__all__ = ["Intent", "Intents", "find_intent", "load", "read_file", "settings_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.git.repo import Repo
-    from gitgates.types import Config
+    from gitgates.types import Config, IntentSettings
 
 LONGEST = 1 << 20  # bytes
 _CACHE = "intents.marshal"
@@ -49,6 +49,17 @@ def load(repo: Repo, config: Config) -> Intents:
         intents = _checked(repo.root_abs, file, raw)
         _write_cache(cache_abs, file, raw, intents)
     return Intents(file=file, intents=intents)
+
+
+def settings_of(config: Config) -> IntentSettings:
+    """Return the settings of intents.
+
+    Raises: ConfigError where the configuration has none.
+    """
+    if config.intents is None:
+        hint = "Add the table [tool.gitgates.intents] to it."
+        raise ConfigError("intents are not configured here", hint)
+    return config.intents
 
 
 def find_intent(intents: Intents, name: str) -> Intent:

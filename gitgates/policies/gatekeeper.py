@@ -51,7 +51,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
         return so_far  # what lies outside of the repository is not ours
     settings = settings_of(call)
     try:
-        intents = load_intents(call)
+        intents = load(call.repo, call.config)
     except IntentsError:
         if paths == (settings.file,) or (is_shell and is_reading(payload.command)):
             return so_far  # nothing keeps it from being mended
@@ -223,11 +223,6 @@ def _in_pattern(char: str) -> str:
 def settings_of(call: Call) -> IntentSettings:
     """Return the settings, without which the policy is not asked."""
     return call.config.intents or IntentSettings()
-
-
-def load_intents(call: Call) -> Intents:
-    """Return the intents of the worktree. Raises: IntentsError."""
-    return load(call.repo, call.config)
 
 
 def holder_of_call(call: Call) -> Holder:

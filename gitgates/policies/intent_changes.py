@@ -15,13 +15,13 @@ from gitgates.agent_types import Point
 from gitgates.errors import GitError
 from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
+from gitgates.intents.file import load
 from gitgates.intents.lease import end, held_by
 from gitgates.intents.scope import is_inside
 from gitgates.lifecycle import ENDINGS
 from gitgates.policies.evidence import stamp_of
 from gitgates.policies.gatekeeper import (
     holder_of_call,
-    load_intents,
     named,
     renewed_leases,
     request,
@@ -61,7 +61,7 @@ def decide_changes(call: Call) -> Verdict:
 
 
 def _after_shell(call: Call, leases: Leases) -> Verdict:
-    paths, entries = _look(call, _Scopes(call, leases))
+    paths, entries = _find_outside(call, _Scopes(call, leases))
     if not paths:
         return Verdict(entries=entries)
     text = _text(call, leases, paths, "This command has changed")
@@ -71,7 +71,7 @@ def _after_shell(call: Call, leases: Leases) -> Verdict:
 def _at_end(call: Call, leases: Leases) -> Verdict:
     """Send an agent back that leaves changes outside of the scope, three times at most."""
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
-    entries = _look(call, scopes)[1]
+    entries = _find_outside(call, scopes)[1]
     paths = scopes.without(_differing(call, _found([*call.entries, *entries], agent)))
     if not paths:
         return Verdict(entries=entries)
@@ -89,7 +89,7 @@ class _Scopes:
     """What may be changed in a worktree: the scopes of all intents that are held in it."""
 
     def __init__(self, call: Call, leases: Leases) -> None:
-        here, intents = call.repo.git_dir_abs, load_intents(call)
+        here, intents = call.repo.git_dir_abs, load(call.repo, call.config)
         # Those that have just ended, too: what was done for them is there.
         held = [one.intent for one in leases.values() if one.is_recent and one.git_dir_abs == here]
         self._intents = [intent for intent in intents.active if intent.id in held]
@@ -107,7 +107,7 @@ class _Scopes:
         ]
 
 
-def _look(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, ...]]:
+def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, ...]]:
     """Return what has changed outside of any scope since this was done last, and its entries.
 
     What was found before, and is as it was before that, was undone.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gitgates.intents.context import context_text
+from gitgates.intents.file import load
 from gitgates.intents.lease import held_by
 from gitgates.policies.gatekeeper import (
     NEEDED,
     OFFERED,
     holder_of_call,
     listed,
-    load_intents,
     renewed_leases,
     settings_of,
 )
@@ -39,7 +39,7 @@ def tell(call: Call) -> Verdict:
     is_recorded = call.kind == "before-compact"
     if is_recorded and own is None:
         return Verdict()
-    intents, settings = load_intents(call), settings_of(call)
+    intents, settings = load(call.repo, call.config), settings_of(call)
     intent = intents.get(own.intent) if own else None
     if own is None or intent is None or not intent.is_active:
         if is_recorded or not (settings.required or intents.active):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitgates.errors import ConfigError, LockError, StateError, UsageError
+from gitgates.errors import LockError, StateError, UsageError
 from gitgates.git.snapshot import take
 from gitgates.intents import lease as leases_of
-from gitgates.intents.file import load
+from gitgates.intents.file import load, settings_of
 from gitgates.intents.lease import Holder, acquire, read_leases
 from gitgates.policies.gatekeeper import listed
 from gitgates.policies.intent_changes import SELECTED
@@ -32,9 +32,7 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
     Raises: UsageError if that intent cannot be selected; LockError if another holder has it;
     ConfigError, GitError, StateError.
     """
-    settings = config.intents
-    if settings is None:
-        raise ConfigError("intents are not configured here", "Add [tool.gitgates.intents].")
+    settings = settings_of(config)
     intents = load(repo, config)
     leases = read_leases(repo.shared_state_abs)
     intent = intents.get(name)
