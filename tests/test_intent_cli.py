@@ -296,6 +296,27 @@ def test_a_request_is_approved_where_it_was_made(project: Repo) -> None:
     assert data(project, "status")["scope_requests"] == []
 
 
+def test_each_worktree_is_answered(project: Repo) -> None:
+    project.commit_all("first")
+    linked = Repo(project.path.parent / "linked")
+    project.git("worktree", "add", "-q", str(linked.path))
+    for one in (project, linked):
+        ask(one, "*.txt", name="INT-002")
+        ask(one, "*.rst", name="INT-002")
+    assert told(project, "status").count(f"Z, in {linked.path}; to approve it: ") == 2
+    for _each in range(2):
+        told(project, "approve-scope", "INT-002", "*.txt", "--token", token(project))
+        told(project, "approve-scope", "INT-002", "*.rst", "--token", token(project))
+    for one in (project, linked):
+        assert (one.path / FILE).read_text() == f'{INTENTS}      - "*.txt"\n      - "*.rst"\n'
+    assert data(project, "status")["scope_requests"] == []
+    ask(linked, "*.md", name="INT-002")
+    project.git("worktree", "remove", "--force", str(linked.path))
+    assert len(data(project, "status")["scope_requests"]) == 1
+    project.write(FILE, INTENTS + '      - "*.md"\n')
+    assert data(project, "status")["scope_requests"] == []
+
+
 def test_the_doctor_looks_at_the_intents(repo: Repo) -> None:
     def found() -> list[Said]:
         return [one for one in examine(repo) if one.check == "intents"]

@@ -152,9 +152,9 @@ def status(name: str | None, fmt: str) -> int:
     click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
     for one in waiting:
         click.echo(f"{one.intent} wants {_quoted(one.pattern)}: {visible_line(one.reason)}")
-        click.echo(
-            f"  since {one.time}; to approve it: {_approve_command(one.intent, one.pattern)}"
-        )
+        where = "" if one.root == repo.root_abs else f", in {visible_line(one.root)}"
+        approve = _approve_command(one.intent, one.pattern)
+        click.echo(f"  since {one.time}{where}; to approve it: {approve}")
     return errors.OK
 
 

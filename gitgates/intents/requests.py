@@ -5,6 +5,7 @@ What is approved stands in the intents file. The ledger tells who asked for it, 
 
 from __future__ import annotations
 
+import os
 from shlex import quote
 
 from gitgates.clean import visible_line
@@ -82,17 +83,19 @@ def record(repo: Repo, what: str, request: ScopeRequest) -> None:
 def open_requests(repo: Repo, intents: Intents) -> tuple[ScopeRequest, ...]:
     """Return the requests of all worktrees that were not answered, in the order of asking.
 
-    One of this worktree is answered, too, where a person has written it into the scope by hand.
+    One of this worktree, or of one that is gone, is answered, too, where a person has written it
+    into the scope by hand.
     """
-    found: dict[tuple[str, str], ScopeRequest] = {}
+    found: dict[tuple[str, str, str], ScopeRequest] = {}
     for entry in read_ledger(repo.shared_state_abs):
         if entry.get("what") not in (REQUESTED, APPROVED, REFUSED):
             continue
         one = ScopeRequest(**{key: str(entry.get(key, "")) for key in ScopeRequest._fields})
-        found.pop((one.intent, one.pattern), None)
+        key = one.intent, one.pattern, one.root
+        found.pop(key, None)
         intent = intents.get(one.intent)
-        is_here = one.root == repo.root_abs
+        is_here = one.root == repo.root_abs or not os.path.exists(f"{one.root}/.git")
         is_there = is_here and intent and one.pattern in intent.owned_scope
         if entry["what"] == REQUESTED and not is_there:
-            found[one.intent, one.pattern] = one
+            found[key] = one
     return tuple(found.values())
