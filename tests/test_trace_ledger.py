@@ -180,6 +180,18 @@ def test_a_head_that_is_damaged_is_made_anew_and_one_that_is_gone_is_not(tmp_pat
 
 
 @pytest.mark.slow
+def test_an_end_that_was_cut_off_with_its_head(tmp_path: Path) -> None:
+    for _ in range(2):
+        write(tmp_path)
+    first, _second = file_of(tmp_path).read_bytes().splitlines(keepends=True)
+    file_of(tmp_path).write_bytes(first)
+    Path(ledger.head_abs_of(str(file_of(tmp_path)), ("s1", ""))).unlink()
+    gone = "the head of s1 is gone: whether its end was cut off cannot be told"
+    assert problems(tmp_path) == [gone]
+    write(tmp_path, "s2")
+    assert problems(tmp_path) == [gone]
+
+
 def test_verifying_while_others_write(tmp_path: Path) -> None:
     body = f"""
     import sys

@@ -25,6 +25,7 @@ from gitgates.trace.ledger import (
     read_head,
     read_record,
     sealed,
+    writer_of,
 )
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ def verify(common_dir_abs: str) -> Verification:
     try:
         raw, heads = read_lines(path_abs), _heads(path_abs)
         for one in late_records(path_abs, held) if held >= 0 else ():
-            heads.setdefault(head_name((one["session"], one["agent"])), one)
+            heads.setdefault(head_name(writer_of(one)), one)
     finally:
         if held >= 0:
             os.close(held)
@@ -87,7 +88,7 @@ def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
             notes.append(f"{record['time']}: {record['by']} removed {record['pruned']} records")
             anchored |= _links_of(record)
             continue
-        writer = record["session"], record["agent"]
+        writer = writer_of(record)
         # One that was pruned away with its head begins anew.
         before = [last[writer]] if writer in last else [anchored.get(writer, _NONE), _NONE]
         if (record["n"] - 1, record["prev"]) not in before:
@@ -108,11 +109,10 @@ def _check_heads(
         if head is None:
             problems.append(f"{name} is damaged: whether an end was cut off cannot be told")
         elif (head["n"], head["sha256"]) not in seen:
-            writer = head["session"], head["agent"]
-            there = last.get(writer, _NONE)[0]
+            writer = writer_of(head)
             problems.append(
                 f"record {head['n']} of {_name(writer)} is gone, and maybe others: an end was cut "
-                f"off. The last one there is {there}"
+                f"off. The last one there is {last.get(writer, _NONE)[0]}"
             )
     missing = [one for one in last if head_name(one) not in heads]
     return problems + [
@@ -161,7 +161,7 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
             if "pruned" in record:
                 earlier, links = record["pruned"], _links_of(record)
                 continue
-            writer = record["session"], record["agent"]
+            writer = writer_of(record)
             is_old = record["time"] < before or 0 <= keep < found.records - gone
             if kept or not is_old:
                 kept += [line, b"\n"]

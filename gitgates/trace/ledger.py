@@ -54,7 +54,7 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
     Return it as written: with v, id, time, n (its number), prev and sha256. Raises: OSError.
     """
     path_abs = ledger_abs(common_dir_abs)
-    writer = str(record["session"]), str(record["agent"])
+    writer = writer_of(record)
     held = lock(path_abs)
     try:
         catch_up(path_abs, held, writer)
@@ -182,12 +182,13 @@ def note_end(path_abs: str, held: int) -> None:
 
 
 def late_records(path_abs: str, held: int) -> list[Fact]:
-    """Return the records since then: a process that was killed has written no head for them."""
+    """Return the records since then: a process that was killed has written no head for them.
+
+    None where the ledger is shorter now: it was cut off, and heads that are gone are to be missed.
+    """
     noted, size = os.pread(held, 20, 0).strip(), length_of(path_abs)
     end = int(noted) if noted.isdigit() else 0
-    if size <= 0 or size == end:
-        return []
-    return _records(read_lines(path_abs, end if end < size else 0))
+    return _records(read_lines(path_abs, end)) if size > end else []
 
 
 def catch_up(path_abs: str, held: int, writer: Writer | None = None) -> None:
@@ -195,7 +196,7 @@ def catch_up(path_abs: str, held: int, writer: Writer | None = None) -> None:
     own_abs = head_abs_of(path_abs, writer) if writer else ""
     if os.path.lexists(own_abs) and not read_head(own_abs):
         os.ftruncate(held, 0)
-    late = {(one["session"], one["agent"]): one for one in late_records(path_abs, held)}
+    late = {writer_of(one): one for one in late_records(path_abs, held)}
     for by, one in late.items():
         if one["n"] > (read_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
             write_head(path_abs, by, (one["n"], one["sha256"]))
@@ -205,6 +206,11 @@ def write_head(path_abs: str, writer: Writer, link: Link) -> None:
     """Note the newest record of a writer. Raises: OSError."""
     fields = {"session": writer[0], "agent": writer[1], "n": link[0], "sha256": link[1]}
     replace_file(head_abs_of(path_abs, writer), dumps(fields).encode("ascii"), sync=False)
+
+
+def writer_of(record: Fact) -> Writer:
+    """Return who wrote a record, or whose head it is."""
+    return record["session"], record["agent"]
 
 
 def head_abs_of(path_abs: str, writer: Writer) -> str:
