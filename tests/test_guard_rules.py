@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -456,6 +457,22 @@ def test_what_is_wrong_with_the_configuration_may_be_mended(agent: Agent) -> Non
     path = str(agent.repo.path / "pyproject.toml")
     mend = {"file_path": path, "old_string": "chekc", "new_string": "check"}
     assert judged(agent.pre("Edit", "", tool_input=mend)) == ""
+
+
+def test_a_pattern_means_guarded_files_that_are_there(agent: Agent) -> None:
+    assert shell(agent, "chmod 600 *.local.toml") == ""
+    agent.repo.write("gitgates.local.toml", "")
+    assert shell(agent, "chmod 600 *.local.toml") == "ask gate_settings"
+    assert shell(agent, "rm -r ../*/.g[i]t") == "deny git_folder"
+    assert shell(agent, "rm -r ../*/*it") == ""
+
+
+def test_no_pattern_is_looked_for_in_the_file_system(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", lambda _path: pytest.fail("it may be endless"))
+        assert shell(agent, "rm /*/*/*/x-*; rm .git/hooks/*") == "deny hooks_folder"
 
 
 def test_the_hooks_folder_that_is_configured_and_that_of_a_linked_worktree(agent: Agent) -> None:

@@ -73,7 +73,6 @@ _WORDS = (
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
 _LONGEST = 120
-_LONGEST_COMMAND = 1 << 17  # Linux starts no `sh -c` with more
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -116,10 +115,11 @@ def _in_edit(call: Call) -> Iterable[Violation]:
         find_places,
         git_settings,
         guarded_places,
+        resolved,
     )
     from gitgates.policies.trust import absolute
 
-    payload, places = call.payload, tuple(guarded_places(call, git_settings(call)))
+    payload, places = call.payload, resolved(guarded_places(call, git_settings(call)))
     for path in payload.paths:
         for place in find_places(absolute(path, payload.cwd_abs), places):
             if place.mention and not _changes_table(place.path_abs, payload):
@@ -160,10 +160,11 @@ def _changes_table(path_abs: str, payload: Payload) -> bool:
 
 
 def _in_command(call: Call) -> Iterable[Violation]:
-    from gitgates.policies.guard_places import Violation, git_settings, guarded_places
+    from gitgates.policies.guard_places import Violation, git_settings, guarded_places, resolved
+    from gitgates.policies.shell_commands import LONGEST
 
     text, settings = call.payload.command, git_settings(call)
-    if len(text) > _LONGEST_COMMAND:
+    if len(text) > LONGEST:
         return (Violation("unreadable", "it is too long"),)
     places = tuple(guarded_places(call, settings))
     if not _may_matter(text, settings, places):
@@ -173,7 +174,7 @@ def _in_command(call: Call) -> Iterable[Violation]:
 
     known = Known(
         cwd_abs=call.payload.cwd_abs,
-        places=places,
+        places=resolved(places),
         env=call.env,
         output_of=lambda words, cwd: _output_of(call, words, cwd),
         alias=lambda name: _alias(call, name) if "[alias" in settings else "",

@@ -41,6 +41,7 @@ class Place(Record):
     rule: str
     is_folder: bool = False
     mention: str = ""  # writing it is guarded only where the change is about this; removing, ever
+    forms: frozenset[str] = frozenset()  # of `resolved`
 
 
 def guarded_places(call: Call, settings: str) -> Iterator[Place]:
@@ -101,25 +102,45 @@ def git_settings(call: Call) -> str:
 def find_places(
     path_abs: str, places: Iterable[Place], *, removes: bool = False, is_pattern: bool = False
 ) -> Iterator[Place]:
-    """Find the guarded places that a path is, or lies in; or that lie in it, if it is removed."""
-    goals = [path_abs]
-    if is_pattern:
-        from glob import glob  # seldom needed
+    """Find the guarded places that a path is, or lies in; or that lie in it, if it is removed.
 
-        goals += glob(path_abs)
-    for goal in {form for one in goals for form in _forms(one)}:
-        for place in places:
-            for form in _forms(place.path_abs):
-                is_in = goal == form or (place.is_folder and goal.startswith(f"{form}/"))
-                if is_in or (removes and form.startswith(f"{goal.rstrip('/')}/")):
+    `places` have been resolved.
+    """
+    goals = [form.rstrip("/").split("/") for form in _forms(path_abs)]
+    for place in places:
+        if is_pattern and not os.path.lexists(place.path_abs):
+            continue
+        for form in (one.split("/") for one in place.forms):
+            for goal in goals:
+                is_deep = len(goal) - len(form)  # in it, it, or around it
+                reaches = place.is_folder if is_deep > 0 else removes or not is_deep
+                if reaches and _begin_alike(goal, form, is_pattern=is_pattern):
                     yield place
 
 
-def _forms(path: str) -> set[str]:
+def _begin_alike(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
+    """Return whether two paths are the same as far as both go; the first may be a pattern."""
+    pairs = tuple(zip(goal, form, strict=False))
+    if not is_pattern:
+        return all(one == other for one, other in pairs)
+    from fnmatch import fnmatchcase  # seldom needed
+
+    # For a shell, no pattern is a name that begins with a dot.
+    return all(
+        fnmatchcase(name, one) and (one[:1] == "." or name[:1] != ".") for one, name in pairs
+    )
+
+
+def resolved(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Return places as paths are looked for in them; that takes system calls for each."""
+    return tuple(one._replace(forms=_forms(one.path_abs)) for one in places)
+
+
+def _forms(path: str) -> frozenset[str]:
     """Return a path, without links in its folder, and without any; in one case."""
     folder, name = os.path.split(os.path.normpath(path))
     real = os.path.realpath(path), os.path.join(os.path.realpath(folder), name)
-    return {one.casefold() for one in (os.path.normpath(path), *real)}
+    return frozenset(one.casefold() for one in (os.path.normpath(path), *real))
 
 
 def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gitgates.policies.session import Fact
 
 OPTION = "--caller"
+LONGEST = 1 << 17  # characters of a command; Linux starts no `sh -c` with more
 _OURS = "gitgates"
 MASK = "…"  # what stands for a token in a text that is kept
 _TOKEN_BYTES = 16
@@ -131,7 +132,7 @@ def split_commands(text: str) -> list[list[str]] | None:
 
     from gitgates.policies.shell_syntax import parse, read
 
-    root = parse(text)
+    root = parse(text) if len(text) <= LONGEST else None
     try:
         if root is None or root.has_error or re.search(_ODD, text) or not _is_plain(root):
             return None
