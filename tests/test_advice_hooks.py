@@ -261,6 +261,29 @@ def test_it_sees_what_is_committed(repo: Repo) -> None:
     assert (repo.path / "a.txt").read_text() == "broken\n"
 
 
+@pytest.mark.parametrize("gates", ["", GATES.replace("Stop", "pre-commit")])
+def test_what_is_not_part_of_the_commit_does_not_count(repo: Repo, gates: str) -> None:
+    hook = HOOK.format("false", "before-commit", "block")
+    repo.config(gates + hook)
+    repo.shim("pre-commit")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "a", "--no-verify")
+    repo.config(gates or "jobs = 1\n")  # taken away, and not staged
+    assert git(repo, "commit", "-qm", "b", "--allow-empty")[0] == 1
+    repo.git("commit", "-qam", "b", "--no-verify")
+    if gates:  # else there is nothing that asks for the committed configuration
+        repo.config(gates + hook)
+        assert git(repo, "commit", "-qm", "c", "--allow-empty")[0] == 0
+
+
+def test_stage_of_the_framework(repo: Repo) -> None:
+    repo.config(HOOK.format("echo FRAMEWORK; false", "before-commit", "block"))
+    done = repo.gitgates("pre-commit-hook", "pre-commit", "pyproject.toml")
+    assert done.returncode == 1
+    assert b"FRAMEWORK" in done.stdout + done.stderr
+    assert ledger(repo) == [("a", "before-commit", "failed")]
+
+
 def test_other_targets_and_skips(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.config(HOOK.format("false", "before-commit", "block") + 'rig = "beads"\n')
     repo.shim("pre-commit")

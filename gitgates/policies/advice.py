@@ -37,13 +37,12 @@ def needs(config: Config) -> tuple[Need, ...]:
     for one in config.advice:
         if one.status in LIVE:
             for kind in _EVENTS.get(one.hook_trigger, _BEGINNINGS):
-                seconds[kind] = seconds.get(kind, 0.0) + one.hook_timeout_s
-    return tuple(
-        Need(kind=kind)
-        if kind in _BEGINNINGS
-        else Need(kind=kind, tools=(), tool_kinds=("shell",), more_s=more_s + _AROUND_S)
-        for kind, more_s in seconds.items()
-    )
+                own_s = one.hook_timeout_s if one.hook_command else 0.0
+                seconds[kind] = seconds.get(kind, 0.0) + own_s
+    found = {kind: Need(kind=kind, more_s=s + _AROUND_S) for kind, s in seconds.items()}
+    if own := found.get("before-tool"):
+        found["before-tool"] = own._replace(tools=(), tool_kinds=("shell",))
+    return tuple(found.values())
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git

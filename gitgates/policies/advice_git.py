@@ -36,7 +36,7 @@ class AdviceCall(git_hooks.HookCall):
         who: Identity,
         folder: str = ".",
     ) -> None:
-        super().__init__(event, repo, listener, ())
+        super().__init__(event, repo, _Silent(listener, self), ())
         self.trigger, self.who, self.folder = trigger, who, folder
         self.hooks: list[Advice] = []
 
@@ -44,7 +44,6 @@ class AdviceCall(git_hooks.HookCall):
         """Set the hook from the advice of a configuration."""
         super().configure(config)
         self.hooks = hooks_at(config.advice, self.who, (self.trigger,))
-        self.listener = _Silent(self.listener, ignored(self.hooks))
         self.config = with_hooks(config, self.hook, self.hooks, self.folder)
         self.hook = self.config.hooks[-1]
 
@@ -71,10 +70,10 @@ class AdviceCall(git_hooks.HookCall):
 
 
 class _Silent(Listener):
-    """The listener that passes on all but what is said of some gates."""
+    """The listener that passes on all but how those end whose failure is ignored."""
 
-    def __init__(self, listener: Listener, names: set[str]) -> None:
-        self._listener, self._names = listener, names
+    def __init__(self, listener: Listener, call: AdviceCall) -> None:
+        self._listener, self._call = listener, call
         self.live = listener.live
 
     def phase(self, text: str) -> None:
@@ -87,12 +86,12 @@ class _Silent(Listener):
 
     def started(self, gate: str) -> None:
         """Pass it on, unless it is one of them."""
-        if gate not in self._names:
+        if gate not in ignored(self._call.hooks):
             self._listener.started(gate)
 
     def ended(self, result: GateResult, plan: Plan) -> None:
         """Pass it on, unless it is one of them."""
-        if result.gate not in self._names:
+        if result.gate not in ignored(self._call.hooks):
             self._listener.ended(result, plan)
 
     def tick(self) -> None:

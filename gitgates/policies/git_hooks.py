@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gitgates.engine.run import Listener
     from gitgates.git.repo import Git, Repo
     from gitgates.lifecycle import EventKind
-    from gitgates.policy import Need
+    from gitgates.policy import Need, PolicyModule
 
 _LARGEST = 1 << 18  # bytes of evidence that nobody has asked for: more than a thousand commits
 
@@ -76,6 +76,11 @@ class HookCall:
             return False
         ends = {visit.result.status for visit in self.decision.visits}
         return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether gates have refused it already."""
+        return self.decision is not None and self.decision.verdict >= BLOCK
 
     def configure(self, config: Config) -> None:
         """Set the hook from a configuration."""
@@ -124,11 +129,18 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
     if config is None:
         call.note = "no [tool.gitgates] here; nothing was checked (gitgates init adds it)"
     elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
-        asked = [(row.name, module) for row, module, _needs in asked_at(config, call.kind)]
+        asked = _asked(config, call.kind)
         call.conclude(ask(call, asked, call.failed))
+        if call.config is not config and not call.is_refused:  # it was edited, and not staged
+            more = [one for one in _asked(call.config, call.kind) if one not in asked]
+            call.conclude(ask(call, more, call.failed))
     if call.kind == "before-commit" and "GIT_INDEX_FILE" in call.env:  # git itself commits
         _record(call)
     return call
+
+
+def _asked(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
+    return [(row.name, module) for row, module, _needs in asked_at(config, kind)]
 
 
 def _record(call: HookCall) -> None:
