@@ -305,6 +305,17 @@ def test_a_commit_of_an_agent_is_compared_and_a_persons_is_not(repo: Repo) -> No
     assert "outside of the scope of INT-001: src/web/list.py" in commit(agent)[1]
 
 
+def test_a_commit_of_an_agent_without_a_session_is_compared_with_all_intents(repo: Repo) -> None:
+    agent = selected(repo)
+    repo.shim("pre-commit")
+    repo.write("src/api/a.py", "1\n")
+    repo.git("add", ".")
+    agent.session = ""
+    assert commit(agent) == (0, "")
+    repo.write("src/web/list.py", "2\n")
+    assert "outside of the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
+
+
 def test_a_commit_of_what_was_dirty_before_the_session_passes(repo: Repo) -> None:
     agent = selected(repo)
     repo.write("src/web/list.py", "the person's\n")

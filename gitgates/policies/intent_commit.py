@@ -29,7 +29,7 @@ def decide_commit(call: HookCall) -> Verdict:
     held = [
         one.intent
         for one in read_leases(repo.shared_state_abs).values()
-        if one.holder.session == file_name(session)
+        if one.holder.session == file_name(session) or not session  # whose variable is missing
     ]
     if not held and not (call.config.intents and call.config.intents.required):
         return Verdict()
