@@ -14,7 +14,7 @@ from conftest import Repo
 
 from gitgates.config.load import load
 from gitgates.intents.lease import acquire, holder_of
-from gitgates.policies.trace import needs
+from gitgates.policies import trace
 from gitgates.trace import ledger
 from gitgates.trace.audit import verify
 
@@ -233,7 +233,9 @@ def test_the_beginning_of_a_command_is_heard_of(repo: Repo) -> None:
     begin(repo, ON)
     config = load(str(repo.path))
     assert config
-    heard = {kind for one in needs(config) if one.kind == "before-tool" for kind in one.tool_kinds}
+    heard = {
+        kind for one in trace.needs(config) if one.kind == "before-tool" for kind in one.tool_kinds
+    }
     assert heard == {"writes", "shell"}
 
 
@@ -248,6 +250,27 @@ def test_a_command_that_changes_what_was_written_before(repo: Repo) -> None:
         ("edit", "a.py", ["3+0 3+1"]),
         ("edit", "seed.py", ["2+0 2+1"]),
         ("edit", "seed.py", ["1+1 1+1"]),
+    ]
+
+
+def test_what_is_written_while_a_command_is_recorded(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, other = begin(repo, ON), Agent(repo, "s2")
+    agent.pre("Bash", "", tool_use_id="long")
+    record = vars(trace)["_record"]
+
+    def record_late(*args: Any) -> None:
+        monkeypatch.undo()
+        write(other, "b.py", "b\n")
+        record(*args)
+
+    monkeypatch.setattr(trace, "_record", record_late)
+    shell(agent, "echo a > a.py")
+    agent.post("Bash", "", tool_use_id="long")
+    assert files(repo) == [
+        ("create", "b.py", ["1+0 1+1"]),
+        ("create", "a.py", ["1+0 1+1"]),
     ]
 
 

@@ -9,6 +9,7 @@ last changed before the command began. Files outside of the repository are not t
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.errors import StateError
 from gitgates.git.repo import read_head
@@ -169,6 +170,7 @@ def _trace_shell(call: Call) -> Fact:
         return {}
     if call.hook.gates:
         call.forget_snapshot()  # they may have written
+    taken = time.time()  # until it is noted, others may write
     now = call.point
     named = _named_since(point, call.entries)
     if not now.tree or (now.tree == point.tree and not named):
@@ -202,7 +204,7 @@ def _trace_shell(call: Call) -> Fact:
         found += [(change, content)] if change else []
     if found:
         _record(call, found, now.head, more)
-    return {"tree": now.tree, "head": now.head}
+    return {"tree": now.tree, "head": now.head, "taken": taken}
 
 
 def _last_point(entries: list[Fact]) -> Point | None:
@@ -211,7 +213,8 @@ def _last_point(entries: list[Fact]) -> Point | None:
 
     for one in reversed(entries):
         if one.get("what") in (_FACT, "snapshot") and one.get("tree"):
-            return Point(tree=one["tree"], head=one.get("head", ""), stamp=one.get("t", 0.0))
+            stamp: float = one.get("taken") or one.get("t", 0.0)
+            return Point(tree=one["tree"], head=one.get("head", ""), stamp=stamp)
     return None
 
 
