@@ -254,6 +254,9 @@ def test_sub_agents_are_holders_of_their_own(repo: Repo) -> None:
     assert (status, "Your own session" in err) == (75, False)
     agent.sub_stop("w", "a1")
     assert select(agent, "INT-002", **two).startswith("INT-002 is held by sub-agent a2")
+    done = repo.gitgates("intent", "release", "--session", "s1", "--agent", "a2")  # by a person
+    assert (done.returncode, done.stdout) == (0, b"released: INT-002\n")
+    assert select(agent, "INT-002", **one).startswith("INT-002 is held by sub-agent a1")
 
 
 @pytest.mark.slow
