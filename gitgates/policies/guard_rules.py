@@ -171,9 +171,7 @@ def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]
         if name in ("-c", "--config-env"):
             key, _, value = value.partition("=")
             yield from _of_setting(key, value, known)
-    if not words:
-        return
-    verb, *rest = words
+    verb, *rest = words or ("",)
     if skips_hooks(verb, rest):
         yield "no_verify"
     elif verb == "config":
