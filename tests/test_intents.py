@@ -89,6 +89,15 @@ def test_without_an_intent_a_writing_tool_is_denied(repo: Repo) -> None:
     assert denied(bash(agent, "make all")) == NEEDED + LIST
 
 
+def test_without_a_file_it_is_said(repo: Repo) -> None:
+    agent = begin(repo, REQUIRED)
+    said = f"There is none that could be: {FILE} has no intents, or is not there."
+    assert denied(agent.pre("Write", "a.py")) == NEEDED + said
+    repo.write(FILE, INTENTS.replace("IN_PROGRESS", "PENDING"))
+    said = f"There is none that could be: {FILE} has no intent IN_PROGRESS."
+    assert denied(agent.pre("Write", "a.py")) == NEEDED + said
+
+
 def test_what_only_reads_and_our_own_verbs_pass(repo: Repo) -> None:
     agent = start(repo)
     assert agent.pre("Read", "src/api/a.py") == {}

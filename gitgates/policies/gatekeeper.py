@@ -152,7 +152,8 @@ def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
     """Return a line for each intent that can be selected, who has it, and how to select it."""
     active = intents.active
     if not active:
-        return f"There is none that could be: {intents.file} has no intent IN_PROGRESS."
+        why = "has no intent IN_PROGRESS" if intents.intents else "has no intents, or is not there"
+        return f"There is none that could be: {intents.file} {why}."
     lines = [
         f"  gitgates intent select {one.id}  # {_described(one, leases, holder)}" for one in active
     ]
