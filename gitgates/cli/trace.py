@@ -32,7 +32,6 @@ _VERSION = 1
 _EXPORT = ".orchestration/agent_trace.jsonl"
 _PRUNE = "trace prune"
 _DAY_S = 24 * 3600.0
-_SHORT = 8
 _WHO = ("intent", "session", "agent", "agent_type", "tool", "time")
 
 
@@ -232,7 +231,6 @@ def _row(block: BlamedBlock) -> tuple[str, ...]:
     record = block.record
     if not record:
         return lines, "-", "nobody of the trace", "", "", ""
-    agent = f"/{record['agent'][:_SHORT]}" if record["agent"] else ""
-    who = visible_line(f"{record['session'][:_SHORT]}{agent}")
-    known = (visible_line(record["intent"]) or "-", who, visible_line(record["tool"]))
+    texts = (record["intent"] or "-", ledger.who(record), record["tool"])
+    known = map(visible_line, texts)
     return lines, *known, f"{record['time'][:19]}Z", block.how

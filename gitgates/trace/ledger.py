@@ -2,7 +2,9 @@
 
 A writer is a session and an agent id. Each of its records has its number, the hash of the one
 before, and last a hash of all that stands before it in its line. What a writer's newest record is
-stands in a head file beside the ledger, so that an end that was cut off is noticed. All of it is in
+stands in a head file beside the ledger, so that an end that was cut off is noticed. How long the
+ledger was when all heads were right stands in the lock file: what follows was appended by a process
+that was killed before it wrote the head, and no append has to read the rest. All of it is in
 `gitgates/trace/` in the common git folder: in the tree, it would change each snapshot and conflict
 in each merge.
 
@@ -102,11 +104,15 @@ def summary(record: Fact) -> str:
     """Return a record as one line: when, who, with which tool, which lines of which files."""
     from gitgates.clean import visible_line  # cold: a record is read by people, or once in a while
 
-    who = record["session"][:_SHORT] + (f"/{record['agent'][:_SHORT]}" if record["agent"] else "")
     files = ", ".join(map(_file_summary, record["files"][:_MOST_NAMED]))
     left = len(record["files"][_MOST_NAMED:]) + record.get("more", 0)
     more = f" and {left} more" if left else ""
-    return visible_line(f"{record['time'][:19]}Z {who} {record['tool']}: {files}{more}")
+    return visible_line(f"{record['time'][:19]}Z {who(record)} {record['tool']}: {files}{more}")
+
+
+def who(record: Fact) -> str:
+    """Return the writer of a record, as the beginnings of its session and agent."""
+    return "/".join(one[:_SHORT] for one in writer_of(record) if one)
 
 
 def _file_summary(file: Fact) -> str:
