@@ -18,7 +18,7 @@ from gitgates.intents.intent import Intent
 from gitgates.intents.lease import acquire, holder_of
 from gitgates.intents.parse import wrong_pattern
 from gitgates.intents.scope import is_inside
-from gitgates.policies.gatekeeper import request
+from gitgates.policies.gatekeeper import is_reading, request
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -477,3 +477,25 @@ def test_the_context_has_what_was_last_done_for_the_intent(repo: Repo) -> None:
     told = context(agent.send("SessionStart", source="resume"))
     assert "Recent changes:\n- 20" in told
     assert told.count("Z s1 Write: create src/api/a.py\n</intent_context>") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "reads"),
+    [
+        ("git ls-files | head -3", True),
+        ("git -C web grep -n todo", True),
+        ("git blame a.py && git log --pretty=%h", True),
+        ("find . -name '*.py' -newer a | xargs ls", False),
+        ("find . -name '*.py' | wc -l", True),
+        ("find . -delete", False),
+        ("find . -exec rm x +", False),
+        ("rg -n todo src", True),
+        ("rg --pre ./x todo", False),
+        ("git grep -Oless todo", False),
+        ("git branch new", False),
+        (".venv/bin/gitgates intent status", True),
+        ("make", False),
+    ],
+)
+def test_commands_that_need_no_intent(command: str, *, reads: bool) -> None:
+    assert is_reading(command) is reads

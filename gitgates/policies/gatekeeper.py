@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from gitgates.intents.lease import Holder, Leases
     from gitgates.policies.call import Call
 
-# What only reads, beside what `only_shows` knows: verbs of ours, and programs without an option
-# that writes.
+# What only reads, beside what `only_shows` knows: verbs of ours and of git, and programs, but for
+# some of their options.
 _VERBS = ("intent", "review", "journal", "explain", "check", "runs", "cannot-fix")
 _READERS = (
     *("basename", "diff", "dirname", "du", "false", "printf", "readlink", "realpath", "rg"),
-    *("stat", "test", "tr", "true", "which"),
+    *("stat", "test", "tr", "true", "which", "find"),
 )
+_OF_GIT = (
+    *("git blame", "git describe", "git grep", "git ls-files", "git ls-tree", "git merge-base"),
+    *("git rev-list", "git rev-parse", "git shortlog", "git show-ref"),
+)
+_WRITING = ("-delete", "-exec", "-fls", "-fprint", "-ok", "-O", "--open", "--pre")
 _MOST_LISTED = 12
 _MOST_NEAREST = 3
 _MOST_PATTERNS = 4
@@ -138,11 +143,16 @@ def is_reading(command: str) -> bool:
         return True
     commands = split_commands(command)
     return commands is not None and all(
-        words[0] in _READERS
+        (words[0] in _READERS and not _may_write(words))
         or (words[0].rpartition("/")[2] == "gitgates" and words[1:2] and words[1] in _VERBS)
-        or only_shows(shlex.join(words))
+        or (only_shows(shlex.join(words), _OF_GIT) and not ("grep" in words and _may_write(words)))
         for words in commands
     )
+
+
+def _may_write(words: list[str]) -> bool:
+    """Return whether an option of a program that reads has it write a file, or start another."""
+    return any(word.startswith(_WRITING) and word != "--pretty" for word in words)
 
 
 # What an agent is told.

@@ -81,13 +81,13 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
     return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
 
 
-def only_shows(command: str) -> bool:
-    """Return whether a shell command changes no file."""
+def only_shows(command: str, more: tuple[str, ...] = ()) -> bool:
+    """Return whether a shell command changes no file. `more`: how others begin that do not."""
     first = command.split(maxsplit=1)[:1]
     # Most commands are told by their first word; a comment may stand before it, or a quote.
     if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
         return False
-    return not refuse_tool("shell", "", command, _SHOWING)
+    return not refuse_tool("shell", "", command, (*_SHOWING, *more))
 
 
 def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
