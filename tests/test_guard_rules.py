@@ -129,6 +129,9 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "PREK_SKIP=x bash -c 'git commit'",
             "LEFTHOOK=false git commit",
             "SKIP=x; export SKIP; git commit",
+            "GITGATES_RIG=other git commit -m x",
+            "export GITGATES_ROLE=other; git commit -m x",
+            "env GITGATES_AGENT=other git push",
         ),
         (
             "HUSKY=1 git commit -m x",
@@ -138,6 +141,8 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "SKIP= git commit",
             "git commit -m 'SKIP=lint'",
             "HUSKY=0; git log",
+            "GITGATES_RIG= git commit -m x",
+            "echo $GITGATES_RIG",
         ),
     ),
     "uninstall": (

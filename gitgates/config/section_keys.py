@@ -185,7 +185,8 @@ GUARD_KEYS: tuple[Key, ...] = (
         "skip_variables",
         "deny",
         "Variables that skip hooks or gates: `GITGATES=0`, `GITGATES_SKIP`, `SKIP`, `HUSKY=0`, "
-        "`LEFTHOOK=0`, `PREK_SKIP` and others.",
+        "`LEFTHOOK=0`, `PREK_SKIP` and others; and `GITGATES_RIG`, `GITGATES_ROLE` and "
+        "`GITGATES_AGENT`, which say whose advice is run.",
     ),
     _rule("uninstall", "deny", "`gitgates uninstall-hooks`, `pre-commit uninstall` and the like."),
     _rule(

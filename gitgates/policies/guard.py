@@ -57,18 +57,9 @@ RULES = {
 }
 # What stands in a command that a rule may be about, besides the names of files.
 _WORDS = (
-    *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip", "gitgates="),
-    *(
-        "uninstall",
-        "approve",
-        "notes",
-        "update-ref",
-        "core.",
-        "assume-unchanged",
-        "claude",
-        "codex",
-        "gemini",
-    ),
+    *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip"),
+    *("gitgates=", "gitgates_", "uninstall", "approve", "notes", "update-ref", "core."),
+    *("assume-unchanged", "claude", "codex", "gemini"),
 )
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)

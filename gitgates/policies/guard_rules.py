@@ -37,6 +37,8 @@ _VARIABLES = {
     "SKIP": (),
     "SKIP_SIMPLE_GIT_HOOKS": (),
 }
+# Whom advice is for: another name than that of the agent avoids its hooks.
+_IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
 # Others use this name, too; these programs run hooks.
 _SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
 _CONFIG_FILES = ("GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
@@ -125,10 +127,8 @@ def _plain_program(words: tuple[str, ...]) -> list[str]:
 def _in_env(env: Mapping[str, str], program: str, known: Known) -> Iterator[tuple[str, str]]:
     for name, value in env.items():
         said = f"{name}={value}".replace(UNKNOWN, "…")
-        wanted = _VARIABLES.get(name)
-        if wanted is not None and value and (not wanted or value in wanted):
-            if program and (name != _SHARED_NAME or program in _HOOK_RUNNERS):
-                yield "skip_variables", said
+        if program and _is_guarded(name, value, program, known):
+            yield "skip_variables", said
         elif name.startswith("GIT_CONFIG_KEY_"):
             key, number = value, name.removeprefix("GIT_CONFIG_KEY_")
             for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), known):
@@ -139,6 +139,16 @@ def _in_env(env: Mapping[str, str], program: str, known: Known) -> Iterator[tupl
                     yield rule, said
         elif name in _CONFIG_FILES and value not in ("", os.devnull):
             yield "hooks_path", said
+
+
+def _is_guarded(name: str, value: str, program: str, known: Known) -> bool:
+    """Return whether a variable switches hooks off, or says that it is somebody else who asks."""
+    if name in _IDENTITY:
+        return value != known.env.get(name, "")
+    wanted = _VARIABLES.get(name)
+    if wanted is None or (name == _SHARED_NAME and program not in _HOOK_RUNNERS):
+        return False
+    return bool(value) and (not wanted or value in wanted)
 
 
 def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
