@@ -157,7 +157,29 @@ def test_guidance_has_a_budget() -> None:
         "Advice for your work here:\n- Title 2\n- Title 0\n(and 2 more: gitgates advice list)"
     )
     assert guidance([], who, 22) == ""
-    assert guidance([Advice(id="a", hook_command="true")], who, 22) == ""
+
+
+def test_hooks_are_told_in_a_line_for_each_moment() -> None:
+    def hook(title: str, trigger: str, how: str = "warn", rig: str = "") -> Advice:
+        return Advice(
+            title=title, hook_command="x", hook_trigger=trigger, hook_on_failure=how, rig=rig
+        )
+
+    advice = [
+        hook("Test", "before-commit"),
+        hook("Lint", "before-commit", "block", rig="beads"),
+        hook("Count", "before-commit", "ignore"),
+        hook("Elsewhere", "before-push", rig="other"),
+        hook("Tidy" * 100, "session-end"),
+        Advice(title="Think"),
+    ]
+    assert guidance(advice, Identity(rig="beads"), 400).split("\n") == [
+        "Commands that run at moments of your work (gitgates advice hooks):",
+        f"- session-end: {'Tidy' * 71}…",
+        "- before-commit: Lint (blocks), Test",
+        "Advice for your work here:",
+        "- Think",
+    ]
 
 
 # What it costs where there is none

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TRIGGERS = ("session-end", "before-commit", "before-push", "before-handoff")
 PREFIX = "advice:"  # of the gate's name
+_HOOKS_HEAD = "Commands that run at moments of your work (gitgates advice hooks):"
+_LONGEST_LINE = 300
 _SPECIFIC = ("agent", "role", "rig")  # the most specific first
 
 
@@ -119,20 +121,35 @@ def target_of(advice: Advice) -> str:
 
 
 def guidance(advice: Sequence[Advice], who: Identity, longest: int) -> str:
-    """Return the advice without a command as text; what does not fit is counted."""
+    """Return the commands that will run, and the advice without one; what does not fit is counted.
+
+    One whose failure is ignored is not told.
+    """
+    lines = [text for trigger in TRIGGERS if (text := _moment(advice, who, trigger))]
+    head = [_HOOKS_HEAD, *lines] if lines else []
     told = [one for one in applicable(advice, who) if not one.hook_command]
-    lines = [f"- {one.title}" + (f": {_flat(one)}" if one.description else "") for one in told]
-    if not lines:
-        return ""
-    head, kept, room = "Advice for your work here:", [], longest
-    for line in lines:
+    if told:
+        head.append("Advice for your work here:")
+    kept, room = [], longest - sum(len(line) + 1 for line in lines)
+    for one in told:
+        line = f"- {one.title}" + (f": {_flat(one)}" if one.description else "")
         room -= len(line) + 1
         if room < 0:
             break
         kept.append(line)
-    if len(kept) < len(lines):
-        kept.append(f"(and {len(lines) - len(kept)} more: gitgates advice list)")
-    return "\n".join([head, *kept])
+    if len(kept) < len(told):
+        kept.append(f"(and {len(told) - len(kept)} more: gitgates advice list)")
+    return "\n".join([*head, *kept])
+
+
+def _moment(advice: Sequence[Advice], who: Identity, trigger: str) -> str:
+    """Return a line on the commands of a trigger; empty for none."""
+    found = [one for one in hooks_at(advice, who, (trigger,)) if one.hook_on_failure != "ignore"]
+    named = ", ".join(
+        one.title + (" (blocks)" if one.hook_on_failure == "block" else "") for one in found
+    )
+    line = f"- {trigger}: {named}" if found else ""
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
 def _flat(advice: Advice) -> str:
