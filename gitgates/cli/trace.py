@@ -66,7 +66,8 @@ def show(intent: str, session: str, path: str, fmt: str) -> int:
     for one in found if fmt == "text" else ():
         click.echo(f"{visible_line(one['intent']) or '-'}  {ledger.summary(one)}")
     if not found:
-        click.echo("gitgates: no record of that", err=True)
+        said = "no record of that" if intent or session or wanted else "the trace has no records"
+        click.echo(f"gitgates: {said}", err=True)
     return errors.OK
 
 
