@@ -299,7 +299,7 @@ def test_a_configuration_that_cannot_be_read_is_said(gated: Repo) -> None:
 
 
 def test_what_is_no_range(gated: Repo) -> None:
-    for text in ("nonsense", "--all", "base..nonsense"):
+    for text in ("nonsense", "--all", "base..nonsense", "", "HEAD:a.py", "HEAD^{tree}"):
         done = gated.gitgates("verify", "--", text)
         said = f"gitgates: `{text}` is no range of commits\n  Such as: origin/main..HEAD\n"
         assert (done.returncode, done.stderr.decode()) == (64, said)

@@ -172,6 +172,16 @@ def test_where_notes_cannot_be_written_the_spool_is_read(gated: Repo) -> None:
     assert evidence(gated).count(b"\n") == 2
 
 
+def test_notes_that_are_damaged_are_named(gated: Repo) -> None:
+    change(gated, "one")
+    assert verified(gated) == ["gated one"]
+    tree = gated.git("rev-parse", "refs/notes/gitgates^{tree}")
+    (gated.path / f".git/objects/{tree[:2]}/{tree[2:]}").unlink()
+    done = gated.gitgates("verify", "base..HEAD")
+    said = "gitgates: refs/notes/gitgates: its files cannot be read\n  See: git fsck\n"
+    assert (done.returncode, done.stderr.decode()) == (74, said)
+
+
 def test_a_commit_is_not_refused_where_nothing_can_be_recorded(gated: Repo) -> None:
     path = gated.path / ".git/gitgates/evidence"
     path.unlink()

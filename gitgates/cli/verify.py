@@ -41,7 +41,7 @@ Exit status 0: none went round its gates. 1: some did, or a gate that was missin
 
 
 @click.command("verify", help=_HELP)
-@click.argument("revisions", metavar="[RANGE]", required=False, default="")
+@click.argument("revisions", metavar="[RANGE]", required=False)
 @click.option(
     "--run-missing", "run_it", is_flag=True, help="Run what is missing, on exactly that commit."
 )
@@ -51,10 +51,10 @@ Exit status 0: none went round its gates. 1: some did, or a gate that was missin
     help="A gate that was skipped, or has passed the same patch on another base, is missing, too.",
 )
 @format_option
-def command(revisions: str, *, run_it: bool, strict: bool, fmt: str) -> int:
+def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> int:
     """Tell which commits have passed the gates of their hook."""
     repo = current_repo()
-    asked = range_of(repo.git, revisions) if revisions else unpushed(repo.git)
+    asked = unpushed(repo.git) if revisions is None else range_of(repo.git, revisions)
     found = verify(repo, asked, _say)
     failed: set[str] = set()
     if run_it and (todo := [one for one in found if one.missing(strict=strict)]):

@@ -28,7 +28,10 @@ _TRIES = 5  # others write notes as well
 
 
 class Notes:
-    """The notes as they are now."""
+    """The notes as they are now.
+
+    Raises: GitError where they cannot be read.
+    """
 
     def __init__(self, repo: Repo) -> None:
         self._git = repo.git
@@ -37,6 +40,8 @@ class Notes:
         if not self.tip:
             return
         root = repo.git.resolve(f"{self.tip}^{{tree}}")
+        if not root:
+            raise GitError(f"{REF}: its files cannot be read", "See: git fsck")
         self._store = _open(repo, root)
         for path, blob in self._walk(root.encode(), ""):
             self._paths.setdefault(path.replace("/", ""), {})[path] = blob

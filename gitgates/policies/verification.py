@@ -145,6 +145,7 @@ def range_of(git: Git, text: str) -> tuple[str, ...]:
     """
     asked = git.ask("rev-parse", "--revs-only", "--end-of-options", text)
     revisions = tuple(line for line in asked.stdout.decode().split() if not line.startswith("--"))
-    if asked.exit_status or not revisions:
+    ids = [revision.lstrip("^") for revision in revisions]
+    if asked.exit_status or not ids or not all(git.resolve(f"{one}^{{commit}}") for one in ids):
         raise UsageError(f"`{text}` is no range of commits", "Such as: origin/main..HEAD")
     return revisions
