@@ -130,7 +130,7 @@ def _git_words(words: Sequence[str]) -> list[str]:
     """Return the words of a git command from its verb on; none if it is no command of git."""
     if not words or os.path.basename(words[0]) != "git":
         return []
-    from gitgates.policies.guard_rules import GIT_WITH_VALUE
+    from gitgates.policies.guard_places import GIT_WITH_VALUE
 
     rest = list(words[1:])
     while rest and rest[0].startswith("-"):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _REMOVERS = ("rm", "rmdir", "shred", "unlink")
 _CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
 _COPIERS = ("cp", "install", "ln", "mv", "rsync")
-_IN_PLACE = ("gsed", "perl", "ruby", "sed")
+_IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
+_EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
+GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
 _OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
 # Programs that are guarded in any of these ways, by their names in a command.
 WRITERS = (*_REMOVERS, *_CHANGERS, *_COPIERS, *_IN_PLACE, "dd", "find", "restore", "checkout")
@@ -147,10 +149,9 @@ def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
     """Yield the paths that a command writes or removes, and whether it removes."""
     for path in one.writes:
         yield path, False
-    if words[:1] == ["git"] and len(words) > 1 and words[1] in _OF_GIT:
-        words = [_OF_GIT[words[1]], *words[2:]]
-    program, *rest = words or [""]
-    plain = [word for word in rest if not word.startswith("-")]
+    program, *rest = _as_program(words[1:]) if words[:1] == ["git"] else words or [""]
+    pairs = zip(["", *rest], rest, strict=False)
+    plain = [word for last, word in pairs if word[:1] != "-" and last not in _EXCLUDING]
     if program in _REMOVERS or (program == "find" and "-delete" in rest):
         yield from ((path, program != "find") for path in plain)
         yield from ((path, False) for path in one.fed)
@@ -167,6 +168,19 @@ def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
         yield from ((path, False) for path in one.fed if program == "mv")
     elif program == "dd":
         yield from ((word[len("of=") :], False) for word in rest if word.startswith("of="))
+
+
+def _as_program(words: list[str]) -> list[str]:
+    """Return a command of git that changes files as the program that does the same."""
+    folder = ""
+    while words and words[0].startswith("-"):
+        option, *words = words
+        if option in GIT_WITH_VALUE and words:
+            value, *words = words
+            folder = os.path.join(folder, value) if option == "-C" else folder
+    verb, *rest = words or [""]
+    paths = (word if word.startswith("-") else os.path.join(folder, word) for word in rest)
+    return [_OF_GIT.get(verb, ""), *paths]
 
 
 def _is_in_place(word: str) -> bool:

@@ -9,7 +9,13 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-from gitgates.policies.guard_places import Place, Violation, find_places, touched
+from gitgates.policies.guard_places import (
+    GIT_WITH_VALUE,
+    Place,
+    Violation,
+    find_places,
+    touched,
+)
 from gitgates.policies.shell_syntax import UNKNOWN, SimpleCommand, read
 from gitgates.record import Record
 
@@ -66,7 +72,6 @@ _LONG_WITH_VALUE = (
     *("--template", "--trailer", "--fixup", "--squash", "--cleanup", "--strategy", "--exec"),
     *("--strategy-option", "--push-option", "--receive-pack", "--repo", "--pathspec-from-file"),
 )
-GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
 _EVIDENCE = ("refs/notes/gitgates", "notes/gitgates", "gitgates")
 _NOTES_WRITING = {"add", "append", "copy", "edit", "merge", "prune", "remove"}
 _HIDING = ("--skip-worktree", "--assume-unchanged")
@@ -157,6 +162,8 @@ def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[st
     plain = tuple(word for word in rest if not word.startswith("-"))
     if program == "git":
         yield from _of_git(rest, one, known)
+    elif "--help" in rest:
+        return
     elif plain[:1] == (_UNINSTALLS.get(program),):
         yield "uninstall"
     elif program == "gitgates":
