@@ -131,11 +131,16 @@ def test_bead_of_the_specification(project: Repo) -> None:
 
 
 def test_import_tells_every_problem(project: Repo) -> None:
+    good = json.dumps({**BEAD, "advice_hook_timeout": 0})
     beads = [
         "{",
         "[]",
         json.dumps({"issue_type": "task", "advice_hook_trigger": "before-push"}),
-        json.dumps({**BEAD, "advice_hook_timeout": 0}),
+        good,
+        good,
+        json.dumps({**BEAD, "id": "bd-2", "advice_hook_timeout": 400, "priority": 5}),
+        json.dumps({**BEAD, "description": "\ud800"}),
+        json.dumps({"issue_type": "advice", "id": ["x"]}),
     ]
     project.write("beads.jsonl", "\n".join(beads))
     assert refused(project, "import", "beads.jsonl") == (
@@ -144,16 +149,25 @@ def test_import_tells_every_problem(project: Repo) -> None:
         "beads.jsonl:2: got [], expected an object\n"
         "beads.jsonl:3: advice_hook_trigger: has a meaning only for the type advice, not "
         '"task"\n'
+        "beads.jsonl:7: is no JSON: 'utf-8' codec can't encode character '\\ud800' in position "
+        "90: surrogates not allowed\n"
+        "beads.jsonl:5: there is an advice `bd-adv-pre_commit_tests` already\n"
+        "beads.jsonl:6: advice.bd-2.priority: got 5, expected a whole number from 0, the highest, "
+        "to 4\n"
+        "beads.jsonl:6: advice.bd-2.hook_timeout: got 400, expected from 1 to 300 seconds, or 0 "
+        "for the default of 30\n"
+        "beads.jsonl:8: advice[0]: has no `title`\n"
+        'beads.jsonl:8: advice.0.id: got ["x"], expected at most 100 letters, digits, `.`, `_` '
+        "and `-`\n"
         "  Nothing was written.\n"
     )
-    project.write("beads.jsonl", json.dumps({**BEAD, "advice_hook_timeout": 400, "priority": 5}))
-    assert refused(project, "import", "beads.jsonl") == (
-        "gitgates: advice: advice.bd-adv-pre_commit_tests.priority: got 5, expected a whole number "
-        "from 0, the highest, to 4\n"
-        "advice: advice.bd-adv-pre_commit_tests.hook_timeout: got 400, expected from 1 to 300 "
-        "seconds, or 0 for the default of 30\n"
-        "  Nothing was written.\n"
-    )
+
+
+def test_what_a_bead_says_commands_no_terminal(project: Repo) -> None:
+    project.write("beads.jsonl", json.dumps({**BEAD, "advice_hook_command": "a\nb \x1b[31m"}))
+    shown = told(project, "import", "beads.jsonl")
+    assert shown.count("\n") == 1
+    assert shown.isprintable() or "\x1b" not in shown
 
 
 def test_zero_is_the_default_timeout(project: Repo) -> None:
@@ -176,9 +190,9 @@ def test_what_makes_no_sense_is_not_added(project: Repo) -> None:
 def test_ids_are_not_given_twice(project: Repo) -> None:
     for _ in range(3):
         told(project, "add", "Be brief")
-    told(project, "add", "!")
+    told(project, "add", "日本語")
     assert [one["id"] for one in data(project, "list")] == [
-        *("be-brief", "be-brief-2", "be-brief-3", "advice")
+        *("be-brief", "be-brief-2", "be-brief-3", "a80b52e5")
     ]
 
 

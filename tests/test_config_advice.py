@@ -186,7 +186,10 @@ def test_local_advice_does_not_replace_shared_advice() -> None:
     [
         ("Always run tests", "always-run-tests"),
         ("  «Nie» ohne Tests!  ", "nie-ohne-tests"),
-        ("日本語", ""),
+        ("Über Öl: é", "uber-ol-e"),
+        ("日本語", "a80b52e5"),
+        ("第2", "2-70eba0fc"),
+        ("", ""),
         ("x" * 99, "x" * 60),
     ],
 )

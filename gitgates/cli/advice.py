@@ -16,6 +16,7 @@ from gitgates.cli.output import format_option, print_json, stdout
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.config.edit import save
 from gitgates.config.edit_advice import add, change, new_id, parse_advice, remove
+from gitgates.config.load import describe as describe_problems
 from gitgates.config.load import load, read_files
 from gitgates.errors import OK, UsageError
 from gitgates.hosts import git as githook
@@ -31,7 +32,7 @@ from gitgates.policies.advice_items import (
 from gitgates.report.artifacts import save_run
 from gitgates.report.text import Console
 from gitgates.store.log import utc
-from gitgates.types import LIVE, Advice
+from gitgates.types import LIVE, Advice, Problem
 from gitgates.weakening.session import compare_advice
 
 TYPE_CHECKING = False
@@ -89,30 +90,37 @@ def add_advice(title: str, *, local: bool, **fields: Any) -> int:  # noqa: ANN40
     """Add an advice. Without --hook-command it is guidance, which agents are shown."""
     repo = current_repo()
     table = {"title": title, "created_at": utc(time.time()), **_given(fields)}
-    found = add_all(repo, [table], local=local)
-    for one in found:
-        click.echo(describe(one))
+    _add_all(repo, {"advice": table}, [], local=local)
     return OK
 
 
-def add_all(repo: Repo, tables: list[dict[str, Any]], *, local: bool) -> tuple[Advice, ...]:
-    """Write advice into the settings; those without an id get one of their title.
+def _add_all(
+    repo: Repo, tables: Mapping[str, dict[str, Any]], problems: list[Problem], *, local: bool
+) -> None:
+    """Write advice, by its source, into the settings; one without an id gets one of its title.
 
-    Raises: UsageError where it makes no sense; ConfigError where the file cannot be changed.
+    Raises: UsageError with every problem; ConfigError where the file cannot be changed.
     """
     raw = read_files(repo.root_abs)
     config = load(repo.root_abs)
-    taken = tuple(one.id for one in config.advice) if config else ()
+    taken = {one.id for one in config.advice} if config else set()
+    found: list[Advice] = []
     named: list[dict[str, Any]] = []
-    for table in tables:
-        name = table.get("id") or new_id(str(table.get("title", "")), taken)
+    for source, table in tables.items():
+        name = str(table.get("id") or new_id(str(table.get("title", "")), taken))
         if name in taken:
-            raise UsageError(f"there is an advice `{name}` already", "Nothing was written.")
-        taken = (*taken, name)
+            problems.append(Problem(source, f"there is an advice `{name}` already"))
+        taken.add(name)
         named.append({"id": name, **table})
-    found = parse_advice(named, "advice")
-    _save(repo, add(raw, named, local=local))
-    return found
+        one, wrong = parse_advice(named[-1], source)
+        found.append(one)
+        problems += wrong
+    if problems:
+        raise UsageError(describe_problems(problems), "Nothing was written.")
+    if named:
+        _save(repo, add(raw, named, local=local))
+    for one in found:
+        click.echo(visible_line(describe(one)))
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,12 +222,14 @@ def _change(name: str, values: dict[str, Any], action: str, token: str) -> None:
     defaults = _document(Advice())
     table = {key: value for key, value in keys.items() if value != defaults[key]}
     table |= {"id": old.id, **values}
-    new = parse_advice([{k: v for k, v in table.items() if v is not None}], "advice")[0]
+    new, problems = parse_advice({k: v for k, v in table.items() if v is not None}, "advice")
+    if problems:
+        raise UsageError(describe_problems(list(problems)), "Nothing was written.")
     edit = change(read_files(repo.root_abs), name, values)
     if compare_advice(old, new):
         require_person(repo, action, token)
     _save(repo, edit)
-    click.echo(describe(new))
+    click.echo(visible_line(describe(new)))
 
 
 @command.command("remove")
@@ -304,10 +314,9 @@ def import_beads(file: Any, *, local: bool) -> int:  # noqa: ANN401 - click's
     """
     from gitgates.cli.advice_import import tables_of  # this verb alone
 
-    tables, others = tables_of(file.read(), file.name)
-    found = add_all(current_repo(), tables, local=local) if tables else ()
-    for one in found:
-        click.echo(describe(one))
+    problems: list[Problem] = []
+    tables, others = tables_of(file.read(), file.name, problems)
+    _add_all(current_repo(), tables, problems, local=local)
     if others:
         click.echo(f"gitgates: left out {counted(others, 'bead')} of other types", err=True)
     return OK

@@ -6,43 +6,46 @@ import json
 from typing import Any
 
 from gitgates.config.values import show
-from gitgates.errors import UsageError
+from gitgates.types import Problem
 
 _SAME = ("id", "title", "description", "status", "priority", "created_at")
 _TARGET = "advice_target_"
 _HOOK = "advice_"  # advice_hook_command → hook_command
 
 
-def tables_of(content: bytes, source: str) -> tuple[list[dict[str, Any]], int]:
-    """Return the tables, and how many beads are of another type. Empty values are left out.
+def tables_of(
+    content: bytes, source: str, problems: list[Problem]
+) -> tuple[dict[str, dict[str, Any]], int]:
+    """Return the tables by their places in the file, and how many beads are of another type.
 
-    Raises: UsageError with every line that is no bead, or has fields of a hook and is no advice.
+    Empty values are left out. A line that is no bead, or has fields of a hook and is no advice, is
+    a problem.
     """
-    tables: list[dict[str, Any]] = []
-    problems: list[str] = []
+    tables: dict[str, dict[str, Any]] = {}
     others = 0
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
+        where = f"{source}:{number}"
         try:
             bead = json.loads(line)
+            json.dumps(bead, ensure_ascii=False).encode()  # half a surrogate pair is no text
         except (ValueError, RecursionError) as error:
-            problems.append(f"{source}:{number}: is no JSON: {error}")
+            problems.append(Problem(where, f"is no JSON: {error}"))
             continue
         if not isinstance(bead, dict):
-            problems.append(f"{source}:{number}: got {show(bead)}, expected an object")
+            problems.append(Problem(where, f"got {show(bead)}, expected an object"))
         elif bead.get("issue_type") == "advice":
-            tables.append(_table(bead))
+            tables[where] = _table(bead)
         else:
             others += 1
             kind = show(bead.get("issue_type", ""))
+            message = f"has a meaning only for the type advice, not {kind}"
             problems += [
-                f"{source}:{number}: {key}: has a meaning only for the type advice, not {kind}"
+                Problem(f"{where}: {key}", message)
                 for key in bead
                 if key.startswith(_HOOK) and bead[key]
             ]
-    if problems:
-        raise UsageError("\n".join(problems), "Nothing was written.")
     return tables, others
 
 

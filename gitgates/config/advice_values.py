@@ -21,8 +21,17 @@ _LONGEST_HOOK_COMMAND = 1000
 
 
 def slug(title: str) -> str:
-    """Return the id of an advice with this title."""
-    words = re.findall(r"[a-z0-9]+", title.casefold())
+    """Return the id of an advice with this title: its words without accents.
+
+    A title in another script has none; its id is a checksum.
+    """
+    import unicodedata  # advice that was added by a verb has an id
+    import zlib
+
+    letters = unicodedata.normalize("NFKD", title.casefold())
+    words = re.findall(r"[a-z0-9]+", "".join(c for c in letters if not unicodedata.combining(c)))
+    if title and not re.search("[a-z]", "".join(words)):
+        words.append(f"{zlib.crc32(title.encode('utf-8', 'replace')):08x}")
     return "-".join(words)[:_LONGEST_SLUG].strip("-")
 
 

@@ -6,8 +6,8 @@ A change is made in the text of one table alone, by tomlkit, and read back. Cold
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Container, Mapping
+from itertools import chain, count, pairwise
 from typing import Any
 
 import tomlkit
@@ -19,27 +19,22 @@ from gitgates.config.parse import parse
 from gitgates.config.read import Document, advice_id
 from gitgates.config.section_keys import ADVICE
 from gitgates.errors import ConfigError, UsageError
-from gitgates.types import Advice
+from gitgates.types import Advice, Problem
 
 Raw = tuple[bytes | None, ...]
 
 
-def parse_advice(tables: list[dict[str, Any]], source: str) -> tuple[Advice, ...]:
-    """Return advice that was given in another way than by the files, checked as theirs is.
-
-    Raises: UsageError with every problem.
-    """
-    config, problems = parse((Document(source, (), {ADVICE.name: tables}),))
-    if problems:
-        raise UsageError(load.describe(list(problems)), "Nothing was written.")
-    return config.advice
+def parse_advice(table: dict[str, Any], source: str) -> tuple[Advice, tuple[Problem, ...]]:
+    """Return an advice that was given in another way than by the files, checked as theirs is."""
+    config, problems = parse((Document(source, (), {ADVICE.name: [table]}),))
+    return config.advice[0], problems
 
 
-def new_id(title: str, taken: tuple[str, ...]) -> str:
+def new_id(title: str, taken: Container[str]) -> str:
     """Return an id for a title that no other advice has."""
     name = slug(title) or ADVICE.name
-    numbers = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return next(one for one in (name, *numbers) if one not in taken)
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(one for one in names if one not in taken)
 
 
 def add(raw: Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
@@ -52,10 +47,12 @@ def add(raw: Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
     text = _text_of(raw, file)
     expected: Any = tomllib.loads(text)
     edit.at(expected, path[:-1], make=True).setdefault(ADVICE.name, []).extend(tables)
-    for table in tables:
-        lines = "".join(f"{key} = {edit.to_toml(value)}\n" for key, value in table.items())
-        block = f"[[{'.'.join(path)}]]\n{lines}"
-        text = edit.insert(text, edit.position(text, (*path, "")), block)
+    header = f"[[{'.'.join(path)}]]\n"
+    blocks = [
+        header + "".join(f"{key} = {edit.to_toml(value)}\n" for key, value in table.items())
+        for table in tables
+    ]
+    text = edit.insert(text, edit.position(text, (*path, "")), "\n".join(blocks))
     return _checked(raw, file, text, expected)
 
 
