@@ -229,6 +229,24 @@ def test_edit_changes_one_table(project: Repo) -> None:
     assert (project.path / "pyproject.toml").read_text() == f"{PYPROJECT}\n# second\n\n[z]\n"
 
 
+def test_another_title_leaves_the_id(project: Repo) -> None:
+    text = f'{PYPROJECT}\n[[tool.gitgates.advice]]\ntitle = "A"\n'
+    project.write("pyproject.toml", text)
+    told(project, "edit", "a", "--title", "B")
+    assert told(project, "list") == "  a · B\n"
+
+
+def test_line_ends_of_windows_stay(project: Repo) -> None:
+    text = f'{PYPROJECT}\n[[tool.gitgates.advice]]\ntitle = "A"\n\n# z\n[z]\n'
+    path = project.path / "pyproject.toml"
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    told(project, "edit", "a", "--description", "x\ny")
+    after = text.replace('"A"\n', '"A"\ndescription = "x\\ny"\n')
+    assert path.read_bytes() == after.replace("\n", "\r\n").encode()
+    told(project, "remove", "a")
+    assert path.read_bytes() == f"{PYPROJECT}\n# z\n[z]\n".replace("\n", "\r\n").encode()
+
+
 def test_edit_refuses(project: Repo) -> None:
     told(project, "add", "A")
     assert refused(project, "edit", "a") == (
@@ -248,7 +266,8 @@ def test_inline_tables_are_left_to_the_person(project: Repo) -> None:
     project.write("pyproject.toml", '[tool.gitgates]\nadvice = [{ title = "A" }]\n')
     for args in (("edit", "a", "--priority", "1"), ("remove", "a"), ("add", "B")):
         said = refused(project, *args, status=78)
-        assert "is written so that it cannot be changed without rewriting more" in said
+        name = "advice" if args[0] == "add" else "a"
+        assert f"`{name}` is written so that it cannot be changed without rewriting" in said
 
 
 WEAKEN = [

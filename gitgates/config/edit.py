@@ -213,7 +213,7 @@ def position(text: str, path: tuple[str, ...]) -> int:
 def path_of(section: str) -> tuple[str, ...]:
     """Return the path in the header of a section; empty for what only looks like one."""
     try:
-        node: Any = tomllib.loads(section.partition("\n")[0])
+        node: Any = tomllib.loads(section.partition("\n")[0].rstrip("\r"))
     except tomllib.TOMLDecodeError:
         return ()
     path: list[str] = []

@@ -5,6 +5,7 @@ A change is made in the text of one table alone, by tomlkit, and read back. Cold
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Container, Mapping
 from itertools import chain, count, pairwise
@@ -62,7 +63,9 @@ def change(raw: Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
     Raises: ConfigError as above; UsageError if there is no such advice.
     """
     file, place, expected, tables = _find(raw, name)
-    before, block, after = _cut(_text_of(raw, file), file, place)
+    if "title" in values and "id" not in tables[place]:
+        values = {"id": name, **values}  # which the title has made so far
+    before, block, after = _cut(_text_of(raw, file), file, name, place)
     try:
         document = tomlkit.parse(block)
         table: Any = edit.at(document, (*edit.PREFIXES[file], ADVICE.name))[0]
@@ -73,7 +76,9 @@ def change(raw: Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
             else:
                 tables[place][key] = value
                 table[key] = tomlkit.value(edit.to_toml(value))
+        is_crlf = "\r\n" in block
         block = document.as_string()
+        block = re.sub(r"(?<!\r)\n", "\r\n", block) if is_crlf else block
     except (tomlkit.exceptions.TOMLKitError, ValueError, LookupError, TypeError) as error:
         raise _by_hand(file, name) from error
     return _checked(raw, file, before + block + after, expected)
@@ -85,11 +90,13 @@ def remove(raw: Raw, name: str) -> edit.Edit:
     Raises: ConfigError as above; UsageError if there is no such advice.
     """
     file, place, expected, tables = _find(raw, name)
-    before, _block, after = _cut(_text_of(raw, file), file, place)
+    before, _block, after = _cut(_text_of(raw, file), file, name, place)
     del tables[place]
     if not tables:
         del edit.at(expected, edit.PREFIXES[file])[ADVICE.name]
-    return _checked(raw, file, before.rstrip("\n") + "\n" * bool(before.strip()) + after, expected)
+    kept = len(before.rstrip("\r\n"))
+    kept += before[kept:].find("\n") + 1  # the end of that line, as it is
+    return _checked(raw, file, before[:kept] + after, expected)
 
 
 def _text_of(raw: Raw, file: str) -> str:
@@ -110,13 +117,13 @@ def _find(raw: Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
     raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
 
 
-def _cut(text: str, file: str, place: int) -> tuple[str, str, str]:
+def _cut(text: str, file: str, name: str, place: int) -> tuple[str, str, str]:
     """Return the text before a table of the array, its own, and what comes behind."""
     path = (*edit.PREFIXES[file], ADVICE.name)
     starts = [*(match.start() for match in edit.HEADER.finditer(text)), len(text)]
     spans = [(a, b) for a, b in pairwise(starts) if edit.path_of(text[a:b]) == path]
     if place >= len(spans):
-        raise _by_hand(file, str(place))
+        raise _by_hand(file, name)
     start, end = spans[place]
     end = start + edit.content_length(text[start:end], is_last=end == len(text))
     return text[:start], text[start:end], text[end:]
