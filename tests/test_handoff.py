@@ -10,6 +10,8 @@ import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 
+from gitgates.store import messages as store
+
 GATES = '[gates.check]\ncommand = "test ! -e bad"\n[hooks.Stop]\ngates = ["check"]\n'
 ADVICE = '[[advice]]\ntitle = "A"\nhook_command = "{}"\nhook_trigger = "before-handoff"\n'
 INTENTS = "active_intents:\n  - {id: INT-1, title: T, status: IN_PROGRESS, owned_scope: ['**']}\n"
@@ -82,11 +84,38 @@ def test_it_is_for_whom_it_names(repo: Repo, monkeypatch: pytest.MonkeyPatch, na
     assert "(no message)" in told(Agent(repo, "s3"))
 
 
-def test_of_many_the_newest_are_told(repo: Repo) -> None:
+def test_of_many_the_newest_are_told_and_the_others_counted(repo: Repo) -> None:
     begin(repo, GATES)
     for number in range(5):
         hand_over(repo, "-m", f"number {number}", "--session", "s1")
-    assert re.findall(r"number \d", told(Agent(repo, "s2"))) == [f"number {n}" for n in (2, 3, 4)]
+    answer = Agent(repo, "s2").send("SessionStart", source="startup")
+    text = answer["hookSpecificOutput"]["additionalContext"]
+    assert re.findall(r"number \d", text) == [f"number {n}" for n in (2, 3, 4)]
+    assert "(and 2 older handoffs: gitgates journal read handoff)" in text
+    assert told(Agent(repo, "s3")) == ""
+
+
+def test_what_is_cut_is_said(repo: Repo) -> None:
+    begin(repo, GATES)
+    hand_over(repo, "-m", "x" * 5000, "--session", "s1")
+    name = messages(repo)[0]["id"]
+    end = f"\n{'x' * 4000}… (all of it: gitgates journal show {name})"
+    assert told(Agent(repo, "s2")).endswith(end)
+
+
+def test_of_two_sessions_that_begin_at_once_one_is_told(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(repo, GATES)
+    hand_over(repo, "--session", "s1")
+    posted = store.post
+
+    def be_late(folder: str, draft: store.Message) -> store.Message:
+        posted(folder, draft._replace(session="s3"))
+        return posted(folder, draft)
+
+    monkeypatch.setattr(store, "post", be_late)
+    assert told(Agent(repo, "s2")) == ""
 
 
 def test_a_hook_that_blocks_keeps_the_work(repo: Repo) -> None:
