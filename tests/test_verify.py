@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
 from conftest import Repo
 from verify_support import CONFIG, ID, PUSH, append, change, gate, verified
+
+from gitgates.git.commits import patch_digests
+from gitgates.git.repo import Git, find_repo
+from gitgates.policies import commit_evidence
+from gitgates.policies.verification import verify
 
 
 @pytest.fixture
@@ -165,6 +171,28 @@ def test_a_rebase_of_gated_commits_is_no_bypass(gated: Repo) -> None:
     append(gated, "three = 1\n")
     gated.git("commit", "-qa", "--amend", "--no-edit")
     assert verified(gated) == ["gated main", *elsewhere]
+
+
+def test_git_is_asked_once_for_the_patches_of_many_commits(
+    gated: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated.git("checkout", "-qb", "topic")
+    for subject in ("one", "two", "three"):
+        change(gated, subject)
+    gated.git("checkout", "-q", "main")
+    change(gated, "main", name="other.txt")
+    gated.git("checkout", "-q", "topic")
+    gated.git("rebase", "-q", "main")
+    asked: list[int] = []
+
+    def digests(git: Git, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        asked.append(len(pairs))
+        return patch_digests(git, pairs)
+
+    monkeypatch.setattr(commit_evidence, "patch_digests", digests)
+    found = verify(find_repo(str(gated.path), {**os.environ}), ("main..topic",), print)
+    assert {end for one in found for end in one.gates.values()} == {"gated on another base"}
+    assert asked == [5, 3]  # those in the spool, and those of the range
 
 
 def test_a_cherry_pick_and_a_revert(gated: Repo) -> None:

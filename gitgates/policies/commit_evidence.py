@@ -19,7 +19,7 @@ from gitgates.store.files import lock_file, read_state, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gitgates.git.repo import Repo
     from gitgates.types import Gate
@@ -33,6 +33,7 @@ _NOT_RUN = ("skipped", "unmatched", "not-run")
 _UNKNOWN = "?"  # a base that is no longer here
 _MOST_AMENDS = 5  # that the same patch is looked for behind: each takes a process
 _LOCK_WAIT_S = 3.0
+_AT_ONCE = 100  # patches that git is asked for, and that are in memory
 
 
 class CheckedTree(Record):
@@ -62,9 +63,15 @@ class CheckedTree(Record):
 
 
 class CommitEvidence:
-    """All evidence that is here. What hooks have recorded is moved into notes first."""
+    """All evidence that is here. What hooks have recorded is moved into notes first.
 
-    def __init__(self, repo: Repo, say: Callable[[str], None]) -> None:
+    `changes`: the pairs of trees that will be asked about, in that order.
+    """
+
+    def __init__(
+        self, repo: Repo, say: Callable[[str], None], changes: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        self._changes = list(changes)
         self._git = reading_git(repo)
         lines = _read_spool(repo)
         self._new: dict[str, list[CheckedTree]] = {}  # by tree
@@ -127,8 +134,10 @@ class CommitEvidence:
             for e in (e for one in {*self._notes, *self._new} for e in self.of(one)):
                 self._patches.setdefault(e.patch, []).append(e)
         if self._patches and (base, tree) not in self._digests:
-            digest = patch_digests(self._git, [(base, tree)]).get((base, tree), _UNKNOWN)
-            self._digests[base, tree] = digest
+            one = base, tree
+            at = self._changes.index(one) if one in self._changes else len(self._changes)
+            wanted = self._changes[at : at + _AT_ONCE] or [one]
+            self._digests |= {**dict.fromkeys(wanted, _UNKNOWN), **patch_digests(self._git, wanted)}
         return self._patches.get(self._digests.get((base, tree), _UNKNOWN), [])
 
 

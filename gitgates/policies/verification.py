@@ -59,7 +59,8 @@ def verify(repo: Repo, revisions: tuple[str, ...], say: Callable[[str], None]) -
     Raises: GitError.
     """
     commits = list_commits(repo.git, *revisions) if revisions else []
-    evidence = CommitEvidence(repo, say)  # even then, so that what hooks recorded is in notes
+    # Even without commits, so that what hooks have recorded is in notes.
+    evidence = CommitEvidence(repo, say, ((c.parents[0], c.tree) for c in commits))
     configs = _configurations(repo.git, commits)
     return [_judge(repo, *one, evidence) for one in zip(commits, configs, strict=True)]
 
