@@ -419,6 +419,21 @@ def test_where_ours_will_run_the_agents_hook_leaves_it(
     assert decision(shell(agent, "git commit -n")) == "deny"
 
 
+def test_what_only_the_agents_hook_knows_to_be_for_a_sub_agent_runs_there(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = HOOK.format("echo x >> ../ran; false", "before-commit", "block")
+    agent = begin(repo, f'{hook}agent = "reviewer"\n{hook}id = "for-all"\n')
+    assert repo.gitgates("install-hooks").returncode == 0
+    who = {"agent_id": "a1", "agent_type": "reviewer"}
+    assert decision(shell(agent, "git commit", **who)) == "deny"
+    assert ran(repo) == 1
+    assert decision(shell(agent, "git commit", agent_id="a2", agent_type="other")) == ""
+    monkeypatch.setenv("GITGATES_AGENT", "reviewer")  # which git's hook sees
+    assert decision(shell(agent, "git commit", **who)) == ""
+    assert ran(repo) == 1
+
+
 def test_a_warning_reaches_agent_and_person(repo: Repo) -> None:
     answer = shell(advised(repo, "before-commit", "warn"), "git commit")
     assert decision(answer) == ""

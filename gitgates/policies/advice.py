@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gitgates.lifecycle import EventKind
     from gitgates.policies.call import Call
-    from gitgates.types import Config
+    from gitgates.types import Advice, Config
 
 _AROUND_S = 15.0  # a snapshot, and ending what does not want to end
 _LONGEST = 2000  # characters of guidance
@@ -32,13 +32,12 @@ _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the beginnings, for guidance, and the events that hooks of advice may run at."""
-    seconds: dict[EventKind, float] = {}
-    for one in config.advice:
-        if one.status in LIVE:
-            for kind in _EVENTS.get(one.hook_trigger, _BEGINNINGS):
-                own_s = one.hook_timeout_s if one.hook_command else 0.0
-                seconds[kind] = seconds.get(kind, 0.0) + own_s
+    """Return the beginnings, where advice is told, and the events that its hooks may run at."""
+    live = [one for one in config.advice if one.status in LIVE]
+    seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
+    for one in live:
+        for kind in _EVENTS.get(one.hook_trigger, ()):
+            seconds[kind] = seconds.get(kind, 0.0) + one.hook_timeout_s
     found = {kind: Need(kind=kind, more_s=s + _AROUND_S) for kind, s in seconds.items()}
     if own := found.get("before-tool"):
         found["before-tool"] = own._replace(tools=(), tool_kinds=("shell",))
@@ -54,7 +53,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
     who = identify(call.env, call.payload.agent_type)
     if call.kind in _BEGINNINGS:
         return so_far.joined(Verdict(to_agent=guidance(call.config.advice, who, _LONGEST)))
-    hooks = hooks_at(call.config.advice, who, _triggers(call, who))
+    hooks = _before_tool(call, who) if call.kind == "before-tool" else _at(call, who)
     if so_far.level >= BLOCK or not hooks:
         return so_far
     from gitgates.policies.advice_run import decide_event  # most events have none to run
@@ -62,17 +61,22 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
     return so_far.joined(decide_event(call, hooks))
 
 
-def _triggers(call: Call, who: Identity) -> tuple[str, ...]:
-    """Return the triggers of an agent's event."""
-    found = tuple(trigger for trigger, kinds in _EVENTS.items() if call.kind in kinds)
-    if call.kind != "before-tool":
-        return found
-    command = call.payload.command
-    verbs = {"before-commit": "commit", "before-push": "push"}
-    # Most commands have nothing to do with git.
-    found = tuple(one for one in found if "git" in command and verbs[one] in command)
-    if not found or not hooks_at(call.config.advice, who, found):
-        return ()
-    from gitgates.policies.advice_run import will_run_here
+def _at(call: Call, who: Identity) -> list[Advice]:
+    triggers = tuple(trigger for trigger, kinds in _EVENTS.items() if call.kind in kinds)
+    return hooks_at(call.config.advice, who, triggers)
 
-    return tuple(one for one in found if will_run_here(call, verbs[one]))
+
+def _before_tool(call: Call, who: Identity) -> list[Advice]:
+    """Return what is to run before a shell command, which a hook of git will not run."""
+    advice, command = call.config.advice, call.payload.command
+    found: list[Advice] = []
+    for trigger, verb in (("before-commit", "commit"), ("before-push", "push")):
+        hooks = hooks_at(advice, who, (trigger,))
+        # Most commands have nothing to do with git.
+        if hooks and "git" in command and verb in command:
+            from gitgates.policies.advice_run import due_here
+
+            # Git's hook does not know the type of a sub-agent.
+            known = hooks_at(advice, identify(call.env), (trigger,))
+            found += due_here(call, verb, hooks, known)
+    return found

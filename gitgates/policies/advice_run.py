@@ -112,18 +112,23 @@ def _verdict(run: GateRun, told: Decision) -> Verdict:
     return Verdict(WARN, to_person=warning_text(said), entries=(later,))
 
 
-def will_run_here(call: Call, verb: str) -> bool:
-    """Return whether a shell command is about to commit, or push, and no hook of ours will run."""
+def due_here(
+    call: Call, verb: str, hooks: Sequence[Advice], known: Sequence[Advice]
+) -> Sequence[Advice]:
+    """Return the hooks to run before a shell command that is about to commit, or push.
+
+    Those are all where no hook of git is ours, else those that are not known to it.
+    """
     from gitgates.policies.guard_rules import skips_hooks
     from gitgates.policies.shell_syntax import read
 
     line = read(call.payload.command)
     calls = [words for one in line.commands if (words := _git_words(one.words))[:1] == [verb]]
     if not (calls or line.trouble):
-        return False
-    if any(skips_hooks(verb, words[1:]) for words in calls):
-        return True
-    return not _runs_ours(call, _HOOKS[verb])
+        return ()
+    if any(skips_hooks(verb, words[1:]) for words in calls) or not _runs_ours(call, _HOOKS[verb]):
+        return hooks
+    return [one for one in hooks if one not in known]
 
 
 def _git_words(words: Sequence[str]) -> list[str]:

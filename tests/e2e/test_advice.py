@@ -85,6 +85,18 @@ def test_before_commit_warns_or_is_silent(tmp_path: Path, *, ours: bool) -> None
     assert (scene.ran("warn"), scene.ran("ignore"), scene.commits()) == (1, 1, before + 1)
 
 
+def test_advice_for_a_type_of_agent_runs_where_that_commits(tmp_path: Path) -> None:
+    scene = Advised(tmp_path, fails("before-commit", "block") + 'agent = "committer"\n')
+    scene.with_git_hooks().type_of_agent("committer")
+    before = scene.commits()
+    steps = [work(scene), bash(COMMIT), "REPORT"]
+    run = scene.start(agent("WORD", "committer"), bash(COMMIT), "end", agents={"WORD": steps})
+    assert "BLOCK-SAYS" in run.told(2, "agent WORD")
+    assert (scene.ran("block"), scene.commits()) == (1, before + 1)
+    assert "before-commit: before-commit block (blocks)" in run.told(0, "agent WORD")
+    assert "before-commit block" not in run.told(0)
+
+
 def test_no_verify_leaves_it_to_the_agents_hook(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block")).with_git_hooks()
     before = scene.commits()
