@@ -185,6 +185,7 @@ def test_hooks_are_told_in_a_line_for_each_moment() -> None:
 # What it costs where there is none
 
 GATES = '[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n'
+UNGUARDED = "[guard]\nenabled = false\n"  # which refuses to go round what blocks
 HOOK = '[[advice]]\ntitle = "A"\nhook_command = "{}"\nhook_trigger = "{}"\nhook_on_failure = "{}"\n'
 
 
@@ -349,7 +350,7 @@ def test_run_by_hand_in_the_current_folder(repo: Repo) -> None:
 
 def advised(repo: Repo, trigger: str, how: str, command: str = "echo SAYS; false") -> Agent:
     ran = f"echo x >> ../ran; {command}"
-    return begin(repo, HOOK.format(ran, trigger, how))
+    return begin(repo, f"{UNGUARDED}{HOOK.format(ran, trigger, how)}")
 
 
 def shell(agent: Agent, command: str, **more: Any) -> dict[str, Any]:

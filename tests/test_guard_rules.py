@@ -563,6 +563,9 @@ def test_the_verbs_are_those_that_want_a_person() -> None:
     assert {" ".join(verb) for verb in PERSONS} == {"approve", *others}
 
 
-def test_it_is_needed_only_where_an_agent_has_gates(repo: Repo) -> None:
-    agent = begin(repo, '[gates.check]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["check"]\n')
-    assert shell(agent, COMMAND) == ""
+def test_it_is_needed_only_where_an_agent_is_blocked(repo: Repo) -> None:
+    gates = '[gates.check]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["check"]\n'
+    assert shell(begin(repo, gates), COMMAND) == ""
+    advice = '[[advice]]\ntitle = "A"\nhook_command = "true"\nhook_trigger = "session-end"\n'
+    assert shell(begin(repo, advice), COMMAND) == ""
+    assert shell(begin(repo, f'{advice}hook_on_failure = "block"\n'), COMMAND) == "deny no_verify"

@@ -10,7 +10,7 @@ import os
 
 from gitgates.policies.needs import agent_hooks
 from gitgates.policy import Need
-from gitgates.types import BLOCK, WARN, Verdict
+from gitgates.types import BLOCK, LIVE, WARN, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ _LONGEST = 120
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: those before each tool that writes, where there are gates."""
-    if not (config.guard.enabled and agent_hooks(config)):
+    """Return the needed events: those before each tool that writes, where an agent is blocked."""
+    blocks = any(one.hook_on_failure == "block" and one.status in LIVE for one in config.advice)
+    if not (config.guard.enabled and (blocks or agent_hooks(config))):
         return ()
     return (Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),)
 

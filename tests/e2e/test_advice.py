@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from claude import Options, Run, agent, bash, write
-from scene import Scene
+from scene import UNGUARDED, Scene
 
 COMMIT = "git add -A && git commit -q -m work"
 
@@ -98,11 +98,21 @@ def test_advice_for_a_type_of_agent_runs_where_that_commits(tmp_path: Path) -> N
 
 
 def test_no_verify_leaves_it_to_the_agents_hook(tmp_path: Path) -> None:
-    scene = Advised(tmp_path, fails("before-commit", "block")).with_git_hooks()
+    scene = Advised(tmp_path, fails("before-commit", "block") + UNGUARDED).with_git_hooks()
     before = scene.commits()
     run = scene.start(work(scene), bash(f"{COMMIT} --no-verify"), "end")
     assert "BLOCK-SAYS" in run.told(2)
     assert (scene.ran("block"), scene.commits()) == (1, before)
+
+
+def test_the_guard_keeps_an_agent_from_naming_itself_otherwise(tmp_path: Path) -> None:
+    scene = Advised(tmp_path, fails("before-commit", "block") + 'rig = "beads"\n')
+    scene.with_git_hooks()
+    before = scene.commits()
+    commit = bash("git add -A; GITGATES_RIG=other git commit -q -m work")
+    run = scene.start(work(scene), commit, "end", env={"GITGATES_RIG": "beads"})
+    assert "the guard, rule `skip_variables`: GITGATES_RIG=other" in run.told(2)
+    assert (scene.ran("block"), scene.commits()) == (0, before)
 
 
 @pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
