@@ -354,6 +354,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             'bash -c "git commit -m \'HUSKY=0"',
             "git commit -m 'HUSKY=0' && && x",
             "echo " + "x" * 200_000,
+            "git commit -m skip" + " | a" * 10_000,
         ),
         ("echo 'x", "make && && x", "ls -l 'x"),
     ),

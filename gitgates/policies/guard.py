@@ -64,6 +64,7 @@ _WORDS = (
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
 _LONGEST = 120
+_MOST_PIPES = 3000  # the parser takes the square of that: half a second, and cannot be interrupted
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -161,6 +162,8 @@ def _in_command(call: Call) -> Iterable[Violation]:
     places = tuple(guarded_places(call, settings))
     if not _may_matter(text, settings, places):
         return ()
+    if text.count("|") > _MOST_PIPES:
+        return (Violation("unreadable", "it has too many pipes"),)
     from gitgates.policies.evidence import is_strict
     from gitgates.policies.guard_rules import Known, find  # most commands do not matter
 
