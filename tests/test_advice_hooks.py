@@ -99,6 +99,12 @@ def test_order() -> None:
     ]
 
 
+def test_the_oldest_first_by_fractions_of_a_second() -> None:
+    times = ("2026-01-31T12:00:00.500000Z", "2026-01-31T12:00:01Z", "2026-01-31T12:00:00Z")
+    found = applicable([Advice(id=time, created_at=time) for time in times], WHO)
+    assert [one.id for one in found] == [times[2], times[0], times[1]]
+
+
 def test_hooks_are_those_with_a_command_at_the_trigger() -> None:
     advice = [
         Advice(id="guidance"),

@@ -51,7 +51,8 @@ def applicable(advice: Sequence[Advice], who: Identity) -> list[Advice]:
     Then by priority, then the oldest first, then as they are written.
     """
     found = [one for one in advice if one.status in LIVE and _is_for(one, who)]
-    return sorted(found, key=lambda one: (_distance(one), one.priority, one.created_at))
+    # Without its Z, a whole second comes before its fractions.
+    return sorted(found, key=lambda a: (_distance(a), a.priority, a.created_at.rstrip("Z")))
 
 
 def hooks_at(advice: Sequence[Advice], who: Identity, triggers: Sequence[str]) -> list[Advice]:
