@@ -348,7 +348,9 @@ def test_run_by_hand_in_the_current_folder(repo: Repo) -> None:
     done = repo.gitgates(*command)
     assert done.returncode == 1
     assert b"gitgates manual: blocked: gate `advice:a` failed (exit status 1)" in done.stdout
-    assert repo.gitgates("advice", "run", "--trigger", "session-end").stdout == b""
+    done = repo.gitgates("advice", "run", "--trigger", "session-end")
+    said = b"gitgates: no advice runs at session-end for you\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", said)
 
 
 # An agent's events

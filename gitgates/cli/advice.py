@@ -283,7 +283,10 @@ def run(trigger: str, **who: str) -> int:
     Exit status 0: none that blocks has failed. 1: one has.
     """
     repo = current_repo()
-    return run_hooks(repo, configuration(repo), trigger, _who(who))
+    config, asking = configuration(repo), _who(who)
+    if not hooks_at(config.advice, asking, (trigger,)):
+        click.echo(f"gitgates: no advice runs at {trigger} for you", err=True)
+    return run_hooks(repo, config, trigger, asking)
 
 
 def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
