@@ -1,4 +1,4 @@
-"""Every hook of every host: which host fires it, its arguments, its subject.
+"""Every hook of every host: which host fires it, its subject, its kind.
 
 Source: githooks(5) of git 2.39 to 2.54; for an agent's events, `hosts/`. Data only.
 """
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     EventKind: TypeAlias = Literal[
         "before-commit",
         "before-push",
-        "after-commit",
-        "after-rewrite",
         "other",  # another hook of git, or one run by hand: gates are all that it is about
         "session-start",
         "prompt",
@@ -56,7 +54,7 @@ class HookPoint(Record):
     reads_stdin: bool = False  # only then is standard input read: elsewhere it may be a terminal
     client: bool = True  # git: runs where people work, so that install-hooks can install it
     framework: bool = False  # a stage of the pre-commit framework too
-    can_block: bool = True  # False: it is fired when all is done, and nothing can be held up
+    can_block: bool = True  # of git; what an agent's event can be answered with: `EVENTS` of hosts
     kind: EventKind = "other"
 
 
@@ -68,19 +66,12 @@ GIT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("pre-merge-commit", "git", "staged", framework=True, kind="before-commit"),
     HookPoint("prepare-commit-msg", "git", "message", framework=True),
     HookPoint("commit-msg", "git", "message", framework=True),
-    HookPoint("post-commit", "git", "head", framework=True, can_block=False, kind="after-commit"),
+    HookPoint("post-commit", "git", "head", framework=True, can_block=False),
     HookPoint("pre-rebase", "git", framework=True),
     HookPoint("post-checkout", "git", "two-commits", framework=True, can_block=False),
     HookPoint("post-merge", "git", "merged", framework=True, can_block=False),
     HookPoint("pre-push", "git", "pushed", reads_stdin=True, framework=True, kind="before-push"),
-    HookPoint(
-        "post-rewrite",
-        "git",
-        reads_stdin=True,
-        framework=True,
-        can_block=False,
-        kind="after-rewrite",
-    ),
+    HookPoint("post-rewrite", "git", reads_stdin=True, framework=True, can_block=False),
     HookPoint("reference-transaction", "git", reads_stdin=True),
     HookPoint("post-index-change", "git", can_block=False),
     HookPoint("pre-auto-gc", "git"),
@@ -117,13 +108,7 @@ AGENT_HOOKS: tuple[HookPoint, ...] = (
 )
 HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS}
 AGENT_KINDS = tuple(HOOK_OF)
-GIT_KINDS: tuple[EventKind, ...] = (
-    "before-commit",
-    "before-push",
-    "after-commit",
-    "after-rewrite",
-    "other",
-)
+GIT_KINDS: tuple[EventKind, ...] = ("before-commit", "before-push", "other")
 ENDING_HOOKS = tuple(HOOK_OF[kind] for kind in ENDINGS)
 RETRY_HOOKS = (*ENDING_HOOKS, "headless")  # whose failures go back to an agent
 

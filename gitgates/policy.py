@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from gitgates.errors import Interrupted
-from gitgates.lifecycle import AGENT_KINDS, GIT_KINDS
+from gitgates.lifecycle import AGENT_KINDS, ENDINGS, GIT_KINDS
 from gitgates.record import Record
 from gitgates.types import BLOCK, Verdict
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     class PolicyModule(Protocol):
         """The interface of a policy's module.
 
-        It may also have `needs(config)`, `agents(config)` and `repeat(call, answer)`; `always`: it
-        is asked even after a final verdict; and `fails_closed(config)`: whether a tool call is
-        refused where it fails in itself.
+        It may also have `needs(config)`, `agents(config)`, `rules(config)`, `repeat(call, answer)`;
+        `always`: it is asked even after a final verdict; and `fails_closed(config)`: whether a tool
+        call is refused where it fails in itself.
         """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
@@ -79,8 +79,6 @@ class Policy(Record):
     priority: str = "normal"  # of PRIORITIES; the table is in this order
 
 
-_ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
-
 POLICIES: tuple[Policy, ...] = (
     # Refuses what goes round the gates, whoever does it.
     Policy(
@@ -104,7 +102,7 @@ POLICIES: tuple[Policy, ...] = (
         table="intents",
         kinds=(
             *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
-            *("tool-failed", "before-compact", "session-end", "before-commit", *_ENDINGS),
+            *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
         ),
     ),
     # Notes whose work it is before gates run, which may take minutes.
@@ -113,7 +111,7 @@ POLICIES: tuple[Policy, ...] = (
         priority="high",
         module="gitgates.policies.authorship",
         gate="review",
-        kinds=("prompt", *_ENDINGS),
+        kinds=("prompt", *ENDINGS),
     ),
     Policy(
         name="session",
@@ -146,12 +144,12 @@ POLICIES: tuple[Policy, ...] = (
         name="review",
         module="gitgates.policies.review",
         gate="review",
-        kinds=("prompt-expansion", "before-tool", "after-tool", *_ENDINGS),
+        kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
     ),
     Policy(
         name="tampering", module="gitgates.policies.tampering", kinds=("turn-end",), passive=True
     ),
-    Policy(name="breaker", module="gitgates.policies.breaker", kinds=_ENDINGS, passive=True),
+    Policy(name="breaker", module="gitgates.policies.breaker", kinds=ENDINGS, passive=True),
     # Last, so that its hashes are of what formatters have left.
     Policy(
         name="trace",

@@ -1,8 +1,8 @@
-"""Every key of the configuration as data: type, default, meaning, and which change makes it weaker.
+"""Keys of the configuration as data: type, default, meaning, and which change makes it weaker.
 
 The parser, the JSON Schema, the reference page and the comparison of two configurations are all
-made from this table. The records of `types.py` repeat the defaults, because hooks load them without
-this table; a test holds them equal.
+made from this table and that of section_keys.py. The records of `types.py` repeat the defaults,
+because hooks load them without these tables; a test holds them equal.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def _is_held_back(due: list[Due], before: int) -> bool:
 
 
 def decide(plan: Plan, walk: Walk) -> Decision:
-    """Return the decision of a finished walk: the strongest verdict, and its gates."""
+    """Summarise a finished walk: the strongest verdict, which `_visit_one` gave, and why."""
     deciding = tuple(v for v in walk.visits if v.verdict == walk.verdict != ALLOW and _decides(v))
     notes = tuple(step.note for step in plan.steps if step.note)
     return Decision(

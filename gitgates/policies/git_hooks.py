@@ -95,7 +95,7 @@ class HookCall:
         return Verdict()
 
     def conclude(self, verdict: Verdict) -> None:
-        """Merge the verdicts of other policies into the decision."""
+        """Merge the verdict of all policies into the decision about the gates."""
         texts = (verdict.to_agent, verdict.to_person)
         lines = tuple(line for text in texts for line in text.split("\n") if line)
         known = self.decision or Decision(verdict=ALLOW)

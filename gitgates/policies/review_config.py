@@ -1,4 +1,4 @@
-"""Read the configuration of reviews: whether they are required, and of whom."""
+"""The configuration of reviews: whether they are on, of whom, and the events that they need."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def reviews(review: Review, payload: Payload) -> bool:
 
 
 def asks_for_review(call: Call) -> bool:
-    """Return whether this end of a turn requires a review: not that of a reviewing agent."""
+    """Return whether the hook of this event lists the review, and no reviewing agent ends."""
     return GATE in call.hook.gates and not reviews(call.config.review, call.payload)
