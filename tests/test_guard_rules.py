@@ -55,6 +55,8 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "git rebase -x 'git commit --amend --no-edit -n' main",
             "git submodule foreach 'git commit -n -m x'",
             "env -i PATH=/bin git commit -n",
+            "env -iu X git commit -n",
+            "timeout --signal KILL 5 sudo -uroot git commit -n",
             "bash -c 'git commit -n -m \"x y\"'",
             "echo a | xargs git commit --no-verify -m",
             "echo $(git push --no-verify)",
@@ -285,6 +287,8 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "mv .git /tmp/x",
             "rm -rf .git",
+            'rm -rf "$PWD"',
+            "rm -rf ../repo",
             "echo '[core] bare = true' >> .git/config",
             "git config core.bare true",
             "git -c core.worktree=/tmp status",
@@ -292,6 +296,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         (
             "mv .github x",
+            "cp -r ../other ./x && rm -rf $PWD/build",
             "git config core.bare",
             "git config core.editor vi",
             "cat .git/config > /tmp/x",
@@ -547,7 +552,7 @@ def test_without_a_parser_the_person_is_asked(
     said = agent.pre("Bash", "", tool_input={"command": 'echo "--no-verify"'})
     assert judged(said) == "ask unreadable"
     reason = said["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "the parser for shell commands cannot be loaded" in reason
+    assert "the parser for commands cannot be loaded, or would take too long" in reason
     assert shell(agent, "echo hello") == ""
 
 

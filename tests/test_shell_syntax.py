@@ -146,7 +146,7 @@ def test_a_variable_does_not_grow_without_end() -> None:
 
 def test_without_a_parser_nothing_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_syntax, "_parser", lambda: None)
-    assert read("a").trouble == "the parser for shell commands cannot be loaded"
+    assert read("a").trouble == "the parser for commands cannot be loaded, or would take too long"
     assert split_commands("git diff") is None
     assert not only_shows("git diff")
 

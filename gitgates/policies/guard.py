@@ -64,7 +64,6 @@ _WORDS = (
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
 _LONGEST = 120
-_MOST_PIPES = 3000  # the parser takes the square of that: half a second, and cannot be interrupted
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -162,8 +161,6 @@ def _in_command(call: Call) -> Iterable[Violation]:
     places = tuple(guarded_places(call, settings))
     if not _may_matter(text, settings, places):
         return ()
-    if text.count("|") > _MOST_PIPES:
-        return (Violation("unreadable", "it has too many pipes"),)
     from gitgates.policies.evidence import is_strict
     from gitgates.policies.guard_rules import Known, find  # most commands do not matter
 
@@ -197,10 +194,11 @@ def _may_matter(text: str, settings: str, places: Iterable[Place]) -> bool:
 
 
 def _names(places: Iterable[Place]) -> set[str]:
-    """Return names that guarded paths have, and signs of patterns that may mean one."""
+    """Return names of guarded paths and of the repository, and signs that may mean one."""
     paths = [place.path_abs.lower().split("/") for place in places]
     hidden = {name for path in paths for name in path if name.startswith(".")}
-    return {"*", "?", *hidden, *(path[-1] for path in paths)}
+    roots = {path[-2] for path in paths if path[-1] == ".git"}
+    return {"*", "?", "$pwd", *hidden, *roots, *(path[-1] for path in paths)}
 
 
 def _unasked(program: str) -> tuple[str, ...]:

@@ -43,12 +43,14 @@ _STARTERS = {
     "watch": ("n", 0),
     "xargs": ("adEILnPs", 0),
 }
+_WITH_VALUE = ("--signal", "--kill-after", "--unset", "--chdir", "--user", "--group")
 _EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # of find
 _NO_SHELL = "it cannot be parsed as shell commands"
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _WORDS = ("word", "number", "string", "raw_string", "concatenation", "simple_expansion")
 _APART = ("subshell", "command_substitution", "process_substitution")  # where `cd` ends
 _DEEPEST = 5  # a script in a script in …
+_MOST_PIPES = 3000  # the parser takes the square of that, half a second, without interruption
 _MOST_TURNS = 20  # of a loop
 _MOST_NODES = 50_000  # with loops in loops
 _LONGEST_VALUE = 10_000  # of a variable
@@ -73,8 +75,8 @@ class CommandLine(Record):
 
 
 def parse(text: str) -> Node | None:
-    """Return the syntax tree of a command line; None if there is no parser."""
-    parser = _parser()
+    """Return the syntax tree of a command line; None if there is no parser, or no time for it."""
+    parser = _parser() if text.count("|") <= _MOST_PIPES else None
     return parser.parse(text.encode("utf-8", "replace")).root_node if parser else None
 
 
@@ -143,7 +145,7 @@ class _Shell:
         # The grammar takes a line that is joined inside of a word for two words.
         root = parse(re.sub(r"(?<=[^\s\\])\\\n", "", text))
         if root is None:
-            self.trouble = "the parser for shell commands cannot be loaded"
+            self.trouble = "the parser for commands cannot be loaded, or would take too long"
         elif self._depth >= _DEEPEST:
             self.trouble = "it has too many scripts in scripts"
         else:
@@ -370,8 +372,8 @@ class _Shell:
                 self._nested(" ".join(rest), one)
                 return
             if word.startswith("-"):
-                if len(word) == len("-x") and word[1] in valued:
-                    rest = rest[1:]
+                at = next((at for at, letter in enumerate(word) if letter in valued), 0)
+                rest = rest[word in _WITH_VALUE or 0 < at == len(word) - 1 :]
             elif equals and name.isidentifier() and program in ("env", "sudo", "doas"):
                 env[name] = value
             elif words_before:
