@@ -138,7 +138,8 @@ def test_fifty_hooks_of_one_session(repo: Repo) -> None:
     edits = [edit(repo, number) for number in range(15)]
     stops = [stop(repo, prompt) for prompt in range(3)]
     reads = [recorded(repo, "PostToolUse", "Read", tool_use_id=f"r{n}") for n in range(14)]
-    payloads = [*edits, *stops, *reads, *edits, *stops]
+    # The second delivery of a stop is known by having begun before the first one ended.
+    payloads = [*stops, *stops, *edits, *reads, *edits]
     assert len(payloads) == 50
     said = all_at_once(repo, payloads)
     assert {err for _out, err in said} == {""}
