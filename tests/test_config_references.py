@@ -61,7 +61,7 @@ def test_what_is_missing_is_deferred() -> None:
         "gitgates.toml: hooks.pre-commit.gates: gate `lintt` is not defined. "
         "Did you mean `lint`?\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `guard` is not defined. "
-        "`guard` is kept for a built-in policy that this version does not have.\n"
+        "`guard` is a built-in policy, and no gate: no hook lists it.\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `STOP` is not defined. "
         "`STOP` is an action; a hook lists gates.\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `zzz` is not defined. "

@@ -19,6 +19,7 @@ from gitgates.intents.lease import acquire, holder_of
 from gitgates.intents.parse import wrong_pattern
 from gitgates.intents.scope import is_inside
 from gitgates.policies.gatekeeper import is_reading, request
+from gitgates.proc.call import DeadlineExceeded
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -380,6 +381,22 @@ def test_a_bug_of_ours_denies_where_intents_are_required(
     answer = agent.pre("Write", "src/api/a.py")
     assert not denied(answer)
     assert "intents decided nothing, by a bug of ours" in answer["systemMessage"]
+
+
+@pytest.mark.parametrize("trouble", [OSError(28, "No space left", "/journal"), DeadlineExceeded()])
+def test_what_cannot_be_checked_is_denied_where_intents_are_required(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, trouble: BaseException
+) -> None:
+    from gitgates.policies import gatekeeper
+
+    def fail(*_args: object) -> None:
+        raise trouble
+
+    agent = start(repo)
+    monkeypatch.setattr(gatekeeper, "renewed_leases", fail)
+    assert "PreToolUse" in denied(agent.pre("Write", "src/api/a.py"))
+    repo.config(OPTIONAL)
+    assert not denied(agent.pre("Write", "src/api/a.py"))
 
 
 # What an agent is told without asking

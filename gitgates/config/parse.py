@@ -255,7 +255,7 @@ def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
     if name in policy_gates():
         hint = f"`{name}` is a built-in gate, which a hook lists; no action leads to it."
     elif name in POLICY_NAMES:
-        hint = f"`{name}` is kept for a built-in policy that this version does not have."
+        hint = f"`{name}` is a built-in policy, and no gate: no hook lists it."
     elif name in ACTIONS:
         hint = f"`{name}` is an action; a hook lists gates."
     else:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gitgates.hosts.interface import AgentHost
     from gitgates.policies.session import Round
     from gitgates.policy import PolicyModule
+    from gitgates.types import Config
 
     Asked = list[tuple[str, PolicyModule]]
 
@@ -233,7 +234,15 @@ def _decide_in_time(call: Call, asked: Asked) -> Verdict:
         text = _not_checked(call, error)
     finally:
         stop_alarm()
+    if any(_fails_closed(call, module) for _name, module in asked):
+        return Verdict(BLOCK, to_agent=text, to_person=text)
     return Verdict(WARN, to_person=text)
+
+
+def _fails_closed(call: Call, module: PolicyModule) -> bool:
+    """Return whether a tool call is refused where a policy cannot decide it."""
+    closed: Callable[[Config], bool] | None = getattr(module, "fails_closed", None)
+    return call.kind == "before-tool" and closed is not None and closed(call.config)
 
 
 def _not_checked(call: Call, error: GitgatesError) -> str:
@@ -325,10 +334,8 @@ def ask_all(
         else:
             call.note(f"{_BUG}: {name}: {_trace(error)}")
             text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
-        closed = getattr(dict(asked)[name], "fails_closed", None)
-        refuses = call.kind == "before-tool" and closed and closed(call.config)
-        to_agent = _structured(call, name, error)
-        return Verdict(BLOCK if refuses else WARN, to_agent=to_agent, to_person=text)
+        level = BLOCK if _fails_closed(call, dict(asked)[name]) else WARN
+        return Verdict(level, to_agent=_structured(call, name, error), to_person=text)
 
     return refuse_unasked(call.payload, ask(call, asked, failed, heard))
 

@@ -190,7 +190,7 @@ def note_end(path_abs: str, held: int) -> None:
 def late_records(path_abs: str, held: int) -> list[Fact]:
     """Return the records since then: a process that was killed has written no head for them.
 
-    None where the ledger is shorter now: it was cut off, and heads that are gone are to be missed.
+    There are none where it is shorter now: it was cut off, and heads that are gone are missed then.
     """
     noted, size = os.pread(held, 20, 0).strip(), length_of(path_abs)
     end = int(noted) if noted.isdigit() else 0
