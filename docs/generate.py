@@ -13,7 +13,7 @@ from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
 from gitgates.config.section_keys import ADVICE, SECTION_KEYS
-from gitgates.hosts.claude import EVENTS, VARIABLES
+from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.report import result
 
@@ -183,8 +183,13 @@ def _hooks() -> str:
     )
 
 
+def _variables() -> list[tuple[str, str, str]]:
+    """Return the variables of all agents that we read."""
+    return [one for agent in AGENTS for one in agent_host(agent).VARIABLES]
+
+
 def _agent_row(event: str) -> tuple[str, ...]:
-    _kind, has = EVENTS[event]
+    _kind, has = agent_host(DEFAULT_AGENT).EVENTS[event]
     paths = {
         "PreToolUse": "the file that the tool names",
         "PostToolUse": "the file that the tool names",
@@ -277,7 +282,7 @@ def _fields(fields: result.Fields) -> str:
 
 def _environment() -> str:
     rows = (
-        (f"`{name}`", set_by, meaning) for name, set_by, meaning in (*environ.NAMES, *VARIABLES)
+        (f"`{name}`", set_by, meaning) for name, set_by, meaning in (*environ.NAMES, *_variables())
     )
     return _page(
         "Environment",

@@ -61,6 +61,7 @@ class Payload(Record):
     can: Channels = Channels()
     session: str = ""
     prompt_id: str = ""
+    event_id: str = ""  # that no other event of the session has; empty: not told
     cwd_abs: str = ""
     project_abs: str = ""  # where the session was started; empty: not told
     agent_id: str = ""  # only inside of a sub-agent
@@ -68,7 +69,7 @@ class Payload(Record):
     mode: str = ""  # default, plan, acceptEdits, …
     attended: bool = True  # False: nobody is there to permit anything
     tool: str = ""  # in the host's word, which patterns of the configuration are about
-    tool_was: str = ""  # its name in other versions, which patterns may still use
+    tool_names: tuple[str, ...] = ()  # its other names, which patterns may use as well
     tool_kind: ToolKind = ""
     tool_use_id: str = ""
     paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitgates.agent_types import Payload
-from gitgates.hosts import BadPayload
-from gitgates.hosts.claude import EVENTS, decode, encode
+from gitgates.hosts.agent import BadPayload
+from gitgates.hosts.claude import EVENTS, HOST
 from gitgates.policies.driver import respond
 from gitgates.types import BLOCK, STOP, WARN, Verdict
 
@@ -75,10 +75,10 @@ def test_a_field_is_missing_or_of_another_type(number: int, tmp_path: Path) -> N
     """Every case is read and answered by the host."""
     for one in damaged(placed(RECORDED[number][1], tmp_path)):
         event = one.get("hook_event_name")
-        payload = decode(json.dumps(one).encode(), {})
+        payload = HOST.decode(json.dumps(one).encode(), {})
         _of_the_right_types(payload)
         for verdict in (WARN, BLOCK, STOP):
-            given = encode(payload, Verdict(verdict, to_agent="a", to_person="p"))
+            given = HOST.encode(payload, Verdict(verdict, to_agent="a", to_person="p"))
             answer_of(event if isinstance(event, str) else "", given)
 
 
@@ -123,7 +123,7 @@ def test_a_payload_ends_in_the_middle(repo: Repo, number: int) -> None:
     raw = json.dumps(in_place(repo)[number]).encode()
     for length in range(len(raw)):
         with pytest.raises(BadPayload):
-            decode(raw[:length], {})
+            HOST.decode(raw[:length], {})
     assert answer(raw[: len(raw) // 2], "") == {}
 
 

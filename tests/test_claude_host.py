@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from json_support import JSON, TEXTS
 
 from gitgates.agent_types import BackgroundTask, Channels, Payload
-from gitgates.hosts import BadPayload
-from gitgates.hosts import claude as host
-from gitgates.hosts.claude import EVENTS
+from gitgates.hosts.agent import BadPayload
+from gitgates.hosts.claude import EVENTS, HOST
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Verdict
 
 if TYPE_CHECKING:
@@ -40,12 +39,12 @@ VERDICTS: tuple[Level, ...] = (ALLOW, WARN, BLOCK, STOP)
 
 
 def decode(data: bytes) -> Payload:
-    return host.decode(data, {})
+    return HOST.decode(data, {})
 
 
 def encode(event: str, answer: Verdict) -> bytes:
     kind, can = EVENTS.get(event, ("", Channels()))
-    return host.encode(Payload(event=event, kind=kind, can=can), answer)
+    return HOST.encode(Payload(event=event, kind=kind, can=can), answer)
 
 
 def payload_of(event: str = "", **fields: Any) -> Payload:
@@ -75,7 +74,7 @@ def test_everything_that_a_tool_call_says() -> None:
         "agent_type": "reviewer",
         "tool_name": "Write",
         "tool_use_id": "toolu_1",
-        "tool_input": {"file_path": "/r/a", "notebook_path": "/r/b", "command": "ls"},
+        "tool_input": {"file_path": "/r/a", "notebook_path": "/r/b"},
     }
     assert decode(json.dumps(data).encode()) == payload_of(
         "PreToolUse",
@@ -85,7 +84,6 @@ def test_everything_that_a_tool_call_says() -> None:
         tool_kind="writes",
         tool_use_id="toolu_1",
         paths=("/r/a", "/r/b"),
-        command="ls",
     )
 
 

@@ -15,7 +15,7 @@ from gitgates.engine.plan import make_plan
 from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
-from gitgates.hosts.claude import SECRETS
+from gitgates.hosts.claude import HOST
 from gitgates.types import ALLOW, BLOCK, STOP, WARN, Config, Decision, Event, Gate, GateResult, Hook
 
 LATE = "the limit of 7 s for all gates was up before its turn"
@@ -144,7 +144,7 @@ def test_logs_go_where_they_are_wanted(repo: Repo) -> None:
     assert (logs / "a.log").read_bytes() == b"hello\n"
 
 
-BASE = dict.fromkeys(SECRETS, "secret") | {"PATH": "/bin", "CLAUDECODE": "1"}
+BASE = dict.fromkeys(HOST.SECRETS, "secret") | {"PATH": "/bin", "CLAUDECODE": "1"}
 
 
 def env_for(host: str, pass_env: tuple[str, ...] = (), **fields: Any) -> dict[str, str]:

@@ -20,11 +20,12 @@ from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
 from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
-from gitgates.hosts.claude import VARIABLES
+from gitgates.hosts import AGENTS, agent_host
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report import result as fields
 
 ROOT = Path(__file__).resolve().parent.parent
+VARIABLES = [one for agent in AGENTS for one in agent_host(agent).VARIABLES]
 REFERENCE = ROOT / "docs" / "reference"
 HOST_VERBS = ("git-hook", "pre-commit-hook", "agent-hook")
 SKIPPED = (".venv", ".git", "node_modules")

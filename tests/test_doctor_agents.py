@@ -14,8 +14,7 @@ from doctor_support import Said, examine
 from gitgates.doctor.agents import check_agents
 from gitgates.doctor.findings import survey
 from gitgates.git.repo import find_repo
-from gitgates.hosts.claude import settings as client
-from gitgates.hosts.claude.settings import PLUGIN
+from gitgates.hosts.claude.settings import PLUGIN, Settings
 
 pytestmark = pytest.mark.slow  # each asks the doctor, who starts what is installed
 
@@ -292,7 +291,7 @@ def test_settings_of_the_machine(
     install(ready)
     managed = tmp_path / "managed.json"
     managed.write_text('{"allowManagedHooksOnly": true, "disableAllHooks": true}')
-    monkeypatch.setattr(client, "MANAGED", str(managed))
+    monkeypatch.setattr(Settings, "MANAGED", str(managed))
     assert [one.what.split(":")[0] for one in in_process(ready)] == [
         "`disableAllHooks` is true",
         "`allowManagedHooksOnly` is true",

@@ -45,7 +45,7 @@ from gitgates.types import Hook
     ],
 )
 def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert matches_tool(patterns, tool, FORMER_NAMES.get(tool, "")) is expected
+    assert matches_tool(patterns, tool, FORMER_NAMES.get(tool, ())) is expected
 
 
 @pytest.mark.parametrize(

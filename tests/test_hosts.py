@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitgates.hosts import AGENTS, TURN_ENDS, agent_host, agent_settings
-from gitgates.hosts.claude import EVENTS, TOOLS
+from gitgates.hosts import AGENTS, agent_host, agent_settings, turn_end_of
+from gitgates.hosts.claude import EVENTS, HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conftest import Repo
 
-    from gitgates.hosts.interface import AgentHost
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
 # Names that are words of English, too, count where they stand alone, or as a key of settings.
-ALONE = {*EVENTS, *TOOLS}
+ALONE = {*EVENTS, *HOST.tools}
 WITHIN = re.compile(
     rf"\b(?:{'|'.join(sorted({*EVENTS} - {'Stop'}))})\b"
     r"|\bhooks\.Stop\b|\bCLAUDE_\w+|\bCLAUDECODE\b|\bANTHROPIC_\w+|\.claude\b"
@@ -67,28 +66,19 @@ def test_no_other_module_knows_a_hosts_words() -> None:
 
 
 def test_no_other_module_imports_a_host_of_an_agent() -> None:
-    modules = re.compile(
-        rf"\b(?:{'|'.join(map(re.escape, AGENTS.values()))})\b|hosts import claude"
-    )
+    names = "|".join(re.escape(module) for module, _end in AGENTS.values())
+    modules = re.compile(rf"\b(?:{names})\b|hosts import claude")
     paths = [path for path in PACKAGE.rglob("*.py") if "hosts" not in path.parts]
     assert [str(path) for path in paths if modules.search(path.read_text())] == []
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_each_agent_offers_all_that_is_asked_of_a_host(name: str) -> None:
-    for protocol, offers in (
-        ("AgentHost", agent_host(name)),
-        ("AgentSettings", agent_settings(name)),
-    ):
-        assert [word for word in _asked_by(protocol) if not hasattr(offers, word)] == []
-    assert name in TURN_ENDS
-
-
-def _asked_by(protocol: str) -> list[str]:
-    tree = ast.parse((PACKAGE / "hosts/interface.py").read_bytes())
-    (asked,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == protocol)
-    names = (getattr(node, "name", None) or getattr(node, "target", None) for node in asked.body)
-    return [getattr(name, "id", name) for name in names if name]
+def test_each_agent_is_known_by_its_name(name: str) -> None:
+    host = agent_host(name)
+    assert name == host.NAME
+    assert agent_settings(name).host is host
+    ends = [event for event, (kind, _can) in host.EVENTS.items() if kind == "turn-end"]
+    assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends
 
 
 # A second host: its one file is tests/toy_host.py
@@ -96,7 +86,7 @@ def _asked_by(protocol: str) -> list[str]:
 START = (
     "import sys; sys.path[:0] = [{tests!r}, {root!r}]\n"
     "from gitgates import hosts\n"
-    "hosts.AGENTS['toy'], hosts.TURN_ENDS['toy'] = 'toy_host', b'done'\n"
+    "hosts.AGENTS['toy'] = 'toy_host', b'done'\n"
     "from gitgates.__main__ import main\n"
     "main()"
 )
@@ -232,12 +222,3 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
     assert "done: gitgates agent-hook toy (615 s)" in ask(
         "install-hooks", "--agent", "toy", "--print"
     )
-
-
-if TYPE_CHECKING:
-    import toy_host
-
-    from gitgates.hosts.interface import AgentSettings
-
-    TOY: AgentHost = toy_host
-    TOYS: AgentSettings = toy_host

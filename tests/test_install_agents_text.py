@@ -13,13 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.errors import ConfigError
-from gitgates.hosts.claude import settings
-from gitgates.hosts.claude.settings import (
-    BARE,
-    agent_matcher,
-    group_of,
-    tool_matcher,
-)
+from gitgates.hosts.claude import HOST
+from gitgates.hosts.claude.settings import BARE, Settings
+from gitgates.hosts.json_settings import agent_matcher, tool_matcher
 from gitgates.hosts.settings import Entry, is_our_command
 from gitgates.install import agents, blocks
 from gitgates.json_text import parse
@@ -30,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ".claude/settings.json"
+CLIENT = Settings(HOST)
 STOP = Entry("Stop", 315)
 WRITE = Entry("PreToolUse", 5, "Edit|Write")
 WANTED = (Entry("SessionStart", 5), WRITE, STOP)
@@ -37,7 +34,7 @@ GATE = Gate(name="g", command="true", timeout_s=60)
 
 
 def put(text: str | None, wanted: tuple[Entry, ...] = WANTED, command: str = BARE) -> str:
-    after = agents.put(text, wanted, command, host=settings, file=FILE)
+    after = agents.put(text, wanted, command, host=CLIENT, file=FILE)
     assert after is not None
     return after
 
@@ -47,7 +44,7 @@ def value(text: str) -> Any:
 
 
 def ours(text: str) -> dict[str, Any]:
-    return {hook.event: hook for hook in settings.read(text, FILE).ours}
+    return {hook.event: hook for hook in CLIENT.read(text, FILE).ours}
 
 
 # What is written
@@ -134,7 +131,7 @@ def test_the_page_shows_what_is_written() -> None:
     beside = {one.event for one in wanted} - {"Stop"}
     assert beside == {"SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"}
     shown = page.split("```json\n")[1].split("```")[0]
-    assert shown == settings.add(None, wanted[-1:], BARE, FILE)
+    assert shown == CLIENT.add(None, wanted[-1:], BARE, FILE)
 
 
 def test_hooks_of_git_alone_need_nothing() -> None:
@@ -225,7 +222,7 @@ def test_what_merely_mentions_us_stays() -> None:
         }
     }
     text = json.dumps(foreign, indent=4)
-    assert settings.remove(put(text), FILE) == text
+    assert CLIENT.remove(put(text), FILE) == text
     assert len(ours(put(text))) == len(WANTED)
 
 
@@ -237,7 +234,7 @@ def test_what_others_add_beside_ours_stays() -> None:
     changed["hooks"]["PreToolUse"].insert(0, {"hooks": [theirs]})
     changed["hooks"]["Notification"] = [{"hooks": [theirs]}]
     changed["hooks"]["SessionStart"][0]["note"] = "mine"
-    left = settings.remove(json.dumps(changed, indent=2), FILE)
+    left = CLIENT.remove(json.dumps(changed, indent=2), FILE)
     assert left is not None
     assert value(left) == {
         "a": 1,
@@ -258,7 +255,7 @@ def test_a_changed_timeout_matcher_or_command_is_brought_up_to_date() -> None:
     text = put(before, (STOP._replace(timeout_s=9), WRITE._replace(matcher=None)))
     again = put(text, WANTED, "/v/bin/gitgates agent-hook claude")
     assert again == put(before, WANTED, "/v/bin/gitgates agent-hook claude")
-    assert settings.remove(again, FILE) == before
+    assert CLIENT.remove(again, FILE) == before
 
 
 def test_an_event_that_is_not_needed_any_more_goes() -> None:
@@ -302,15 +299,15 @@ def test_it_goes_in_once_and_out_without_a_trace(text: str) -> None:
     after = put(text)
     assert set(ours(after)) == {one.event for one in WANTED}
     assert put(after) == after
-    assert settings.remove(after, FILE) == text
+    assert CLIENT.remove(after, FILE) == text
     # Whatever was installed before, the result is the same.
     assert put(put(text, (STOP,), "/v/gitgates agent-hook claude")) == after
 
 
 def test_a_file_of_our_own_goes_again() -> None:
-    assert settings.remove(put(None), FILE) is None
+    assert CLIENT.remove(put(None), FILE) is None
     # The client itself writes it anew, without a new line at its end.
-    assert settings.remove(json.dumps(value(put(None)), indent=2), FILE) is None
+    assert CLIENT.remove(json.dumps(value(put(None)), indent=2), FILE) is None
 
 
 SPACES = st.text(alphabet=" \t\r\n", max_size=3)
@@ -373,12 +370,12 @@ def _wild(item: Any, draw: st.DrawFn) -> str:
 def test_any_settings_come_back_byte_for_byte(text: str) -> None:
     after = put(text)
     assert put(after) == after
-    assert settings.remove(after, FILE) == text
-    assert settings.remove(text, FILE) == text
+    assert CLIENT.remove(after, FILE) == text
+    assert CLIENT.remove(text, FILE) == text
     wanted = value(text)
     found = value(after)
     for one in WANTED:
-        assert found["hooks"][one.event].pop() == group_of(one, BARE)
+        assert found["hooks"][one.event].pop() == CLIENT.group_of(one, BARE)
     hooks = {key: item for key, item in found["hooks"].items() if item or key in _events(wanted)}
     assert {**found, "hooks": hooks} == {**wanted, "hooks": _events(wanted)}
 
@@ -415,7 +412,7 @@ def _events(settings: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_what_is_no_settings_is_refused(text: str, said: str) -> None:
-    attempts: list[Callable[[], object]] = [lambda: put(text), lambda: settings.remove(text, FILE)]
+    attempts: list[Callable[[], object]] = [lambda: put(text), lambda: CLIENT.remove(text, FILE)]
     for attempt in attempts:
         with pytest.raises(ConfigError) as caught:
             attempt()

@@ -13,7 +13,9 @@ import pytest
 
 import gitgates
 from gitgates.engine.hooks import matches_agent
-from gitgates.hosts.claude import settings
+from gitgates.hosts.claude import HOST
+from gitgates.hosts.claude.settings import PLUGIN as COMMAND
+from gitgates.hosts.claude.settings import Settings
 from gitgates.hosts.settings import Entry
 from gitgates.install import agents
 from gitgates.lifecycle import GATES_OWN_TIME, HOOK_POINTS, kind_of
@@ -31,7 +33,7 @@ def read(path: Path) -> Any:
 
 def run(path: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["/bin/sh", "-c", settings.PLUGIN],
+        ["/bin/sh", "-c", COMMAND],
         env={"PATH": path},
         input=stdin,
         capture_output=True,
@@ -61,7 +63,7 @@ def test_it_hears_every_event_of_the_agent() -> None:
         return 10 if event == "SessionEnd" else 5
 
     assert read(HOOKS)["hooks"] == {
-        point.name: [settings.group_of(Entry(point.name, seconds(point.name)), settings.PLUGIN)]
+        point.name: [Settings(HOST).group_of(Entry(point.name, seconds(point.name)), COMMAND)]
         for point in HOOK_POINTS.values()
         if point.host == "agent"
     }

@@ -156,7 +156,7 @@ def _switches(found: list[Source]) -> Iterator[Finding]:
     """Find what keeps the client from running hooks."""
     spoken = [one for one in by_precedence(found) if one.settings.off is not None]
     if spoken and spoken[-1].settings.off:
-        loudest, off = spoken[-1], agent_settings(spoken[-1].agent).OFF
+        loudest, off = spoken[-1], agent_host(spoken[-1].agent).OFF
         what = f"`{off}` is true: {agent_host(loudest.agent).TITLE} runs no hook at all"
         yield loudest.problem(what, f"take `{off}` out of it")
     for source in found:

@@ -17,7 +17,7 @@ from gitgates.doctor.findings import Finding, Subject, Worktree
 from gitgates.doctor.hooks import may_start
 from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, is_kept
-from gitgates.hosts import AGENTS, agent_settings
+from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.install import agents
 from gitgates.install.framework import FILE, add_yaml
 from gitgates.install.githooks import read_hook
@@ -113,8 +113,8 @@ class Throwaway:
             for name, value in env.items()
             if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
         }
-        started = [agent_settings(agent).hook_environment(self.root_abs) for agent in AGENTS]
-        self._env = clean | {name: value for env in started for name, value in env.items()}
+        started = [agent_host(agent).PROJECT for agent in AGENTS]
+        self._env = clean | {name: self.root_abs for name in started if name}
 
     def change(self, *, passes: bool) -> None:
         """Change a file, and let the gate pass from now on, or fail."""
@@ -288,9 +288,10 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     """Try the most important event: one with gates."""
-    client = agent_settings(source.agent)
-    own_hooks = {one.event: one.command for one in source.own_hooks if one.event in client.PROVABLE}
-    order = [event for event in client.PROVABLE if event in own_hooks]
+    host, client = agent_host(source.agent), agent_settings(source.agent)
+    provable = [HOOK_OF[kind] for kind in host.PROVABLE]
+    own_hooks = {one.event: one.command for one in source.own_hooks if one.event in provable}
+    order = [event for event in provable if event in own_hooks]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")
     if not order:
         return fine._replace(severity="note", what="calls us at no event that can be blocked")
@@ -311,11 +312,11 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
             repo.change(passes=passes)
             answers.append(repo.run(own_hooks[event], sample(event, file="work")))
     passed, failed = answers
-    if client.is_block(passed.exit_status, passed.stdout):
+    if host.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
     said = failed.stdout.decode("utf-8", "replace")
     why = failed.trouble or failed.last_line or (repr(said.strip()[:80]) if said else "nothing")
-    if not client.is_block(failed.exit_status, failed.stdout):
+    if not host.is_block(failed.exit_status, failed.stdout):
         return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
     if GATE not in said:
         return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")

@@ -21,19 +21,19 @@ _TO_END_S = 2.8  # a gate that is told to end, and the answer
 
 def matches_hook(hook: Hook, payload: Payload) -> bool:
     """Return whether a hook applies to this tool and this agent."""
-    tool = matches_tool(hook.enabled_tools, payload.tool, payload.tool_was)
+    tool = matches_tool(hook.enabled_tools, payload.tool, payload.tool_names)
     return tool and matches_agent(hook.enabled_agents, payload.agent_type)
 
 
-def matches_tool(patterns: tuple[str, ...] | None, tool: str, was: str = "") -> bool:
+def matches_tool(patterns: tuple[str, ...] | None, tool: str, others: tuple[str, ...] = ()) -> bool:
     """Return whether one of the patterns (names, `A|B`, globs such as `mcp__*`) matches a tool.
 
-    `was` is another name of it, which counts where a pattern is just that.
+    `others` are other names of it, which count where a pattern is just that.
     """
     if patterns is None:
         return True
     parts = _parts(patterns)
-    return any(matches_glob(part, tool) or (was and part == was) for part in parts)
+    return any(matches_glob(part, tool) or part in others for part in parts)
 
 
 def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:

@@ -10,7 +10,7 @@ import os
 import select
 
 from gitgates import environ
-from gitgates.hosts import AGENTS, TURN_ENDS
+from gitgates.hosts import AGENTS, turn_end_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
     """Tell the person once in a session that required gates are switched off."""
     try:
         raw = _read_payload()
-        if host not in AGENTS or TURN_ENDS[host] not in raw:
+        if host not in AGENTS or turn_end_of(host) not in raw:
             return
         from gitgates.policies.tampering import answer_switched_off  # the last event of a turn only
 

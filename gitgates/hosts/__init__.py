@@ -12,34 +12,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gitgates.hosts.interface import AgentHost, AgentServers, AgentSettings
+    from gitgates.hosts.agent import AgentHost
+    from gitgates.hosts.interface import AgentServers
+    from gitgates.hosts.json_settings import AgentSettings
 
-DEFAULT_AGENT = "claude"  # whose transcripts and sessions those of no known host are
-AGENTS = {"claude": "gitgates.hosts.claude"}  # as `agent-hook` names it → its module
-# What stands in the payload of the end of a turn: where we are switched off, no other is read.
-TURN_ENDS = {"claude": b'"Stop"'}
-
-
-class BadPayload(Exception):
-    """The input is not a payload of the host."""
+DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none is known
+# As `agent-hook` names it → its module, and what stands in the payload of the end of a turn: where
+# we are switched off, no other payload is read.
+AGENTS = {
+    "claude": ("gitgates.hosts.claude", b'"Stop"'),
+}
 
 
 def agent_host(name: str) -> AgentHost:
-    """Return the module of a coding agent.
+    """Return a coding agent.
 
-    Raises: KeyError if there is none.
+    Raises: KeyError if there is none of that name.
     """
-    found: AgentHost = _module(AGENTS[name])
+    found: AgentHost = _module(AGENTS[name][0]).HOST
     return found
 
 
 def agent_settings(name: str) -> AgentSettings:
-    """Return the module of a coding agent that knows its settings.
+    """Return the settings of a coding agent.
 
-    Raises: KeyError if there is none.
+    Raises: KeyError if there is none of that name.
     """
-    found: AgentSettings = _module(agent_host(name).SETTINGS)
+    host = agent_host(name)
+    found: AgentSettings = _module(host.SETTINGS).Settings(host)
     return found
+
+
+def turn_end_of(name: str) -> bytes:
+    """Return what stands in the payload of the end of an agent's turn, and in few others."""
+    return AGENTS[name][1]
 
 
 def agent_servers(name: str) -> AgentServers | None:

@@ -21,7 +21,7 @@ from gitgates.types import Config, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.hosts.interface import AgentSettings
+    from gitgates.hosts.json_settings import AgentSettings
     from gitgates.lifecycle import EventKind
 
 

@@ -18,7 +18,8 @@ from gitgates.agent_types import Payload
 from gitgates.config.load import load
 from gitgates.engine.hooks import least_limit_s
 from gitgates.errors import ConfigError, GitError, GitgatesError, LockError
-from gitgates.hosts import DEFAULT_AGENT, BadPayload, agent_host
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts.agent import BadPayload
 from gitgates.hosts.capabilities import express, refuse_unasked
 from gitgates.lean_json import dumps
 from gitgates.lifecycle import ENDINGS
@@ -36,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.hosts.interface import AgentHost
+    from gitgates.hosts.agent import AgentHost
     from gitgates.policies.session import Round
     from gitgates.policy import PolicyModule
     from gitgates.types import Config
@@ -315,7 +316,12 @@ def _is_same(call: Call, one: Round) -> bool:
     """
     payload = call.payload
     is_prompt = payload.kind in ("prompt", "prompt-expansion")
-    if payload.tool_use_id or (is_prompt and payload.prompt_id) or one.stamp >= call.began:
+    if (
+        payload.tool_use_id
+        or payload.event_id
+        or (is_prompt and payload.prompt_id)
+        or one.stamp >= call.began
+    ):
         return True
     times = call.session.deliveries.get(call.key, 0)
     if payload.again or times != _TWICE or call.last_before != call.key:

@@ -140,7 +140,7 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
         except OSError:
             continue
         if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):
-            off = agent_settings(agent).OFF
+            off = agent_host(agent).OFF
             yield Weakening(path, AGENT_HOOKS, f"{off}: true ({_NO_SNAPSHOT})")
 
 
@@ -284,7 +284,7 @@ def read_settings(agent: str, content: bytes | None) -> HookSettings:
 def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
     if new.off and not old.off:
-        yield f"{agent_settings(agent).OFF}: true"
+        yield f"{agent_host(agent).OFF}: true"
     # Another way to our own program is no other hook.
     was, now = (
         Counter((h.event, h.matcher or "*", "" if h.is_ours else h.command) for h in side.hooks)

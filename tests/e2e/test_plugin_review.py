@@ -11,7 +11,7 @@ import pytest
 from claude import Call, Options, Turn, agent, bash, read, write
 from scene import Scene
 
-from gitgates.hosts.claude.settings import tool_matcher
+from gitgates.hosts.json_settings import tool_matcher
 
 PLUGIN = Path(__file__).resolve().parents[2] / "gitgates/plugin/claude"
 CONFIG = '[hooks.Stop]\ngates = ["review"]\n'

@@ -1,0 +1,395 @@
+"""What the hosts of coding agents have in common: one JSON object in, one, or nothing, out. Pure.
+
+Most clients have taken over the protocol of Claude Code, and differ in names and in what they
+understand. So the fields that are read here have its names: a host renames its own (`rename`), and
+says in which form it takes an answer.
+
+Reading is tolerant: a field that is missing or of another type counts as not said, and only what is
+no JSON object at all is refused. Whatever is answered goes with exit status 0, because most clients
+take 2 for "block", and everything else for "the hook is broken, go on".
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.agent_types import BackgroundTask, Channels, Payload, Replacement
+from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.lean_json import dumps, loads
+from gitgates.lifecycle import HOOK_OF
+from gitgates.record import lazy
+from gitgates.types import BLOCK, STOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from gitgates.agent_types import ToolCall, ToolKind
+    from gitgates.lifecycle import EventKind
+    from gitgates.types import Level, Verdict
+
+_LONGEST = 10_000  # of one text; a client may put what is longer into a file
+_CUT = " […]"
+_BOM = b"\xef\xbb\xbf"
+_OWN = "hookSpecificOutput"
+_EXIT_BLOCK = 2
+# The fields of `tool_input` with the text that a tool replaces, and with the new one.
+_OLD, _NEW, _WHOLE = ("old_string", "old_str"), ("new_string", "new_str"), ("content", "file_text")
+
+
+class BadPayload(Exception):
+    """The input is not a payload of the host."""
+
+
+class AgentHost:
+    """A coding agent: its words, its protocol, and where its files are.
+
+    A host is a module with a subclass of this, and an instance of that, `HOST`.
+    """
+
+    NAME = ""  # as `agent-hook` names it
+    TITLE = ""  # as people know it
+    # (name, who sets it, what it does): the variables that we read, for the documentation
+    VARIABLES: tuple[tuple[str, str, str], ...] = ()
+    SESSION = ""  # the variable of a command with the session of the agent that runs it
+    CALLER: tuple[str, ...] = ()  # those that tell that an agent runs a command
+    PROJECT = ""  # the variable of a hook with the folder that the session was started in
+    SECRETS: tuple[str, ...] = ()  # variables of its own that no gate gets unless it asks for them
+    OF_A_SESSION: tuple[str, ...] = ()  # those that another agent must not be started with
+
+    # Its events → what each is, and what it can be answered with.
+    EVENTS: dict[str, tuple[EventKind, Channels]] = {}
+    TELLS_PROMPTS = True  # False: not always; then a turn begins with what comes after its end
+    PROVABLE: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; most important
+    CANNOT: dict[EventKind, str] = {}  # what an answer of it cannot do, for people
+
+    TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {}
+    OLDER_TOOLS: dict[str, ToolKind] = {}  # which are installed for no more, but understood
+    # The names that patterns of the configuration may call a tool by, beside its own.
+    OTHER_NAMES: dict[str, tuple[str, ...]] = {}
+    # In which fields of `tool_input` a tool names the file that it works on.
+    PATH_FIELDS: tuple[str, ...] = ("file_path", "path")
+    OURS = "mcp__gitgates__"  # how the names of the tools of our own server begin
+
+    # The form of its answers. "permission": `permissionDecision` of `hookSpecificOutput`; else the
+    # word that stands in `decision`.
+    DENIES = "permission"  # a tool call
+    BLOCKS = "block"  # everything else
+    TELLS = "own"  # where text for the agent stands: "own", `hookSpecificOutput`; "top": beside it
+    CHANGES = ""  # the field of `hookSpecificOutput` with a tool's new input; empty: none
+
+    FOLDER = ""  # of a project, that settings, agents and skills are in
+    HOME = ""  # the same of a person's own, below HOME; empty: of the same name
+    HOME_VARIABLE = ""  # which names that folder
+    RULES_FILE = "AGENTS.md"  # of a project, which each session reads
+    FILES: dict[str, str] = {}  # scope → the settings in these folders
+    SETTINGS = "gitgates.hosts.json_settings"  # the module that puts our hooks into them
+    SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
+    TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
+    EVENTS_AT: tuple[str, ...] = ("hooks",)  # the keys of the settings that the events are below
+    HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
+    HANDLER: dict[str, Any] = {}  # and each hook
+    PER_SECOND = 1  # in which unit timeouts are
+    USUAL_S = 60.0  # the timeout where none is said
+    MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
+    OFF = ""  # the key of the settings that switches all hooks off; empty: none
+
+    @lazy
+    def tools(self) -> dict[str, ToolKind]:
+        """Return the kinds of all tools, by their names."""
+        names = {name: kind for kind, names in self.TOOL_NAMES.items() for name in names}
+        return {**names, **self.OLDER_TOOLS}
+
+    # Who runs a command, and where files are.
+
+    def session_of(self, env: Mapping[str, str]) -> str:
+        """Return the session of the agent that runs a command; empty if none does."""
+        return env.get(self.SESSION, "")
+
+    def is_caller(self, env: Mapping[str, str]) -> bool:
+        """Return whether such an agent runs a command, and not a person."""
+        return any(env.get(name) for name in (self.SESSION, *self.CALLER))
+
+    def home(self, env: Mapping[str, str]) -> str:
+        """Return the folder of a person's own; empty if there is none."""
+        own = env.get("HOME")
+        return env.get(self.HOME_VARIABLE) or (f"{own}/{self.HOME or self.FOLDER}" if own else "")
+
+    def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings that there may be: scope → file, nearest first."""
+        own = self.home(env)
+        folders = {"user": os.path.abspath(own) if own else ""}
+        return {
+            scope: f"{folder}/{file}"
+            for scope, file in self.FILES.items()
+            if (folder := folders.get(scope, f"{root_abs}/{self.FOLDER}"))
+        }
+
+    def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
+        """Return the folders that agents and skills are defined in."""
+        projects = dict.fromkeys((root_abs, env.get(self.PROJECT) or root_abs))
+        own = self.home(env)
+        return [*(f"{folder}/{self.FOLDER}" for folder in projects), *([own] if own else [])]
+
+    def plugin_of(self, _env: Mapping[str, str]) -> str:
+        """Return the folder of the plugin that has started us; empty if none has."""
+        return ""
+
+    def agent_files(self, _name: str, _folders: Iterable[str]) -> list[str]:
+        """Return the files that define a sub-agent."""
+        return []
+
+    def skill_files(self, _name: str, _folders: Iterable[str]) -> list[str]:
+        """Return the files that define a skill."""
+        return []
+
+    def is_trusted(self, _root_abs: str, _env: Mapping[str, str]) -> bool | None:
+        """Return whether the client runs the hooks of a project; None: that is not known."""
+        return None
+
+    # Its transcripts.
+
+    def calls_in(self, _line: bytes) -> Sequence[ToolCall]:
+        """Return the calls of tools in one line of a transcript."""
+        from gitgates.agent_types import ToolCall  # few read a transcript
+
+        return [ToolCall()]  # of nobody knows what
+
+    def conversation_start_in(self, _head: bytes) -> float:
+        """Return when the conversation of a transcript began, since the epoch; 0: not told."""
+        return 0.0
+
+    # Its payloads.
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows.
+
+        `hook_event_name` stays the client's. `event_id` is what no other event of the session has.
+        """
+        return found
+
+    def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
+        """Parse a payload.
+
+        Raises: BadPayload where it is no JSON object.
+        """
+        return self.payload_of(self.rename(_table_of(data)), env)
+
+    def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
+        """Return what a payload with these fields says."""
+        tool_input = found.get("tool_input")
+        inside = tool_input if isinstance(tool_input, dict) else {}
+        response = found.get("tool_response")
+        event = text_of(found, "hook_event_name")
+        kind, can = self.EVENTS.get(event, ("", Channels()))
+        tool = text_of(found, "tool_name")
+        tool_kind = self._tool_kind(tool)
+        return Payload(
+            host=self.NAME,
+            event=HOOK_OF.get(kind, event),
+            kind=kind,
+            can=can,
+            session=text_of(found, "session_id"),
+            prompt_id=text_of(found, "prompt_id"),
+            event_id=text_of(found, "event_id"),
+            cwd_abs=path_of(found, "cwd"),
+            project_abs=env.get(self.PROJECT, ""),
+            agent_id=text_of(found, "agent_id"),
+            agent_type=text_of(found, "agent_type"),
+            mode=text_of(found, "permission_mode"),
+            tool=tool,
+            tool_names=self.OTHER_NAMES.get(tool, ()),
+            tool_kind=tool_kind,
+            tool_use_id=text_of(found, "tool_use_id"),
+            paths=self.paths_in(inside),
+            command=text_of(inside, "command") if tool_kind != "writes" else "",
+            tool_input=inside if tool_kind in ("shell", "ours") else {},
+            edits=self.edits_in(inside),
+            failed=isinstance(response, dict) and response.get("success") is False,
+            skill=text_of(inside, "skill") or text_of(found, "command_name"),
+            prompt=text_of(found, "prompt"),
+            source=text_of(found, "source"),
+            last_message=text_of(found, "last_assistant_message"),
+            transcript_abs=path_of(found, "transcript_path"),
+            again=found.get("stop_hook_active") is True,
+            background=_tasks(found.get("background_tasks")),
+        )
+
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files that a tool works on."""
+        return tuple(path for name in self.PATH_FIELDS if (path := path_of(tool_input, name)))
+
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a tool does to a file, in order."""
+        return edits_in(tool_input)
+
+    def _tool_kind(self, tool: str) -> ToolKind:
+        if tool.startswith(self.OURS):
+            return "ours"
+        return self.tools.get(tool, "other" if tool else "")
+
+    # Its answers.
+
+    def encode(self, payload: Payload, verdict: Verdict) -> bytes:
+        """Return what the client receives: one JSON object, or nothing."""
+        if verdict.as_before is not None:
+            return verdict.as_before.encode("ascii", "replace")
+        level, _why = express(payload, verdict.level)
+        to_agent, person = _cut(verdict.to_agent), _cut(verdict.to_person)
+        reason = to_agent or person or "gitgates refused this."
+        body: dict[str, Any] = {}
+        own: dict[str, Any] = {}  # what belongs to this event
+        if level == STOP:
+            body |= {"continue": False, "stopReason": person or reason}
+        if permission := _permission(payload, verdict, level):
+            body |= _decision(self.DENIES, permission, reason)
+        elif level == BLOCK:
+            body |= _decision(self.BLOCKS, "deny", reason)
+        elif to_agent and reaches_agent(payload.can, level):
+            (own if self.TELLS == "own" else body)["additionalContext"] = to_agent
+        elif to_agent and level != STOP and verdict.level:
+            person = person or to_agent  # nobody else would hear of it
+        own |= self._changes(payload, verdict) if level < BLOCK else {}
+        if own := {**body.pop(_OWN, {}), **own}:
+            body[_OWN] = {"hookEventName": self.own_event(payload.kind), **own}
+        if person:
+            body["systemMessage"] = person
+        return dumps(body).encode("ascii") if body else b""
+
+    def own_event(self, kind: EventKind) -> str:
+        """Return the client's name of an event."""
+        return next(event for event, (one, _can) in self.EVENTS.items() if one == kind)
+
+    def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
+        """Return what changes a tool's input.
+
+        Without a decision, so that its permission is asked for as ever. It replaces all of it.
+        """
+        said = {"command": verdict.command, "caller": verdict.caller}
+        changed = {name: text for name, text in said.items() if text}
+        whole = {**payload.tool_input, **changed}
+        return {self.CHANGES: whole} if changed and self.CHANGES else {}
+
+    def is_block(self, exit_status: int | None, stdout: bytes) -> bool:
+        """Return whether an answer, whoever it is from, blocks an event that can be blocked."""
+        if exit_status == _EXIT_BLOCK:
+            return True
+        try:
+            answer = loads(stdout)
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(answer, dict):
+            return False
+        own = answer.get(_OWN)
+        words = {self.DENIES, self.BLOCKS}
+        denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
+        stops = answer.get("continue") is False
+        return ("permission" in words and denies) or stops or answer.get("decision") in words
+
+    def sample(self, kind: EventKind, root_abs: str, session: str, file: str) -> dict[str, Any]:
+        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        writes = self.TOOL_NAMES["writes"][0]
+        edit = {"tool_name": writes, "tool_use_id": f"gitgates-doctor-{session}"}
+        more: dict[str, dict[str, Any]] = {
+            "turn-end": {"stop_hook_active": False, "last_assistant_message": "done"},
+            "before-tool": {**edit, "tool_input": {"file_path": file, "content": "done\n"}},
+            "prompt": {"prompt": "go"},
+        }
+        more["subagent-end"] = {**more["turn-end"], "agent_id": "doctor", "agent_type": "doctor"}
+        more["after-tool"] = {**more["before-tool"], "tool_response": {}}
+        return {
+            "session_id": session,
+            "cwd": root_abs,
+            "hook_event_name": self.own_event(kind),
+            "source": "startup",
+            **more.get(kind, {}),
+        }
+
+
+def _decision(form: str, permission: str, reason: str) -> dict[str, Any]:
+    if form == "permission":
+        return {_OWN: {"permissionDecision": permission, "permissionDecisionReason": reason}}
+    return {"decision": form, "reason": reason}
+
+
+def _permission(payload: Payload, verdict: Verdict, level: Level) -> str:
+    """Return what is decided of a tool call; empty: nothing."""
+    if level >= BLOCK and payload.can.deny:
+        return "deny"
+    return "ask" if level < BLOCK and verdict.ask and payload.can.ask else ""
+
+
+def _table_of(data: bytes) -> dict[str, Any]:
+    if not data.strip():
+        raise BadPayload("nothing came on standard input")
+    try:
+        found = loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError) as error:
+        raise BadPayload(f"no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadPayload(f"a JSON object was expected, not {type(found).__name__}")
+    return found
+
+
+def text_of(table: dict[str, Any], name: str) -> str:
+    """Return a text of a table; empty if there is none."""
+    value = table.get(name)
+    # Half of a surrogate pair is no text.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def path_of(table: dict[str, Any], name: str) -> str:
+    """Return a path of a table; empty if there is none."""
+    value = table.get(name)
+    if not isinstance(value, str) or "\0" in value:
+        return ""
+    try:
+        # A file name need not be text: the host may send its bytes, or what Python makes of them.
+        return os.fsdecode(value.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return os.fsdecode(value.encode("utf-8", "replace"))
+
+
+def edits_in(tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+    """Return the replacements that the input of a tool names, as most tools name them."""
+    for name in _WHOLE:
+        if name in tool_input:
+            return (Replacement(new=text_of(tool_input, name), whole=True),)
+    several = tool_input.get("edits")
+    tables = several if isinstance(several, list) else [tool_input]
+    return tuple(
+        Replacement(
+            old=text_of(table, old),
+            new=text_of(table, new),
+            everywhere=table.get("replace_all") is True,
+        )
+        for table in tables
+        if isinstance(table, dict)
+        for old, new in zip(_OLD, _NEW, strict=True)
+        if isinstance(table.get(old), str)
+    )
+
+
+def _tasks(value: object) -> tuple[BackgroundTask, ...]:
+    if not isinstance(value, list):
+        return ()
+    tables = [item for item in value if isinstance(item, dict)]
+    return tuple(
+        BackgroundTask(text_of(table, "type"), text_of(table, "status")) for table in tables
+    )
+
+
+def _cut(text: str) -> str:
+    """Return a text that the client takes whole. It counts as JavaScript does."""
+    if not text:
+        return ""
+    from gitgates.clean import plain  # most events are answered with nothing
+
+    text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
+    if len(text) <= _LONGEST // 2:
+        return text
+    units = text.encode("utf-16-le", "replace")  # two bytes for each that JavaScript counts
+    if len(units) <= _LONGEST * 2:
+        return text
+    return units[: (_LONGEST - len(_CUT)) * 2].decode("utf-16-le", "ignore") + _CUT
