@@ -12,8 +12,15 @@ DEV = .venv/dev
 # What the tests were written against; with another version, some may fail.
 CLIENT_VERSION = 2.1.329
 CLIENT = .venv/client/ready-$(CLIENT_VERSION)
-NPM_AGENTS = @openai/codex@0.169.0 @google/gemini-cli@0.61.0
-AGENTS = .venv/agents/ready-$(subst /,+,$(subst $() ,+,$(NPM_AGENTS)))
+COMMA = ,
+HOSTS ?=
+AGENTS = $(or $(subst $(COMMA), ,$(HOSTS)),codex copilot gemini qwen droid)
+NPM_codex = @openai/codex@0.169.0
+NPM_copilot = @github/copilot@1.0.102
+NPM_gemini = @google/gemini-cli@0.61.0
+NPM_qwen = @qwen-code/qwen-code@0.24.4
+# Its package asks for a program of the same version, which is not there for every platform.
+NPM_droid = @factory/cli@0.225.1 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),@factory/cli-linux-x64@0.225.2)
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
@@ -32,15 +39,16 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 test: $(DEV)/ready ## Run the tests, on all cores
 	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough'
 
-e2e: $(DEV)/ready ## Run with the real agents' clients and hook managers (needs npm, once)
+e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,qwen: with these only (npm)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
 	    echo '!!! GITGATES_E2E=skip: the tests with real clients were NOT run.' >&2; \
 	else \
-	    if [ -z "$$GITGATES_E2E_CLIENT" ]; then $(MAKE) --no-print-directory $(CLIENT); fi && \
-	    if [ -z "$$GITGATES_E2E_CODEX" ] || [ -z "$$GITGATES_E2E_GEMINI" ]; then \
-	        $(MAKE) --no-print-directory $(AGENTS); fi && \
-	    $(MAKE) --no-print-directory $(MANAGERS) && \
-	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e; \
+	    if [ -n "$$GITGATES_E2E_CLIENT$(HOSTS)" ]; then :; else \
+	        $(MAKE) --no-print-directory $(CLIENT); fi && \
+	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
+	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
+	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
+	        $(if $(HOSTS),-k '$(subst $(COMMA), or ,$(HOSTS))'); \
 	fi
 
 thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
@@ -128,20 +136,18 @@ $(CLIENT):
 	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
 	@touch $@
 
+# A folder for each, so that one can be had without the others. Some are proprietary: as above.
 # Without scripts: the programs are in the packages.
-$(AGENTS):
-	@command -v npm >/dev/null || { \
-	    echo 'make e2e needs npm, to install the clients of other agents; there is none here.' >&2; \
-	    echo 'Install Node.js, or name clients with GITGATES_E2E_CODEX=/path/to/codex and' >&2; \
-	    echo 'GITGATES_E2E_GEMINI=/path/to/gemini, or leave these tests out with' >&2; \
-	    echo 'GITGATES_E2E=skip.' >&2; exit 1; }
-	@echo 'installing $(NPM_AGENTS) in $(@D) (once, 500 MB)' >&2
-	@rm -rf $(@D) && mkdir -p $(@D)
-	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
-	    $(NPM_AGENTS) || { \
-	    echo 'npm could not install $(NPM_AGENTS); is there a network?' >&2; \
-	    echo 'To leave these tests out: GITGATES_E2E=skip' >&2; exit 1; }
-	@touch $@
+agent-%:
+	@ready='.venv/agents/$*/ready-$(subst /,+,$(subst $() ,+,$(strip $(NPM_$*))))'; \
+	name=GITGATES_E2E_$$(echo $* | tr a-z A-Z); \
+	if [ -n "$$(printenv $$name)" ] || [ -e "$$ready" ]; then exit 0; fi; \
+	echo 'installing $(NPM_$*) in .venv/agents/$* (once)' >&2; \
+	rm -rf .venv/agents/$* && mkdir -p .venv/agents/$* && \
+	npm install --prefix .venv/agents/$* --ignore-scripts --no-audit --no-fund --loglevel=error \
+	    $(NPM_$*) && touch "$$ready" || { \
+	    echo '!!! npm could not install $(NPM_$*): the tests with $* are NOT run.' >&2; \
+	    echo "Install Node.js, see to a network, or name a client: $$name=/path/to/$*" >&2; }
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
 $(MANAGERS):

@@ -17,20 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import others
-from messages_api import plain_text
+from other_apis import conversation, is_answer, plain_text
+from others import Call
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 INSTALLED = ROOT / ".venv/client/node_modules/@anthropic-ai"
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = os.environ.get("GITGATES_E2E_CLIENT", "")
-
-
-class Call(NamedTuple):
-    """A call of one of the client's tools."""
-
-    name: str
-    input: dict[str, Any]
 
 
 class After(NamedTuple):
@@ -121,7 +115,7 @@ class Run:
 
     def asked(self, kind: str = "main") -> list[list[dict[str, Any]]]:
         """Return the messages of each request of one conversation."""
-        return [r["body"]["messages"] for r in self.requests if r["kind"] == kind]
+        return [conversation(r["body"]) for r in self.requests if r["kind"] == kind]
 
     def told(self, request: int, kind: str = "main") -> str:
         """Return what a request told the model that the one before did not."""
@@ -197,6 +191,7 @@ class Client:
         options: Options = Options(),  # noqa: B008 - it cannot be changed
     ) -> Run:
         """Run a session from its first prompt to its end."""
+        assert options.command or binary().exists(), f"there is no {binary()}. Try: make e2e"
         self._runs += 1
         out = self.folder / f"run{self._runs}"
         out.mkdir()
@@ -233,18 +228,15 @@ class Client:
         folder.mkdir(exist_ok=True)
         programs = {"claude": binary(), **{name: others.program(name) for name in others.GIVEN}}
         for name, program in programs.items():
-            if not (folder / name).is_symlink():
+            if program.exists() and not (folder / name).is_symlink():
                 (folder / name).symlink_to(program)
         return folder
 
 
 def binary() -> Path:
-    """Return the client's program."""
-    if GIVEN:
-        return Path(GIVEN)
+    """Return the client's program, which need not be there."""
     found = sorted(INSTALLED.glob("claude-code-*/claude"))
-    assert found, f"there is no client below {INSTALLED}. Try: make e2e"
-    return found[0]
+    return Path(GIVEN) if GIVEN else next(iter(found), INSTALLED / "claude-code/claude")
 
 
 def _plain(turn: Turn) -> dict[str, Any]:
@@ -264,7 +256,7 @@ def _plain(turn: Turn) -> dict[str, Any]:
 
 
 def _text(messages: list[dict[str, Any]]) -> str:
-    return "\n".join(plain_text(m["content"]) for m in messages if m["role"] != "assistant")
+    return plain_text([m for m in messages if not is_answer(m)])
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
     )  # the client makes a socket in it, whose path has a limit
     env = _environment(job, short, model.port)
     if job["command"]:
-        env = others.configure(Path(job["home"]), model.port) | env
+        env = others.configure(job, model.port) | env
     if not alone:
         env |= isolation.proxies_to_nowhere()
     started = time.monotonic()

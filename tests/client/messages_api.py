@@ -1,6 +1,6 @@
 """A Messages API on 127.0.0.1 that plays a script, and writes down whatever it is asked.
 
-Two other vendors' APIs play the script's main conversation, too.
+Other vendors' APIs play the script, too.
 
 A script has the turns of the main conversation and, by a word that the sub-agent's prompt
 contains, those of sub-agents. Each request takes the next turn of its conversation; when there is
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import other_apis
+from other_apis import conversation, is_answer, plain_text
 
 SUBAGENT_HEADER = "x-claude-code-agent-id"
 SUMMARY_WANTED = re.compile(r"detailed summary of (this|the) (conversation|recent)", re.IGNORECASE)
@@ -30,21 +31,15 @@ _STREAM = "text/event-stream; charset=utf-8"
 _USAGE = {"input_tokens": 100, "output_tokens": 10}
 
 
-def plain_text(content: Any) -> str:
-    """Return all text of a message's content, that of tool results included."""
-    if isinstance(content, str):
-        return content
-    parts = [b.get("text") or plain_text(b.get("content")) for b in content or ()]
-    return "\n".join(part for part in parts if part)
-
-
 def heard(value: Any, body: dict[str, Any]) -> Any:
     """Return the input of a call, with what the model was told in each place that asks for it."""
     if isinstance(value, dict):
         return {name: heard(one, body) for name, one in value.items()}
+    if isinstance(value, list):
+        return [heard(one, body) for one in value]
     if not (isinstance(value, str) and _HEARD.search(value)):
         return value
-    told = "\n".join(plain_text(message["content"]) for message in body.get("messages") or ())
+    told = plain_text(conversation(body))
 
     def fill(place: re.Match[str]) -> str:
         found = re.findall(place[1], told)
@@ -62,19 +57,23 @@ class Conversations:
             **{f"agent {word}": list(turns) for word, turns in script["agents"].items()},
         }
 
-    def belongs(self, body: dict[str, Any], *, subagent: bool) -> str:
-        """Return `main`, `agent WORD`, `agent`, `compact` or `side`."""
-        messages = body.get("messages") or [{}]
-        if SUMMARY_WANTED.search(plain_text(messages[-1].get("content"))):
+    def belongs(self, body: dict[str, Any], *, subagent: bool | None) -> str:
+        """Return `main`, `agent WORD`, `agent`, `compact` or `side`.
+
+        `subagent`: None where the request does not tell; then one of its words has to.
+        """
+        messages = conversation(body) or [{}]
+        if SUMMARY_WANTED.search(plain_text(messages[-1])):
             return "compact"
         if not body.get("tools"):
             return "side"  # a title, or whatever else the client asks on its own
-        if not subagent:
+        if subagent is False:
             return "main"
-        first = next((i for i, m in enumerate(messages) if m["role"] == "assistant"), None)
-        opening = "\n".join(plain_text(m["content"]) for m in messages[:first])
+        first = next((i for i, m in enumerate(messages) if is_answer(m)), None)
+        opening = plain_text(messages[:first])
         words = (name for name in self._turns if name != "main")
-        return next((name for name in words if name.removeprefix("agent ") in opening), "agent")
+        found = (name for name in words if name.removeprefix("agent ") in opening)
+        return next(found, "agent" if subagent else "main")
 
     def next_turn(self, conversation: str) -> dict[str, Any]:
         """Take the next turn of a conversation."""
@@ -107,7 +106,7 @@ class Model(ThreadingHTTPServer):
         """Serve in a thread of its own."""
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
-    def take(self, path: str, body: dict[str, Any], *, subagent: bool) -> dict[str, Any]:
+    def take(self, path: str, body: dict[str, Any], *, subagent: bool | None) -> dict[str, Any]:
         """Write a request down; return the turn that answers it."""
         with self._lock:
             kind = "other"
@@ -153,7 +152,9 @@ class _Request(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         body = json.loads(raw or b"{}")
         path = self.path.partition("?")[0]
-        turn = self.server.take(path, body, subagent=SUBAGENT_HEADER in self.headers)
+        api = other_apis.api_of(path)
+        subagent = None if api else SUBAGENT_HEADER in self.headers
+        turn = self.server.take(path, body, subagent=subagent)
         if not turn:
             self._send(b'{"input_tokens": 1}')
             return
@@ -162,9 +163,11 @@ class _Request(BaseHTTPRequestHandler):
             error = {"type": turn["blocks"][0], "message": f"scripted: {turn['blocks'][0]}"}
             self._send(json.dumps({"type": "error", "error": error}).encode(), turn["status"])
             return
-        if api := other_apis.api_of(path):
-            made = other_apis.answer(api, turn["blocks"], self.server.new_id("resp"))
-            self._send(made, kind=_STREAM)
+        if api:
+            blocks = [heard(block, body) for block in turn["blocks"]]
+            stream = api != "chat" or bool(body.get("stream"))
+            made = other_apis.answer(api, blocks, self.server.new_id("resp"), stream=stream)
+            self._send(made, kind=_STREAM if stream else "application/json")
             return
         message = self._message(turn, body)
         if body.get("stream"):

@@ -1,19 +1,38 @@
-"""The real Codex and Gemini CLI: where they are, and what points them at a scripted model."""
+"""The real clients of other agents: where they are, what points them at a scripted model.
+
+And how that model calls their tools: the same four calls, in each client's own words.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-INSTALLED = ROOT / ".venv/agents/node_modules/.bin"
+INSTALLED = ROOT / ".venv/agents"
+HOSTS = ("codex", "copilot", "gemini", "qwen", "droid")
 # Read once: the tests' own fixture takes every GITGATES name away.
-GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in ("codex", "gemini")}
+GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
 # What lets them work without asking; a model's name, or Gemini CLI would ask a model for one.
 ARGUMENTS = {
     "codex": ["--dangerously-bypass-approvals-and-sandbox"],
     "gemini": ["--yolo", "--skip-trust", "--model", "gemini-2.5-pro"],
+}
+# Their command for one prompt, which comes last; with trust in the hooks of a repository.
+_COMMANDS = {
+    "codex": ["exec", *ARGUMENTS["codex"], "--dangerously-bypass-hook-trust", "--"],
+    "copilot": [
+        "--trust-folder",
+        "--allow-all-tools",
+        "--allow-all-paths",
+        "--no-auto-update",
+        "-p",
+    ],
+    "gemini": [*ARGUMENTS["gemini"], "-p"],
+    "qwen": ["--yolo", "-p"],
+    "droid": ["exec", "--skip-permissions-unsafe", "-m", "custom:scripted-0"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -23,35 +42,150 @@ check_for_update_on_startup = false
 enabled = false
 [model_providers.scripted]
 name = "scripted"
-base_url = "http://127.0.0.1:{port}/v1"
+base_url = "{url}/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_KEY"
 request_max_retries = 0
 stream_max_retries = 0
+[projects."{cwd}"]
+trust_level = "trusted"
 """
+_QUIET = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}
 _GEMINI = {
+    **_QUIET,
     "security": {"auth": {"selectedType": "gemini-api-key"}},
-    "privacy": {"usageStatisticsEnabled": False},
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-    "telemetry": {"enabled": False},
 }
+_QWEN = {
+    **_QUIET,
+    "security": {"auth": {"selectedType": "openai"}},
+    "general": {"enableAutoUpdate": False},
+    "model": {"name": "scripted"},
+}
+_DROID = {
+    "model": "scripted",
+    "id": "custom:scripted-0",
+    "index": 0,
+    "displayName": "scripted",
+    "apiKey": "no-key",
+    "provider": "generic-chat-completion-api",
+    "maxOutputTokens": 4096,
+}
+
+
+class Call(NamedTuple):
+    """A call of one of a client's tools."""
+
+    name: str
+    input: dict[str, Any]
 
 
 def program(name: str) -> Path:
     """Return a client's program, which need not be there."""
-    return Path(GIVEN[name] or INSTALLED / name)
+    return Path(GIVEN[name] or INSTALLED / name / "node_modules/.bin" / name)
 
 
-def configure(home: Path, port: int) -> dict[str, str]:
-    """Write both clients' settings for a model on this port; return the variables they need."""
-    codex, gemini = home / ".codex", home / ".gemini"
-    for folder in (codex, gemini):
-        folder.mkdir(exist_ok=True)
-    (codex / "config.toml").write_text(_CODEX.format(port=port))
-    (gemini / "settings.json").write_text(json.dumps(_GEMINI))
+def command(host: str, prompt: str) -> tuple[str, ...]:
+    """Return the command that has a client work on one prompt, to its end."""
+    return (host, *_COMMANDS[host], prompt)
+
+
+def configure(job: dict[str, Any], port: int) -> dict[str, str]:
+    """Write all clients' settings for a model on this port; return the variables they need."""
+    home = Path(job["home"])
+    url = f"http://127.0.0.1:{port}"
+    droid = {"customModels": [{**_DROID, "baseUrl": f"{url}/v1"}], "cloudSessionSync": False}
+    for file, text in (
+        (".codex/config.toml", _CODEX.format(url=url, cwd=job["cwd"])),
+        (".profile", f"PATH='{job['path']}'\n"),  # Codex runs commands in a login shell
+        (".gemini/settings.json", json.dumps(_GEMINI)),
+        (".qwen/settings.json", json.dumps(_QWEN)),
+        (".factory/settings.json", json.dumps(droid)),
+    ):
+        (home / file).parent.mkdir(exist_ok=True)
+        (home / file).write_text(text)
     return {
-        "CODEX_HOME": str(codex),
+        "CODEX_HOME": f"{home}/.codex",
         "SCRIPTED_KEY": "no-key",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_HOME": f"{home}/.copilot",
+        "COPILOT_MODEL": "scripted",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_API_KEY": "no-key",
         "GEMINI_API_KEY": "no-key",
-        "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{port}",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",  # or --skip-trust runs no hooks
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "OPENAI_API_KEY": "no-key",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "scripted",
+        "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false",
     }
+
+
+def write(host: str, path: Path, content: str) -> Call:
+    """Write a file that is not there yet."""
+    lines = "".join(f"+{line}\n" for line in content.splitlines())
+    patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
+    named = {"file_path": str(path), "content": content}
+    return {
+        "codex": Call("apply_patch", {"input": patch}),
+        "copilot": Call("create", {"path": str(path), "file_text": content}),
+        "gemini": Call("write_file", named),
+        "qwen": Call("write_file", named),
+        "droid": Call("Create", named),
+    }[host]
+
+
+def edit(host: str, path: Path, old: str, new: str) -> Call:
+    """Replace a line of a file that was written before."""
+    patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
+    named = {"file_path": str(path), "old_string": old, "new_string": new}
+    return {
+        "codex": Call("apply_patch", {"input": patch}),
+        "copilot": Call("edit", {"path": str(path), "old_str": old, "new_str": new}),
+        "gemini": Call("replace", {**named, "instruction": "i"}),
+        "qwen": Call("edit", named),
+        "droid": Call("Edit", {"file_path": str(path), "old_str": old, "new_str": new}),
+    }[host]
+
+
+def shell(host: str, line: str) -> Call:
+    """Run a line in the shell."""
+    risk = {"summary": "s", "riskLevel": "low", "riskLevelReason": "r"}
+    return {
+        "codex": Call("exec_command", {"cmd": line}),
+        "copilot": Call("bash", {"command": line, "description": "d"}),
+        "gemini": Call("run_shell_command", {"command": line}),
+        "qwen": Call("run_shell_command", {"command": line, "is_background": False}),
+        "droid": Call("Execute", {"command": line, **risk}),
+    }[host]
+
+
+def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
+    """Start a sub-agent of a type whose turns are listed under `word`, and wait for it."""
+    named = {"description": "d", "prompt": word}
+    worker = "worker" if host == "droid" else "general-purpose"
+    if host == "codex":
+        typed = {"agent_type": kind} if kind else {}
+        its_id = '{{"agent_id":"([^"]+)"}}'
+        return (
+            Call("multi_agent_v1.spawn_agent", {"message": word, **typed}),
+            Call("multi_agent_v1.wait_agent", {"targets": [its_id], "timeout_ms": 60_000}),
+        )
+    call = {
+        "copilot": Call(
+            "task", {**named, "agent_type": kind or worker, "name": "sub", "mode": "sync"}
+        ),
+        "gemini": Call("invoke_agent", {"agent_name": kind or "generalist", "prompt": word}),
+        "qwen": Call(
+            "agent", {**named, "subagent_type": kind or worker, "run_in_background": False}
+        ),
+        "droid": Call("Task", {**named, "subagent_type": kind or worker}),
+    }
+    return (call[host],)
+
+
+def report(host: str, text: str) -> Call | str:
+    """End a sub-agent."""
+    return Call("complete_task", {"result": {"response": text}}) if host == "gemini" else text

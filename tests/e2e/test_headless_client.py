@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from claude import Failure, Options, Run, Turn, bash, write
-from messages_api import plain_text
+from other_apis import plain_text
 from scene import Scene
 
 CONFIG = """

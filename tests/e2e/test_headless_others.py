@@ -8,7 +8,8 @@ from typing import Any
 
 import others
 import pytest
-from claude import Call, Options, Run, Turn
+from claude import Options, Run, Turn
+from others import shell
 from scene import Scene
 
 CONFIG = """
@@ -20,14 +21,13 @@ max_retries = 2
 [headless]
 """
 USED = 110  # tokens of an answer, by the scripted model
-SHELLS = {"codex": ("exec_command", "cmd"), "gemini": ("run_shell_command", "command")}
 
 
-@pytest.fixture(params=SHELLS)
+@pytest.fixture(params=others.ARGUMENTS)
 def agent(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if not others.program(name).exists():
-        pytest.skip(f"there is no {others.program(name)}. Try: make e2e")
+        pytest.skip(f"there is no {others.program(name)}. Try: make e2e HOSTS={name}")
     return name
 
 
@@ -46,12 +46,6 @@ def scene(agent: str, tmp_path: Path) -> Scene:
 def headless(scene: Scene, *turns: Turn) -> Run:
     command = ("gitgates", "headless", "make it good")
     return scene.run(*turns, options=Options(command=command, limit_s=90.0))
-
-
-def shell(agent: str, command: str) -> Call:
-    """Call the shell of a client."""
-    name, argument = SHELLS[agent]
-    return Call(name, {argument: command})
 
 
 def asked(run: Run) -> list[str]:

@@ -6,7 +6,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from claude import Call, Client, Options, Run, Turn, agent, bash, write
+from claude import Client, Options, Run, Turn, agent, bash, write
+from others import Call
 from scene import Scene
 from terminal_support import on_terminal
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from claude import Call, agent, write
+from claude import agent, write
+from others import Call
 from scene import Scene
 from test_intents_client import FILE, INTENTS, REQUIRED
 

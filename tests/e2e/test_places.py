@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claude import Call, Options, Run, bash, read, write
+from claude import Options, Run, bash, read, write
 from conftest import Repo
+from others import Call
 from scene import CHECK, COMMAND, STOP, Scene
 
 

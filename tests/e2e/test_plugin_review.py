@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude import Call, Options, Turn, agent, bash, read, write
+from claude import Options, Turn, agent, bash, read, write
+from others import Call
 from scene import Scene
 
 from gitgates.hosts.json_settings import tool_matcher

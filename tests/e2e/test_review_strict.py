@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claude import Call, Options, Run, Turn, agent, bash, edit, write
+from claude import Options, Run, Turn, agent, bash, edit, write
+from others import Call
 from scene import Scene
 from test_review import LINES, REVIEW, blocks
 
