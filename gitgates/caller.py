@@ -14,7 +14,7 @@ import time
 from gitgates.clean import plain_line
 from gitgates.engine.command import ACTIVE
 from gitgates.errors import StateError, UsageError
-from gitgates.hosts import calling_session, is_called_by_agent
+from gitgates.hosts import DEFAULT_AGENT, calling_session, is_called_by_agent
 from gitgates.policies.evidence import fold
 from gitgates.record import lazy
 from gitgates.store.log import FOLDER, Journal, file_name, read_lines, sessions
@@ -49,6 +49,12 @@ class Caller:
         here, *others = (f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs)
         # That of this worktree first, which may not be there yet.
         self.journals = (Journal(here), *(Journal(one) for one in others if os.path.exists(one)))
+
+    @property
+    def host(self) -> str:
+        """The agent's host, as `agent-hook` names it."""
+        events = (fact for fact in reversed(self.facts[0]) if fact.get("what") == "event")
+        return str(next(events, {}).get("host", DEFAULT_AGENT))
 
     @lazy
     def facts(self) -> tuple[list[Fact], ...]:

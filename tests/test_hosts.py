@@ -169,7 +169,8 @@ def test_a_second_host_may_be_switched_off(toy: Repo) -> None:
 def test_an_agent_that_is_not_known(toy: Repo) -> None:
     assert "toy" not in AGENTS
     done = toy.gitgates("agent-hook", "toy")
-    assert done.stderr == b"gitgates: `agent-hook` wants the name of an agent: claude\n"
+    said = f"gitgates: `agent-hook` wants the name of an agent: {', '.join(AGENTS)}\n"
+    assert done.stderr.decode() == said
 
 
 @pytest.mark.slow

@@ -212,7 +212,14 @@ AGENT_PARTS = {
     *("entry.agent", "policy"),
     *(f"policies.{name}" for name in ("driver", "call", "trust", "session_start", "gates")),
     "policies.trace",  # which tells that it is off
-    *("config.load", "engine.hooks", "hosts.agent", "hosts.claude", "hosts.capabilities"),
+    *(
+        "config.load",
+        "engine.hooks",
+        "hosts.agent",
+        "hosts.payload",
+        "hosts.claude",
+        "hosts.capabilities",
+    ),
     *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
     *("record", "types", "agent_types", "lean_json", "pyc_import"),
     *("proc.call", "proc.alarm", "store.log", "git.repo"),

@@ -323,7 +323,7 @@ def test_from_nothing_to_a_blocked_stop_in_one_command(repo: Repo) -> None:
         (("install-hooks", "--claude-md"), "--claude-md goes with --agent only"),
         (("uninstall-hooks", "--scope", "user"), "--scope goes with --agent only"),
         (("uninstall-hooks", "--agent", "claude", "--force"), "--force does not go with --agent"),
-        (("install-hooks", "--agent", "nobody"), "'nobody' is not 'claude'"),
+        (("install-hooks", "--agent", "nobody"), "'nobody' is not one of 'claude', "),
     ],
 )
 def test_options_that_do_not_go_together(ready: Repo, args: tuple[str, ...], said: str) -> None:

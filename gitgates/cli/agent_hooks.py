@@ -11,9 +11,9 @@ import click
 from gitgates import environ
 from gitgates.cli.repository import configuration
 from gitgates.config.load import load
-from gitgates.errors import ConfigError, GitgatesError
+from gitgates.errors import ConfigError, GitgatesError, UsageError
 from gitgates.git.repo import Repo
-from gitgates.hosts import agent_host, agent_settings
+from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import HookSettings
 from gitgates.install import agent_files, agents, blocks, user_file
 from gitgates.install.agent_files import AgentFile
@@ -40,7 +40,6 @@ def install(
     *,
     scope: str,
     print_only: bool,
-    with_rules: bool,
     without_asking: bool,
 ) -> None:
     """Write our hooks into the settings of a scope, and the files for reviews; print changes."""
@@ -61,12 +60,7 @@ def install(
             file = shown(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
-    rules_file = agent_host(agent).RULES_FILE
-    rules_abs = os.path.join(repo.root_abs, rules_file)
-    _require_inside(repo, scope, path_abs, files, *([rules_abs] if with_rules else []))
-    rules = user_file.read(rules_abs) if with_rules else None
-    text = rules_text(configuration(repo)) if with_rules else ""
-    new_rules = blocks.put_rules(rules, text, rules_file) if with_rules else None
+    _require_inside(repo, scope, path_abs, files)
     before = user_file.read(path_abs)
     after = agents.put(before, wanted, start, host=host, file=name)
     how = added((one.event for one in wanted), before=bool(before and host.read(before, name).ours))
@@ -74,8 +68,6 @@ def install(
     _write_files(folder_abs, files, repo)
     for remark in remarks:
         click.echo(remark)
-    if with_rules:
-        replace(repo, rules_abs, rules, new_rules, what=_RULES, how="written")
     for event in agents.unknown_events(config, agent):
         click.echo(f"gitgates: {title} has no event {event}: the gates of it do not run there")
     if missing:
@@ -91,6 +83,39 @@ def install(
             f"gitgates: where {title} asks before it runs a command, allow these in its "
             f"permissions: Bash(gitgates {gate}:*)"
         )
+
+
+def expand(repo: Repo, names: tuple[str, ...]) -> list[str]:
+    """Return the named agents, each once; print those that are detected.
+
+    Raises: UsageError if none is.
+    """
+    if agents.DETECTED not in names:
+        return [*dict.fromkeys(names)]
+    found = agents.detected(repo.root_abs, environ.read())
+    for name, why in found.items():
+        click.echo(f"{agent_host(name).TITLE}: {why}")
+    wanted = dict.fromkeys((*(name for name in names if name != agents.DETECTED), *found))
+    if not wanted:
+        raise UsageError(
+            "no coding agent is here, neither its program nor its folder",
+            f"Name one: --agent {' | '.join(AGENTS)}",
+        )
+    return [*wanted]
+
+
+def write_rules(repo: Repo, file: str, *, only_check: bool = False) -> None:
+    """Keep the rules of the gates in a block of a file that agents read.
+
+    Raises: GitgatesError where that cannot be.
+    """
+    path_abs = os.path.join(repo.root_abs, file)
+    user_file.require_inside(repo.root_abs, path_abs)
+    before = user_file.read(path_abs)
+    text = "" if only_check else rules_text(configuration(repo))
+    after = blocks.put_rules(before, text, file)
+    if not only_check:
+        replace(repo, path_abs, before, after, what=_RULES, how="written")
 
 
 def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
@@ -211,15 +236,17 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
 
 
 def _take_rules(repo: Repo, agent: str) -> None:
-    file = agent_host(agent).RULES_FILE
-    path_abs = os.path.join(repo.root_abs, file)
-    if blocks.RULES.encode() not in user_file.content(path_abs):
-        return
-    before = user_file.read(path_abs)
-    after = None if before is None else blocks.without(before, file)
-    if after != before:
-        user_file.require_inside(repo.root_abs, path_abs)
-        replace(repo, path_abs, before, after, what=_RULES, how="taken out")
+    """Take our block out of the files that no agent reads any more which has our hooks."""
+    left = {agent_host(one).RULES_FILE for one in AGENTS if installed(one, repo)}
+    for file in {agent_host(one).RULES_FILE: None for one in (agent, *AGENTS)}:
+        path_abs = os.path.join(repo.root_abs, file)
+        if file in left or blocks.RULES.encode() not in user_file.content(path_abs):
+            continue
+        before = user_file.read(path_abs)
+        after = None if before is None else blocks.without(before, file)
+        if after != before:
+            user_file.require_inside(repo.root_abs, path_abs)
+            replace(repo, path_abs, before, after, what=_RULES, how="taken out")
 
 
 def replace(

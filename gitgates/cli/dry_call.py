@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.agent_types import Channels, Payload
 from gitgates.engine.run import Listener
-from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts import agent_host
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policies.call import Call
 from gitgates.policies.driver import ask_all, asked_of
@@ -40,9 +40,9 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
 
     Raises: GitError, StateError if what is there now cannot be told.
     """
-    channels = agent_host(DEFAULT_AGENT).EVENTS.values()
+    channels = agent_host(caller.host).EVENTS.values()
     known = Payload(
-        host=DEFAULT_AGENT,
+        host=caller.host,
         event=HOOK_OF[kind],
         kind=kind,
         can=next((can for one, can in channels if one == kind), Channels()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from gitgates import errors
@@ -13,6 +15,7 @@ from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings import SCOPES
 from gitgates.install import agents, framework, githooks, managers, user_file
+from gitgates.install.agents import DETECTED
 from gitgates.install.hookspath import (
     hooks_folder,
     remarks,
@@ -46,8 +49,11 @@ from gitgates.install.selection import select
 @click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
 @click.option(
     "--agent",
-    type=click.Choice([*AGENTS]),
-    help="Let this coding agent run them: add our hooks to its settings.",
+    "agents_",
+    multiple=True,
+    type=click.Choice([*AGENTS, DETECTED]),
+    help="Let this coding agent run them: add our hooks to its settings; may be given again. "
+    "detected: those whose program or folder is here.",
 )
 @click.option(
     "--scope",
@@ -60,6 +66,11 @@ from gitgates.install.selection import select
     "--claude-md",
     is_flag=True,
     help="With --agent: keep the rules of the gates in a block of CLAUDE.md, too.",
+)
+@click.option(
+    "--agents-md",
+    is_flag=True,
+    help="With --agent: keep the rules of the gates in a block of AGENTS.md, too.",
 )
 @click.option(
     "--mcp",
@@ -78,10 +89,11 @@ def command(  # noqa: PLR0913 - one for each option
     force: bool,
     via: str | None,
     pre_commit: bool,
-    agent: str | None,
+    agents_: tuple[str, ...],
     scope: str | None,
     print_only: bool,
     claude_md: bool,
+    agents_md: bool,
     mcp: bool,
     yes: bool,
 ) -> int:
@@ -102,32 +114,55 @@ def command(  # noqa: PLR0913 - one for each option
     way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
     that is to be changed, has problems, or no hook is named.
     """
-    for_agents = {"--print": print_only, "--claude-md": claude_md, "--mcp": mcp, "--yes": yes}
+    for_agents = {"--print": print_only, "--mcp": mcp, "--yes": yes}
+    for_agents |= {"--claude-md": claude_md, "--agents-md": agents_md}
     require_fit(
         {"--hook-type": hook_types, "--force": force, "--via": via, "--pre-commit": pre_commit},
         {"--scope": scope, **for_agents},
-        agent,
+        agents_[0] if agents_ else None,
     )
     via = via or ("pre-commit" if pre_commit else None)
     repo = current_repo()
-    if agent:
-        if mcp:
-            agent_servers.require(agent, scope or SCOPES[0])
-        agent_hooks.install(
+    if agents_:
+        install_for_agents(
             repo,
-            agent,
+            agents_,
             scope=scope or SCOPES[0],
             print_only=print_only,
-            with_rules=claude_md,
-            without_asking=yes,
+            rules_files={"CLAUDE.md": claude_md, "AGENTS.md": agents_md},
+            mcp=mcp,
+            yes=yes,
         )
-        if mcp:
-            agent_servers.register(repo, agent, print_only=print_only)
     elif via:
         install_via(via, repo, hook_types)
     else:
         install(repo, hook_types, force=force)
     return errors.OK
+
+
+def install_for_agents(  # noqa: PLR0913 - one for each option
+    repo: Repo,
+    names: tuple[str, ...],
+    *,
+    scope: str,
+    print_only: bool,
+    rules_files: Mapping[str, bool],
+    mcp: bool,
+    yes: bool,
+) -> None:
+    """Add our hooks to the settings of agents; print what was done."""
+    files = [file for file, is_wanted in rules_files.items() if is_wanted and not print_only]
+    for file in files:
+        agent_hooks.write_rules(repo, file, only_check=True)
+    wanted = agent_hooks.expand(repo, names)
+    for agent in wanted if mcp else ():
+        agent_servers.require(agent, scope)
+    for agent in wanted:
+        agent_hooks.install(repo, agent, scope=scope, print_only=print_only, without_asking=yes)
+        if mcp:
+            agent_servers.register(repo, agent, print_only=print_only)
+    for file in files:
+        agent_hooks.write_rules(repo, file)
 
 
 def require_fit(

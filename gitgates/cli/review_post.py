@@ -234,7 +234,7 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
         who = f"agent {caller.agent}" if caller.agent else "main thread"
         return f"it came from the {who}, and the token is another agent's"
     if decision == COMPLETE:
-        now = agent_digests(session.config, session.repo.root_abs, session.repo.env)
+        now = agent_digests(session.config, session.repo.root_abs, session.repo.env, caller.host)
         if is_another_agent(caller.facts[0], now):
             return _ANOTHER
         if digest in known.used:

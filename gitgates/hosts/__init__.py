@@ -21,6 +21,7 @@ DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none
 # we are switched off, no other payload is read.
 AGENTS = {
     "claude": ("gitgates.hosts.claude", b'"Stop"'),
+    "codex": ("gitgates.hosts.codex", b'"Stop"'),
 }
 
 

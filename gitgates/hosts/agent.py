@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 
-from gitgates.agent_types import BackgroundTask, Channels, Payload, Replacement
+from gitgates.agent_types import Channels, Payload
 from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.hosts.payload import edits_in, path_of, tasks_in, text_of
 from gitgates.lean_json import dumps, loads
 from gitgates.lifecycle import HOOK_OF
 from gitgates.record import lazy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from gitgates.agent_types import ToolCall, ToolKind
+    from gitgates.agent_types import Replacement, ToolCall, ToolKind
     from gitgates.lifecycle import EventKind
     from gitgates.types import Level, Verdict
 
@@ -34,8 +35,6 @@ _CUT = " […]"
 _BOM = b"\xef\xbb\xbf"
 _OWN = "hookSpecificOutput"
 _EXIT_BLOCK = 2
-# The fields of `tool_input` with the text that a tool replaces, and with the new one.
-_OLD, _NEW, _WHOLE = ("old_string", "old_str"), ("new_string", "new_str"), ("content", "file_text")
 
 
 class BadPayload(Exception):
@@ -61,6 +60,8 @@ class AgentHost:
     # Its events → what each is, and what it can be answered with.
     EVENTS: dict[str, tuple[EventKind, Channels]] = {}
     TELLS_PROMPTS = True  # False: not always; then a turn begins with what comes after its end
+    RETURNS_REASON = False  # True: the reason of a block comes back as a prompt
+    HANDS_TOKENS = True  # whether a sub-agent, as it starts, gets a text that nobody else sees
     PROVABLE: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; most important
     CANNOT: dict[EventKind, str] = {}  # what an answer of it cannot do, for people
 
@@ -77,6 +78,10 @@ class AgentHost:
     DENIES = "permission"  # a tool call
     BLOCKS = "block"  # everything else
     TELLS = "own"  # where text for the agent stands: "own", `hookSpecificOutput`; "top": beside it
+    # Events at which a decision has no effect, or hides what a tool said: its reason is told as text.
+    ONLY_TELLS: tuple[EventKind, ...] = ()
+    # Events that a stop ends by saying nothing: `continue: false` would not.
+    SILENT_STOPS: tuple[EventKind, ...] = ()
     CHANGES = ""  # the field of `hookSpecificOutput` with a tool's new input; empty: none
 
     FOLDER = ""  # of a project, that settings, agents and skills are in
@@ -90,6 +95,7 @@ class AgentHost:
     EVENTS_AT: tuple[str, ...] = ("hooks",)  # the keys of the settings that the events are below
     HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
     HANDLER: dict[str, Any] = {}  # and each hook
+    GUARDED = False  # whether a program that is missing would be taken for a refusal
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said
     MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
@@ -144,8 +150,12 @@ class AgentHost:
         """Return the files that define a skill."""
         return []
 
-    def is_trusted(self, _root_abs: str, _env: Mapping[str, str]) -> bool | None:
-        """Return whether the client runs the hooks of a project; None: that is not known."""
+    def trust_file(self, _env: Mapping[str, str]) -> str:
+        """Return the file in which the client keeps what is trusted; empty if that is not known."""
+        return ""
+
+    def is_trusted(self, _text: str, _settings_abs: str) -> bool | None:
+        """Return whether, by that file, a project's hooks are run; None: that is not known."""
         return None
 
     # Its transcripts.
@@ -213,7 +223,7 @@ class AgentHost:
             last_message=text_of(found, "last_assistant_message"),
             transcript_abs=path_of(found, "transcript_path"),
             again=found.get("stop_hook_active") is True,
-            background=_tasks(found.get("background_tasks")),
+            background=tasks_in(found.get("background_tasks")),
         )
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
@@ -239,19 +249,20 @@ class AgentHost:
         to_agent, person = _cut(verdict.to_agent), _cut(verdict.to_person)
         reason = to_agent or person or "gitgates refused this."
         body: dict[str, Any] = {}
-        own: dict[str, Any] = {}  # what belongs to this event
-        if level == STOP:
+        if level == STOP and payload.kind in self.SILENT_STOPS:
+            person = person or reason
+        elif level == STOP:
             body |= {"continue": False, "stopReason": person or reason}
         if permission := _permission(payload, verdict, level):
             body |= _decision(self.DENIES, permission, reason)
         elif level == BLOCK:
-            body |= _decision(self.BLOCKS, "deny", reason)
+            body |= self.blocked(payload.kind, reason)
         elif to_agent and reaches_agent(payload.can, level):
-            (own if self.TELLS == "own" else body)["additionalContext"] = to_agent
+            body |= self.told(payload.kind, to_agent)
         elif to_agent and level != STOP and verdict.level:
             person = person or to_agent  # nobody else would hear of it
-        own |= self._changes(payload, verdict) if level < BLOCK else {}
-        if own := {**body.pop(_OWN, {}), **own}:
+        changes = self._changes(payload, verdict) if level < BLOCK else {}
+        if own := {**body.pop(_OWN, {}), **changes}:
             body[_OWN] = {"hookEventName": self.own_event(payload.kind), **own}
         if person:
             body["systemMessage"] = person
@@ -260,6 +271,17 @@ class AgentHost:
     def own_event(self, kind: EventKind) -> str:
         """Return the client's name of an event."""
         return next(event for event, (one, _can) in self.EVENTS.items() if one == kind)
+
+    def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
+        """Return the form of a block, where no tool call is denied."""
+        if kind in self.ONLY_TELLS:
+            return self.told(kind, reason)
+        return _decision(self.BLOCKS, "deny", reason)
+
+    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+        """Return the form of a text for the agent."""
+        said = {"additionalContext": text}
+        return {_OWN: said} if self.TELLS == "own" else said
 
     def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
         """Return what changes a tool's input.
@@ -287,13 +309,14 @@ class AgentHost:
         stops = answer.get("continue") is False
         return ("permission" in words and denies) or stops or answer.get("decision") in words
 
-    def sample(self, kind: EventKind, root_abs: str, session: str, file: str) -> dict[str, Any]:
+    def sample(
+        self, kind: EventKind, root_abs: str, session: str, file: str = ""
+    ) -> dict[str, Any]:
         """Return the payload of an event in a session that is begun in a folder, about its file."""
-        writes = self.TOOL_NAMES["writes"][0]
-        edit = {"tool_name": writes, "tool_use_id": f"gitgates-doctor-{session}"}
+        edit = {**self.edit_sample(file), "tool_use_id": f"gitgates-doctor-{session}"}
         more: dict[str, dict[str, Any]] = {
             "turn-end": {"stop_hook_active": False, "last_assistant_message": "done"},
-            "before-tool": {**edit, "tool_input": {"file_path": file, "content": "done\n"}},
+            "before-tool": edit,
             "prompt": {"prompt": "go"},
         }
         more["subagent-end"] = {**more["turn-end"], "agent_id": "doctor", "agent_type": "doctor"}
@@ -305,6 +328,12 @@ class AgentHost:
             "source": "startup",
             **more.get(kind, {}),
         }
+
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file, as a payload has it."""
+        tool = self.TOOL_NAMES["writes"][0]
+        field = self.PATH_FIELDS[0]
+        return {"tool_name": tool, "tool_input": {field: path_abs, "content": "done\n"}}
 
 
 def _decision(form: str, permission: str, reason: str) -> dict[str, Any]:
@@ -330,54 +359,6 @@ def _table_of(data: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadPayload(f"a JSON object was expected, not {type(found).__name__}")
     return found
-
-
-def text_of(table: dict[str, Any], name: str) -> str:
-    """Return a text of a table; empty if there is none."""
-    value = table.get(name)
-    # Half of a surrogate pair is no text.
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-
-
-def path_of(table: dict[str, Any], name: str) -> str:
-    """Return a path of a table; empty if there is none."""
-    value = table.get(name)
-    if not isinstance(value, str) or "\0" in value:
-        return ""
-    try:
-        # A file name need not be text: the host may send its bytes, or what Python makes of them.
-        return os.fsdecode(value.encode("utf-8", "surrogateescape"))
-    except UnicodeEncodeError:
-        return os.fsdecode(value.encode("utf-8", "replace"))
-
-
-def edits_in(tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-    """Return the replacements that the input of a tool names, as most tools name them."""
-    for name in _WHOLE:
-        if name in tool_input:
-            return (Replacement(new=text_of(tool_input, name), whole=True),)
-    several = tool_input.get("edits")
-    tables = several if isinstance(several, list) else [tool_input]
-    return tuple(
-        Replacement(
-            old=text_of(table, old),
-            new=text_of(table, new),
-            everywhere=table.get("replace_all") is True,
-        )
-        for table in tables
-        if isinstance(table, dict)
-        for old, new in zip(_OLD, _NEW, strict=True)
-        if isinstance(table.get(old), str)
-    )
-
-
-def _tasks(value: object) -> tuple[BackgroundTask, ...]:
-    if not isinstance(value, list):
-        return ()
-    tables = [item for item in value if isinstance(item, dict)]
-    return tuple(
-        BackgroundTask(text_of(table, "type"), text_of(table, "status")) for table in tables
-    )
 
 
 def _cut(text: str) -> str:

@@ -1,67 +1,156 @@
-"""Codex's command line without a terminal: `codex exec`.
+"""Codex as a host.
 
-Source: `codex exec --help` and the events of codex 0.169, recorded from the client.
+It reads an answer strictly: with a field that it does not know, the whole of it counts for nothing.
+Files are edited by `apply_patch`, whose input is the text of a patch with several files, and which
+may be called through the shell, too.
+
+Source: recorded from codex 0.169.
 """
 
 from __future__ import annotations
 
-import json
+import os
 
-from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
+from gitgates.agent_types import Channels, Replacement
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import path_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
-UNASKED = (
-    "--dangerously-bypass-approvals-and-sandbox",
-    "--dangerously-bypass-hook-trust",
-    "--yolo",
-    "danger-full-access",
-)
-TOTALS = ("tokens",)
+    from gitgates.lifecycle import EventKind
+
+_PATCH, _BASH = "apply_patch", "Bash"
+_BEGIN, _END = "*** Begin Patch\n", "\n*** End Patch"
+_FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+_FOLDER = "folder"  # that the paths of a patch begin at, where it is not the agent's own
 
 
-def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; `-` reads the prompt from standard input.
+class Codex(AgentHost):
+    """Codex."""
 
-    `codex exec resume` itself does not accept `--sandbox` and others that `codex exec` accepts.
-    """
-    resume = ("resume", session) if session else ()
-    argv = ("codex", "exec", "--json", *more, *resume, "-")
-    return Start(argv, prompt.encode("utf-8", "surrogateescape"))
+    NAME = "codex"
+    TITLE = "Codex"
+    VARIABLES = (
+        ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
+        ("CODEX_HOME", "you", "where Codex's settings of your own are: not ~/.codex"),
+    )
+    SESSION = "CODEX_SESSION_ID"
+    CALLER = ("CODEX_THREAD_ID", "CODEX_CI")
+    SECRETS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
+    OF_A_SESSION = ("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI")
+    EVENTS = {
+        "SessionStart": ("session-start", Channels(context=True)),
+        "UserPromptSubmit": (
+            "prompt",
+            Channels(block=True, stop=True, context=True, reason_to_person=True),
+        ),
+        "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
+        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+        "SubagentStart": ("subagent-start", Channels(context=True)),
+        "SubagentStop": ("subagent-end", Channels(block=True)),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+        "PreCompact": ("before-compact", Channels()),
+        "PostCompact": ("after-compact", Channels()),
+        "SessionEnd": ("session-end", Channels()),
+    }
+    PROVABLE = ("turn-end", "subagent-end", "before-tool", "prompt")
+    ONLY_TELLS = ("after-tool",)
+    HANDS_TOKENS = False
+    TOOL_NAMES = {
+        "writes": (_PATCH,),
+        "reads": ("view_image",),
+        "shell": (_BASH, "write_stdin"),
+        "agent": ("collaborationspawn_agent",),
+        "skill": (),
+        "report": (),
+        "ours": ("mcp__gitgates__*",),
+        "harmless": (
+            *("request_user_input", "get_goal", "create_goal", "update_goal", "update_plan"),
+            *("tool_search", "web_search", "collaborationwait_agent", "collaborationlist_agents"),
+        ),
+    }
+    OTHER_NAMES = {_PATCH: ("Edit", "Write", "MultiEdit"), "collaborationspawn_agent": ("Agent",)}
+    FOLDER = ".codex"
+    HOME_VARIABLE = "CODEX_HOME"
+    FILES = {"project": "hooks.json", "user": "hooks.json"}
+    TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
+    USUAL_S = 600.0
+    MOST_S: dict[EventKind, int] = {"session-end": 3}
 
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        found = {**found, "prompt_id": found.get("turn_id")}
+        tool_input = found.get("tool_input")
+        if found.get("tool_name") == _BASH and isinstance(tool_input, dict):
+            folder, patch = _patch_in(text_of(tool_input, "command"))
+            if patch:
+                found |= {"tool_name": _PATCH, "tool_input": {"command": patch, _FOLDER: folder}}
+        return found
 
-def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object a line, each an event."""
-    session = text = error = ""
-    tokens: int | None = None
-    for event in _events(output):
-        item = event.get("item") or {}
-        match event.get("type"), item.get("type"):
-            case "thread.started", _:
-                session = str(event.get("thread_id") or "")
-            case "item.completed", "agent_message":
-                text = str(item.get("text") or "")
-            case "turn.completed", _:
-                usage = event.get("usage") or {}
-                tokens = int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
-                error = ""
-            case "turn.failed" | "error", _:
-                failure = event.get("error") or event
-                error = str(failure.get("message") or "the turn failed")
-    if tokens is None and not error:
-        error = UNREADABLE
-    return Turn(session=session, text=shortened(text), tokens=tokens, error=error)
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files of a patch."""
+        folder, text = path_of(tool_input, _FOLDER), path_of(tool_input, "command")
+        found = [
+            line.removeprefix(start).strip()
+            for line in text.splitlines()
+            for start in _FILE_LINES
+            if line.startswith(start) and _BEGIN in f"{text}\n"
+        ]
+        return tuple(os.path.join(folder, path) for path in dict.fromkeys(found))
 
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a patch does to its files: the lines of each of its parts."""
+        parts: list[list[str]] = []
+        for line in text_of(tool_input, "command").splitlines():
+            if line.startswith(("***", "@@")):
+                parts.append([])
+            elif parts:
+                parts[-1].append(line)
+        return tuple(
+            Replacement(
+                old="\n".join(line[1:] for line in part if not line.startswith("+")),
+                new="\n".join(line[1:] for line in part if not line.startswith("-")),
+            )
+            for part in parts
+            if part
+        )
 
-def _events(output: bytes) -> list[dict[str, Any]]:
-    found = []
-    for line in output.split(b"\n"):
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file."""
+        patch = f"{_BEGIN}*** Add File: {path_abs}\n+done{_END}\n"
+        return {"tool_name": _PATCH, "tool_input": {"command": patch}}
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which hooks are trusted."""
+        return f"{self.home(env)}/config.toml"
+
+    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
+        """Return whether a person has trusted a hook of a settings file; changed since or not."""
+        import tomllib  # cold: only doctor asks
+
         try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
+            states = tomllib.loads(text).get("hooks", {}).get("state", {})
+        except (tomllib.TOMLDecodeError, AttributeError):
+            return None
+        return any(str(key).startswith(f"{settings_abs}:") for key in states)
+
+
+def _patch_in(command: str) -> tuple[str, str]:
+    """Return the patch that a shell command applies, and from where; nothing if it does more."""
+    head, begin, rest = command.partition(_BEGIN)
+    body, end, tail = rest.partition(_END)
+    words = head.split()
+    folder = ""
+    if words[:1] == ["cd"] and words[2:3] == ["&&"]:
+        folder, words = words[1].strip("'\""), words[3:]
+    delimiter = words.pop() if words else ""
+    is_one = words == [_PATCH] and delimiter.startswith("<<")
+    if not (begin and end and is_one and tail.strip() == delimiter.strip("<-'\"")):
+        return "", ""
+    return folder, f"{begin}{body}{end}\n"
+
+
+HOST = Codex()

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # As `--agent` names it → the module that knows its command line.
 CLIENTS = {
     "claude": "gitgates.hosts.claude.client",
-    "codex": "gitgates.hosts.codex",
-    "gemini": "gitgates.hosts.gemini",
+    "codex": "gitgates.hosts.codex_client",
+    "gemini": "gitgates.hosts.gemini_client",
 }
 PLACE = "{prompt}"  # in --agent-command
 UNREADABLE = "the client's output does not say how the turn ended"

@@ -19,6 +19,7 @@ from gitgates.hosts.settings import (
     HookSettings,
     InstalledHook,
     expression,
+    guarded,
     is_our_command,
     left_out,
     split,
@@ -96,6 +97,7 @@ class AgentSettings:
         """Return the entry for the list of an event."""
         kind = HOOK_POINTS[entry.event].kind
         limit_s = min(entry.timeout_s, self.host.MOST_S.get(kind, entry.timeout_s))
+        command = guarded(command) if self.host.GUARDED else command
         hook = {"type": "command", "command": command, "timeout": limit_s * self.host.PER_SECOND}
         matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
         return {**matcher, "hooks": [{**hook, **self.host.HANDLER, **self.more_of(kind)}]}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SCOPES = ("project", "local", "user")  # whose settings
 _PROGRAM, _VERB = "gitgates", "agent-hook"
 _BUT = "!"
+_GUARD = "if command -v {} >/dev/null 2>&1; then exec {}; fi"
+_GUARDED = re.compile(re.escape(_GUARD).replace(r"\{\}", "(.+)"))
 
 
 class Entry(Record):
@@ -64,10 +66,23 @@ def bare(agent: str) -> str:
     return f"{_PROGRAM} {_VERB} {agent}"
 
 
+def guarded(command: str) -> str:
+    """Return a command of ours that does nothing where its program is missing."""
+    program = command.removesuffix(command[command.index(f" {_VERB} ") :])
+    return _GUARD.format(program, command)
+
+
+def unguarded(command: str) -> str:
+    """Return a command without the guard around it."""
+    found = _GUARDED.fullmatch(command)
+    return found[2] if found and found[2].startswith(f"{found[1]} ") else command
+
+
 def is_our_command(command: object, agent: str) -> bool:
     """Return whether the command of a hook is ours."""
     try:
-        program, *arguments = shlex.split(command) if isinstance(command, str) else [""]
+        words = shlex.split(unguarded(command)) if isinstance(command, str) else []
+        program, *arguments = words or [""]
     except ValueError:  # a quotation that does not end, or nothing
         return False
     is_program = os.path.isabs(program) and os.path.basename(program) == _PROGRAM

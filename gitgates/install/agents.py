@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping
 
 from gitgates.engine.hooks import host_limit_s
 from gitgates.errors import ConfigError, StateError
-from gitgates.hosts import agent_host, agent_settings
-from gitgates.hosts.settings import Entry, bare, is_our_command, split
+from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts.settings import Entry, bare, is_our_command, split, unguarded
 from gitgates.lifecycle import HOOK_OF, kind_of
 from gitgates.policies.needs import agent_hooks, needs
 from gitgates.policy import Need
@@ -23,6 +24,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.hosts.json_settings import AgentSettings
     from gitgates.lifecycle import EventKind
+
+
+DETECTED = "detected"  # in place of an agent's name: those that are here
+
+
+def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the agents that are here: name → what shows that."""
+    found = {}
+    for name in AGENTS:
+        host = agent_host(name)
+        folders = (f"{root_abs}/{host.FOLDER}", host.home(env))
+        there = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
+        if program := shutil.which(name, path=env.get("PATH")):
+            there.insert(0, f"its program is {program}")
+        if there:
+            found[name] = there[0]
+    return found
 
 
 def entries(config: Config, agent: str) -> tuple[Entry, ...]:
@@ -101,7 +119,7 @@ def not_in_path(known: str = "") -> str:
 
 def program_of(command: str, agent: str) -> str | None:
     """Return the program that a command of ours names by its path; None for the bare name."""
-    program = shlex.split(command)[0] if is_our_command(command, agent) else ""
+    program = shlex.split(unguarded(command))[0] if is_our_command(command, agent) else ""
     return program if os.path.isabs(program) else None
 
 

@@ -183,7 +183,8 @@ def _written(call: Call, start: int, quiet: Iterable[str]) -> set[str] | None:
 
     found: set[str] = set()
     real_abs = os.path.realpath(call.repo.root_abs)
-    calls = calls_since(call.payload.transcript_abs, start)
+    host = call.payload.host or DEFAULT_AGENT
+    calls = calls_since(call.payload.transcript_abs, start, host)
     if calls is None:
         return None
     for one in calls:
@@ -196,9 +197,9 @@ def _written(call: Call, start: int, quiet: Iterable[str]) -> set[str] | None:
     return found
 
 
-def calls_since(path_abs: str, start: int) -> list[ToolCall] | None:
+def calls_since(path_abs: str, start: int, agent: str = DEFAULT_AGENT) -> list[ToolCall] | None:
     """Return each call of a tool after `start` bytes of a transcript; None if that is too long."""
-    host = agent_host(DEFAULT_AGENT)
+    host = agent_host(agent)
     until = time.monotonic() + _LONGEST_S
     raw = read_tail(path_abs, start) or b""
     if len(raw) < length_of(path_abs) - max(start, 0):

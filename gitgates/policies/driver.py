@@ -377,7 +377,8 @@ def _record(call: Call, verdict: Verdict, answer: str) -> None:
         *(
             {"key": call.key, "answer": answer, **entry} if entry["what"] == "round" else entry
             for entry in verdict.entries
-        )
+        ),
+        *session_start.returned_reason(call, verdict),
     )
 
 

@@ -24,6 +24,7 @@ Whatever is not understood is passed over.
 from __future__ import annotations
 
 from gitgates.agent_types import Point
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import kind_of
 from gitgates.policies.review_config import GATE
 from gitgates.policies.session import Projection
@@ -245,8 +246,11 @@ def evidence_of(call: Call) -> Evidence:
 def is_strict(call: Call) -> bool:
     """Return whether the strict form is in force.
 
-    A prompt asks for it, or ends it, in each worktree that the session comes to.
+    A prompt asks for it, or ends it, in each worktree that the session comes to. A host that cannot
+    hand a reviewer its token has the reminder instead.
     """
+    if not agent_host(call.payload.host or DEFAULT_AGENT).HANDS_TOKENS:
+        return False
     return call.config.review.mode == "require" or session_evidence(call).strict
 
 

@@ -209,7 +209,7 @@ def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
 
 def _asked(call: Call, change: SessionChange, ruling: ReviewRuling) -> Asked:
     root_abs, decision = call.repo.root_abs, change.decision
-    agents, skills = installed(change.review, root_abs, call.env)
+    agents, skills = installed(change.review, root_abs, call.env, call.payload.host)
     return Asked(
         change=change,
         why=ruling.why,

@@ -252,7 +252,7 @@ _PLUGIN = "gitgates"  # the name of our own, which brings a reviewer and a skill
 
 
 def installed(
-    review: Review, root_abs: str, env: Mapping[str, str]
+    review: Review, root_abs: str, env: Mapping[str, str], agent: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the installed sub-agents and skills for reviews.
 
@@ -260,7 +260,7 @@ def installed(
     where that has started us. What other plugins bring cannot be seen; where the configuration
     names such a one (`plugin:name`), it is believed.
     """
-    host = agent_host(DEFAULT_AGENT)
+    host = agent_host(agent or DEFAULT_AGENT)
     folders = host.folders_of(root_abs, env)
     plugins = [plugin] if (plugin := host.plugin_of(env)) else []
     agents: list[str] = []

@@ -5,6 +5,7 @@ It comes before gates, which need not run where the reviewer is refused a tool, 
 
 from __future__ import annotations
 
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import kind_of
 from gitgates.policies.review_config import (
     GATE,
@@ -119,11 +120,18 @@ def _turn(call: Call, *, on: bool) -> Verdict:
     ):
         text = "gitgates: the hook Stop does not list `review`; no reviewer is waited for"
         return Verdict(WARN, to_person=text)
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    if not host.HANDS_TOKENS:
+        text = (
+            f"gitgates: {host.TITLE} cannot keep an independent reviewer apart from the agent: a "
+            "review of any kind is asked for instead"
+        )
+        return Verdict(WARN, to_person=text)
     person = (
         f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
         f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
     )
-    agents, _skills = installed(review, call.repo.root_abs, call.env)
+    agents, _skills = installed(review, call.repo.root_abs, call.env, call.payload.host)
     return Verdict(WARN, to_agent=strict_began(review, agents), to_person=person)
 
 
@@ -141,7 +149,8 @@ def _begin(call: Call) -> Verdict:
 
     review = call.config.review
     changed: tuple[Fact, ...] = ()
-    if is_another_agent(entries, agent_digests(call.config, call.repo.root_abs, call.env)):
+    root_abs, host = call.repo.root_abs, call.payload.host
+    if is_another_agent(entries, agent_digests(call.config, root_abs, call.env, host)):
         changed = ({"what": "reviewer-changed"},)  # even if it is restored before it posts
     token, handed = new_token(agent, call.key)
     text = reviewer_task(review, token)

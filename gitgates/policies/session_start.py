@@ -8,8 +8,9 @@ from __future__ import annotations
 import zlib
 
 from gitgates.agent_types import Point
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.lifecycle import ENDINGS, HOOK_OF
-from gitgates.types import STOP, Verdict
+from gitgates.types import BLOCK, STOP, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,11 @@ def entries_of(call: Call) -> list[Fact]:
         "tool": payload.tool,
         "tool_kind": payload.tool_kind,
     }
+    if payload.host != DEFAULT_AGENT:
+        event["host"] = payload.host
     found = [event]
+    if _begins_turn(call):
+        found.insert(0, {"what": "prompt", "prompt_id": "", "text": ""})
     if payload.command:
         from gitgates.policies.shell_commands import only_shows  # only shells pay for it
 
@@ -120,6 +125,30 @@ def entries_of(call: Call) -> list[Fact]:
     elif payload.kind == "prompt":
         found.append(_prompt(call))
     return found
+
+
+def _begins_turn(call: Call) -> bool:
+    """Return whether an event comes after the end of a turn, in a host that tells of no prompts.
+
+    An end of a turn that was blocked is none, and one that follows another may be a repetition.
+    """
+    payload, last = call.payload, call.session.last
+    if payload.kind in ENDINGS or agent_host(payload.host or DEFAULT_AGENT).TELLS_PROMPTS:
+        return False
+    if payload.kind == "prompt" or not last.startswith(f"{HOOK_OF['turn-end']}:"):
+        return False
+    rounds = call.session.rounds
+    return not (rounds and rounds[-1].key == last and rounds[-1].outcome == "blocked")
+
+
+def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
+    """Return the entry for a block whose reason a host submits as a prompt."""
+    payload = call.payload
+    if verdict.level < BLOCK or payload.kind not in ENDINGS or not verdict.to_agent:
+        return ()
+    if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
+        return ()
+    return ({"what": "scheduled", "prompts": [_mark_of(verdict.to_agent)]},)
 
 
 def _prompt(call: Call) -> Fact:

@@ -102,9 +102,11 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
     return Verdict()
 
 
-def agent_digests(config: Config, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+def agent_digests(
+    config: Config, root_abs: str, env: Mapping[str, str], agent: str
+) -> dict[str, str]:
     """Return each file that may define a sub-agent of a policy, with a digest of it."""
-    host = agent_host(DEFAULT_AGENT)
+    host = agent_host(agent or DEFAULT_AGENT)
     folders = (f"{root_abs}/{host.FOLDER}", host.home(env))
     names = [agent.name.rpartition(":")[2] for agent in agents_wanted(config)]
     files = [path for name in names for path in host.agent_files(name, folders)]
@@ -141,7 +143,7 @@ def _digests(call: Call) -> dict[str, str]:
     found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
     own = agent_host(call.payload.host or DEFAULT_AGENT).settings_files(repo.root_abs, call.env)
     found[_OFF] = ", ".join(path for path in own.values() if _switches_off(_read(path)))
-    return found | agent_digests(config, repo.root_abs, call.env)
+    return found | agent_digests(config, repo.root_abs, call.env, call.payload.host)
 
 
 def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:

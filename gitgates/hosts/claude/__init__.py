@@ -6,7 +6,8 @@ Source: recorded from Claude Code 2.1.329.
 from __future__ import annotations
 
 from gitgates.agent_types import Channels, Payload, ToolCall
-from gitgates.hosts.agent import AgentHost, text_of
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import text_of
 from gitgates.lean_json import loads
 
 TYPE_CHECKING = False

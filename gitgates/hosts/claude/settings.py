@@ -13,7 +13,7 @@ from typing import Any
 
 from gitgates.hosts.claude import HOST
 from gitgates.hosts.json_settings import AgentSettings
-from gitgates.hosts.settings import HookSettings, InstalledHook, bare
+from gitgates.hosts.settings import HookSettings, InstalledHook, bare, guarded
 from gitgates.lifecycle import GATES_OWN_TIME
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ _MANAGED_ONLY = "allowManagedHooksOnly"
 
 BARE = bare(HOST.NAME)
 # In our plugin, which may be there where we are not: then nothing is to be seen of it.
-PLUGIN = f"if command -v gitgates >/dev/null 2>&1; then exec {BARE}; fi"
+PLUGIN = guarded(BARE)
 _WAITING = "gitgates: running the gates"
 # What the client waits, where the settings say nothing.
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
@@ -82,12 +82,10 @@ class ClaudeSettings(AgentSettings):
     def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
         """Return one hook, and what keeps the client from waiting for it."""
         found = super().hook_of(event, group, handler)
-        is_plugins = handler.get("command") == PLUGIN and "args" not in handler
         is_said = isinstance(handler.get("timeout"), int | float)
         return found._replace(
             timeout_s=found.timeout_s if is_said else _USUAL_OF.get(event, HOST.USUAL_S),
-            is_ours=(found.is_ours and "args" not in handler)
-            or (is_plugins and handler.get("type") == "command"),
+            is_ours=found.is_ours and "args" not in handler,
             loose=_why_not_awaited(group, handler),
         )
 
