@@ -78,7 +78,7 @@ class AgentHost:
     DENIES = "permission"  # a tool call
     BLOCKS = "block"  # everything else
     TELLS = "own"  # where text for the agent stands: "own", `hookSpecificOutput`; "top": beside it
-    # Events at which a decision has no effect, or hides what a tool said: the reason is told as text
+    # Events at which a decision has no effect, or hides what a tool said: text tells the reason.
     ONLY_TELLS: tuple[EventKind, ...] = ()
     # Events that a stop ends by saying nothing: `continue: false` would not.
     SILENT_STOPS: tuple[EventKind, ...] = ()
