@@ -25,11 +25,12 @@ _ALL_BUT_SUBAGENTS = {
 _SUBAGENTS = {STRICT: "blocked, let go", SUBAGENT: "blocked, let go"}
 _ALL = {**_ALL_BUT_SUBAGENTS, **_SUBAGENTS}
 _GEMINI = "not possible: it does not tell hooks which agent a call is from"
+_QWEN = "not possible: no hook can change a command, so that none is known to be the reviewer's"
 _DROID = "not tested: it starts sub-agents for those who are logged in only"
 ABILITIES = {
     "codex": _ALL,
     "copilot": _ALL,
     "gemini": {**_ALL_BUT_SUBAGENTS, STRICT: _GEMINI, SUBAGENT: _GEMINI},
-    "qwen": _ALL,
+    "qwen": {**_ALL, STRICT: _QWEN},
     "droid": {**_ALL_BUT_SUBAGENTS, STRICT: _DROID, SUBAGENT: _DROID},
 }
