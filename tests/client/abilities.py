@@ -1,8 +1,7 @@
 """What our hooks can do in each agent, as tests with its real client see it.
 
-Agent → ability → what is seen. The page on agents is made from this table, and `test_hosts_real`
-holds each row. `not possible` means that the client does nothing of it; `not tested` that its
-client does not do so here.
+Agent → ability → what is seen, and after a colon, why that is not more. The page on agents is made
+from this table, and `test_hosts_real` holds each cell. `not possible`: nothing is seen of it.
 """
 
 from __future__ import annotations
@@ -15,22 +14,28 @@ RETRIES = "let go after the last retry"
 REVIEW = "review reminder"
 STRICT = "strict review"
 SUBAGENT = "block a sub-agent's stop"
-_ALL_BUT_SUBAGENTS = {
+_MOST = {
     DENY: "denied, told",
     FEED: "told",
     BLOCK: "blocked, let go",
     RETRIES: "blocked, let go",
     REVIEW: "blocked, let go",
+    STRICT: "blocked, let go",
+    SUBAGENT: "blocked, let go",
 }
-_SUBAGENTS = {STRICT: "blocked, let go", SUBAGENT: "blocked, let go"}
-_ALL = {**_ALL_BUT_SUBAGENTS, **_SUBAGENTS}
-_GEMINI = "not possible: it does not tell hooks which agent a call is from"
-_QWEN = "not possible: no hook can change a command, so that none is known to be the reviewer's"
-_DROID = "not tested: it starts sub-agents for those who are logged in only"
+_REMINDED = "reminded instead: a reviewer cannot be told from the agent that started it"
 ABILITIES = {
-    "codex": _ALL,
-    "copilot": _ALL,
-    "gemini": {**_ALL_BUT_SUBAGENTS, STRICT: _GEMINI, SUBAGENT: _GEMINI},
-    "qwen": {**_ALL, STRICT: _QWEN},
-    "droid": {**_ALL_BUT_SUBAGENTS, STRICT: _DROID, SUBAGENT: _DROID},
+    "codex": {**_MOST, STRICT: _REMINDED},
+    "copilot": _MOST,
+    "gemini": {
+        **_MOST,
+        STRICT: _REMINDED,
+        SUBAGENT: "not possible: hooks are not told which agent a call is from",
+    },
+    "qwen": {**_MOST, STRICT: _REMINDED},
+    "droid": {
+        **_MOST,
+        STRICT: _REMINDED,
+        SUBAGENT: "not tested: sub-agents start for those who are logged in only",
+    },
 }

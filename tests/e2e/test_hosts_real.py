@@ -93,9 +93,9 @@ def strict(host: str, folder: Path) -> str:
     # Twice: where none hears of its token in the beginning, it is sent back with one.
     reviewer: list[Turn] = [shell(host, COMPLETE), report(host, "REPORT")] * 2
     run = scene.session(*turns, agents={"WORD": reviewer})
-    decided = run.turns == 3 + len(start)
-    asked = "has not decided on this change yet" in told(run, 2)
-    return said(blocked=asked and decided, let_go=decided)
+    blocked = "has not decided on this change yet" in told(run, 2)
+    let_go = blocked and run.turns == 3 + len(start)
+    return said(reminded_instead=ASKS in told(run, 2), blocked=blocked, let_go=let_go)
 
 
 def subagent(host: str, folder: Path) -> str:
