@@ -43,7 +43,7 @@ e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,qwen: with t
 	@if [ "$$GITGATES_E2E" = skip ]; then \
 	    echo '!!! GITGATES_E2E=skip: the tests with real clients were NOT run.' >&2; \
 	else \
-	    if [ -n "$$GITGATES_E2E_CLIENT$(HOSTS)" ]; then :; else \
+	    if [ -n "$${GITGATES_E2E_CLIENT}$(HOSTS)" ]; then :; else \
 	        $(MAKE) --no-print-directory $(CLIENT); fi && \
 	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
@@ -139,6 +139,9 @@ $(CLIENT):
 # A folder for each, so that one can be had without the others. Some are proprietary: as above.
 # Without scripts: the programs are in the packages.
 agent-%:
+	@[ -n '$(NPM_$*)' ] || { \
+	    echo 'no client is named $*. Try: make e2e HOSTS=codex,copilot,gemini,qwen,droid' >&2; \
+	    exit 1; }
 	@ready='.venv/agents/$*/ready-$(subst /,+,$(subst $() ,+,$(strip $(NPM_$*))))'; \
 	name=GITGATES_E2E_$$(echo $* | tr a-z A-Z); \
 	if [ -n "$$(printenv $$name)" ] || [ -e "$$ready" ]; then exit 0; fi; \

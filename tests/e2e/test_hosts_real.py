@@ -165,6 +165,15 @@ def test_without_our_program_the_agent_goes_on(
     assert (run.end["exit_status"], run.turns) == (0, 2)
 
 
+def test_copilot_reads_the_settings_of_claude_too_and_each_gate_runs_once(tmp_path: Path) -> None:
+    need("copilot")
+    scene = HostScene(tmp_path, "copilot", "claude")
+    mend = shell("copilot", MEND)
+    run = scene.session(write("copilot", scene.at("bad.txt"), "x\n"), "first", mend, "second")
+    assert named(told(run, 2))
+    assert (run.turns, scene.ran()) == (4, 2)
+
+
 def test_codex_copilot_gemini_qwen_and_droid_in_one_repository(tmp_path: Path) -> None:
     for host in others.HOSTS:
         need(host)
