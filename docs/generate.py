@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from pathlib import Path
 
 import click
@@ -19,9 +20,16 @@ from gitgates.report import result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+_HERE = Path(__file__).resolve().parent
+# The table of what works in each agent is that of the tests, which hold it.
+sys.path += [str(_HERE), str(_HERE.parent / "tests/client")]
+
+from hosts_page import hosts_page  # noqa: E402 - from there
+from markdown_page import page, table  # noqa: E402 - from there
+
+REFERENCE = _HERE / "reference"
 _WIDTH = 90
 
 _SCOPES = {
@@ -41,6 +49,7 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": _configuration(),
         "hooks.md": _hooks(),
+        "hosts.md": hosts_page(),
         "commands.md": _commands(),
         "result-json.md": _result_json(),
         "environment.md": _environment(),
@@ -48,23 +57,9 @@ def pages() -> dict[str, str]:
     }
 
 
-def _page(title: str, source: str, *parts: str) -> str:
-    note = f"<!-- made from {source} by `make docs`; change it there -->"
-    return "\n\n".join([f"# {title}", note, *parts]) + "\n"
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def _configuration() -> str:
     pyproject, own, local = FILES
-    return _page(
+    return page(
         "Configuration",
         "`gitgates/config/keys.py`",
         f"The settings stand in `[tool.gitgates]` of `{pyproject}`, or in `{own}` with the same "
@@ -108,7 +103,7 @@ def _keys(rows_of: tuple[keys.Key, ...]) -> str:
         )
         for key in rows_of
     )
-    return _table(("key", "value", "default", "meaning"), rows)
+    return table(("key", "value", "default", "meaning"), rows)
 
 
 def _meaning(key: keys.Key) -> str:
@@ -147,7 +142,7 @@ def _hooks() -> str:
         f"`{hook}` without gates of its own runs those of `{other}`."
         for hook, other in STANDS_IN_FOR.items()
     )
-    return _page(
+    return page(
         "Hooks",
         "`gitgates/lifecycle.py`",
         "Every hook that `[tool.gitgates.hooks.HOOK]` may name. A gate with `files`, `exclude`, "
@@ -155,10 +150,10 @@ def _hooks() -> str:
         "where no path matches; any other gate runs each time. "
         "[How the paths are chosen](../explanation/paths.md).",
         "## Of git",
-        _table(head, (_hook_row(point) for point in GIT_HOOKS)),
+        table(head, (_hook_row(point) for point in GIT_HOOKS)),
         " ".join(instead) + " Symlinks and submodules are never among the paths.",
         "## Of people and programs",
-        _table(
+        table(
             ("hook", "runs", "its paths"),
             (
                 (
@@ -176,7 +171,7 @@ def _hooks() -> str:
         "What Claude Code lets each of its events do. A verdict that an event cannot express "
         "becomes the next lower one, and that is said. "
         "[How they are handled](../explanation/agent-hooks.md).",
-        _table(
+        table(
             ("hook", "its paths", "can block", "can stop the agent", "can tell the agent"),
             (_agent_row(p.name) for p in HOOK_POINTS.values() if p.host == "agent"),
         ),
@@ -228,7 +223,7 @@ def _commands() -> str:
         if isinstance(command, click.Group):
             for name, below in command.commands.items():
                 parts += [f"### `gitgates {verb} {name}`", _help(below, f"gitgates {verb} {name}")]
-    return _page(
+    return page(
         "Commands",
         "the help texts in `gitgates/cli/`",
         _help(gitgates, "gitgates"),
@@ -257,7 +252,7 @@ def _result_json() -> str:
     )
     tables = (part for head, fields in objects for part in (head, _fields(fields)))
     outcomes = ((f"`{o}`", f"`{s}`", m) for o, (s, m) in result.OUTCOMES.items())
-    return _page(
+    return page(
         "result.json",
         "`gitgates/report/result.py`",
         "What came of a run, in `<git-dir>/gitgates/runs/<execution_id>/`, beside the same as "
@@ -268,7 +263,7 @@ def _result_json() -> str:
         *tables,
         "## Outcomes",
         "The `verdict` of an attempt, and the `outcome` of the run, which is that of the last.",
-        _table(("verdict", "final_status", "meaning"), outcomes),
+        table(("verdict", "final_status", "meaning"), outcomes),
     )
 
 
@@ -277,30 +272,30 @@ def _fields(fields: result.Fields) -> str:
         (f"`{name.rstrip('*')}`{'*' * name.count('*')}", kind, meaning)
         for name, (kind, meaning) in fields.items()
     )
-    return _table(("field", "value", "meaning"), rows)
+    return table(("field", "value", "meaning"), rows)
 
 
 def _environment() -> str:
     rows = (
         (f"`{name}`", set_by, meaning) for name, set_by, meaning in (*environ.NAMES, *_variables())
     )
-    return _page(
+    return page(
         "Environment",
         "`gitgates/environ.py`",
         "Every name that gitgates reads or sets. For the variables that gates get, see "
         "[The environment of gates](../explanation/git-environment.md).",
-        _table(("name", "set by", "meaning"), rows),
+        table(("name", "set by", "meaning"), rows),
     )
 
 
 def _exit_statuses() -> str:
     rows = ((str(status), meaning) for status, meaning in errors.EXIT_STATUSES)
-    return _page(
+    return page(
         "Exit statuses",
         "`gitgates/errors.py`",
         "The same for every command. A gate's own exit status is shown, and never passed on: to "
         "git any status but 0 blocks, and to a coding agent 2 has a meaning of its own.",
-        _table(("status", "meaning"), rows),
+        table(("status", "meaning"), rows),
     )
 
 

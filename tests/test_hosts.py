@@ -200,7 +200,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             toy.write(".toy/settings", theirs.encode())
         said = ask("install-hooks", "--agent", "toy")
         assert ".toy/settings: our hooks were added: SessionStart, UserPromptSubmit, P" in said
-        assert "The Toy has no event SubagentStop: the gates of it do not run there\n" in said
+        assert "The Toy has no event SubagentStop: its gates do not run there\n" in said
         assert settings.read_bytes().decode().startswith(ours)
         assert "are there already" in ask("install-hooks", "--agent", "toy")
         said = ask("doctor", "--prove")

@@ -49,27 +49,34 @@ def install(
         _add_hooks(repo, agent, may_ask=not (without_asking or print_only), yes=without_asking)
         config = configuration(repo)
     wanted = agents.entries(config, agent)
-    host, title = agent_settings(agent), agent_host(agent).TITLE
+    settings, host = agent_settings(agent), agent_host(agent)
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
     texts, remarks = _select_files(config, agent, folder_abs, repo)
     files = agent_files.plan(folder_abs, texts, agent)
     if print_only:
-        click.echo(host.add(None, wanted, start, name), nl=False)
+        click.echo(settings.add(None, wanted, start, name), nl=False)
         for path, text in texts.items():
             file = shown(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
     _require_inside(repo, scope, path_abs, files)
     before = user_file.read(path_abs)
-    after = agents.put(before, wanted, start, host=host, file=name)
-    how = added((one.event for one in wanted), before=bool(before and host.read(before, name).ours))
+    after = agents.put(before, wanted, start, host=settings, file=name)
+    how = added(
+        (one.event for one in wanted), before=bool(before and settings.read(before, name).ours)
+    )
     replace(repo, path_abs, before, after, what="our hooks", how=how)
     _write_files(folder_abs, files, repo)
     for remark in remarks:
         click.echo(remark)
-    for event in agents.unknown_events(config, agent):
-        click.echo(f"gitgates: {title} has no event {event}: the gates of it do not run there")
+    for what in agents.limits(config, agent):
+        click.echo(f"gitgates: {what}")
+    if host.TRUST and scope != "user":
+        click.echo(
+            f"gitgates: {host.TITLE} runs the hooks of a project only once they are trusted\n"
+            f"  {host.TRUST}"
+        )
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":
@@ -80,7 +87,7 @@ def install(
     click.echo("next: gitgates doctor --prove")
     for gate in gates_on(config):
         click.echo(
-            f"gitgates: where {title} asks before it runs a command, allow these in its "
+            f"gitgates: where {host.TITLE} asks before it runs a command, allow these in its "
             f"permissions: Bash(gitgates {gate}:*)"
         )
 
@@ -173,10 +180,11 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
 def installed(agent: str, repo: Repo) -> dict[str, str]:
     """Return the settings that hold hooks of ours: scope → file."""
     files = agent_host(agent).settings_files(repo.root_abs, environ.read())
-    return {one: path_abs for one, path_abs in files.items() if _read(agent, path_abs).ours}
+    return {one: path_abs for one, path_abs in files.items() if read_settings(agent, path_abs).ours}
 
 
-def _read(agent: str, path_abs: str) -> HookSettings:
+def read_settings(agent: str, path_abs: str) -> HookSettings:
+    """Return what a settings file says; nothing where it cannot be read."""
     try:
         return agent_settings(agent).read(user_file.read(path_abs) or "", path_abs)
     except GitgatesError:

@@ -13,8 +13,10 @@ from gitgates.doctor.checks import examine
 from gitgates.doctor.findings import Finding, survey
 from gitgates.doctor.prove import prove
 from gitgates.git.repo import current_folder, find_repo
+from gitgates.hosts import AGENTS
 
 _VERSION = 1
+ALL = "all"  # that is installed
 _ROOM = "make room in the folder for temporary files, or set TMPDIR to another one"
 _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 
@@ -23,12 +25,15 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 @click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
 @click.option(
     "--prove",
-    "is_proof_wanted",
-    is_flag=True,
+    "proved",
+    is_flag=False,
+    flag_value=ALL,
+    type=click.Choice([ALL, *AGENTS]),
+    metavar="[AGENT]",
     help="Also run what is installed in a repository that is thrown away, and show that a gate "
-    "which fails blocks there.",
+    "which fails blocks there. With the name of a coding agent, its hooks only.",
 )
-def command(fmt: str, *, is_proof_wanted: bool) -> int:
+def command(fmt: str, *, proved: str | None) -> int:
     """Look at the configuration, and at the hooks in every worktree; say what mends the rest.
 
     Nothing is changed, but for what every verb does first: what a killed run had hidden is put
@@ -38,9 +43,9 @@ def command(fmt: str, *, is_proof_wanted: bool) -> int:
     repo = find_repo(current_folder(), environ.read())
     subject = survey(repo)
     findings = examine(subject)
-    if is_proof_wanted:
+    if proved:
         try:
-            findings += prove(subject, findings)
+            findings += prove(subject, findings, only="" if proved == ALL else proved)
         except (
             errors.GitError,
             OSError,

@@ -283,7 +283,8 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     what = f"installed twice: {other.where} calls us, too, at {', '.join(events)}"
     found = source.problem(what, source.uninstall)._replace(check="twice")
     commands = {one.command for one in (*source.own_hooks, *other.own_hooks)}
-    if len(commands) > 1 or "plugin" in (source.scope, other.scope):
+    is_same = len(commands) == 1 and "plugin" not in (source.scope, other.scope)
+    if not (is_same and agent_host(source.agent).RUNS_ONCE):
         return found
     title = agent_host(source.agent).TITLE
     same = f"; {title} runs the same command once, and waits as long as one of them says"

@@ -14,6 +14,7 @@ from gitgates.config.load import inspect
 from gitgates.doctor.agents import check_agents
 from gitgates.doctor.findings import Finding, Subject
 from gitgates.doctor.hooks import check_hooks, check_hooks_path, check_stages
+from gitgates.doctor.hosts import check_hosts
 from gitgates.errors import ConfigError, IntentsError
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
@@ -220,6 +221,7 @@ CHECKS: tuple[Check, ...] = (
     check_hooks,
     check_stages,
     check_agents,
+    check_hosts,
     check_gates,
     check_intents,
     check_leftovers,

@@ -19,6 +19,7 @@ from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.install import agents
+from gitgates.install.agents import detected
 from gitgates.install.framework import FILE, add_yaml
 from gitgates.install.githooks import read_hook
 from gitgates.install.managers import FRAMEWORK
@@ -67,13 +68,15 @@ _PUSH = (
 )
 
 
-def prove(subject: Subject, findings: list[Finding]) -> list[Finding]:
+def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[Finding]:
     """Try each installed host; return one finding for each, or that there is none.
 
-    `findings`: what was found without trying.
+    `findings`: what was found without trying. `only`: a coding agent, if others are not tried.
 
     Raises: GitError where no repository can be made to try them in.
     """
+    if only:
+        return _prove_one(only, subject, findings)
     found = [*_prove_git(subject.here), *_prove_agents(subject, findings)]
     if found:
         return found
@@ -264,7 +267,26 @@ def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
 # Coding agents
 
 
-def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
+def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Finding]:
+    """Try one agent's hooks, and say how to see them in its client."""
+    host, where = agent_host(agent), subject.repo.root_abs
+    found = _prove_agents(subject, findings, (agent,))
+    if not found:
+        what = f"{host.TITLE} has no hooks of ours here: nothing to prove"
+        mend = f"gitgates install-hooks --agent {agent}"
+        return [Finding("problem", "proof", where, what, mend)]
+    here = detected(where, subject.repo.env).get(agent, "")
+    what = f"{host.TITLE} itself was not started; our tests were run with its version {host.TESTED}"
+    mend = (
+        f"To see it there: let a gate fail, and ask {host.TITLE} for a change. Offline, against a "
+        f"scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
+    )
+    return [*found, Finding("note", "proof", where, what, mend)] if here else found
+
+
+def _prove_agents(
+    subject: Subject, findings: list[Finding], names: tuple[str, ...] = tuple(AGENTS)
+) -> list[Finding]:
     """Try our program at an event of each settings file that starts it; return a finding for each.
 
     It runs in our own environment, not in the `env` of the settings, and a program that is not ours
@@ -272,7 +294,7 @@ def _prove_agents(subject: Subject, findings: list[Finding]) -> list[Finding]:
     where the client, as `findings` say, does not run our hook, or does not wait for it.
     """
     config, env = subject.config, subject.repo.env
-    found = [source for agent in AGENTS for source in sources(agent, subject.repo)]
+    found = [source for agent in names for source in sources(agent, subject.repo)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try_event(source, gated, env) for source in found if source.own_hooks]
     if not any(one.check == "agent" and one.severity == "problem" for one in findings):

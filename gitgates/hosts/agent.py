@@ -49,6 +49,7 @@ class AgentHost:
 
     NAME = ""  # as `agent-hook` names it
     TITLE = ""  # as people know it
+    TESTED = ""  # the version of its client that our tests were run with
     # (name, who sets it, what it does): the variables that we read, for the documentation
     VARIABLES: tuple[tuple[str, str, str], ...] = ()
     SESSION = ""  # the variable of a command with the session of the agent that runs it
@@ -95,6 +96,7 @@ class AgentHost:
     EVENTS_AT: tuple[str, ...] = ("hooks",)  # the keys of the settings that the events are below
     HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
     HANDLER: dict[str, Any] = {}  # and each hook
+    RUNS_ONCE = False  # whether the same command in two files is run once
     GUARDED = False  # whether a program that is missing would be taken for a refusal
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said

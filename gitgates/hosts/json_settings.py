@@ -96,9 +96,12 @@ class AgentSettings:
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the entry for the list of an event."""
         kind = HOOK_POINTS[entry.event].kind
-        limit_s = min(entry.timeout_s, self.host.MOST_S.get(kind, entry.timeout_s))
         command = guarded(command) if self.host.GUARDED else command
-        hook = {"type": "command", "command": command, "timeout": limit_s * self.host.PER_SECOND}
+        hook = {
+            "type": "command",
+            "command": command,
+            "timeout": entry.timeout_s * self.host.PER_SECOND,
+        }
         matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
         return {**matcher, "hooks": [{**hook, **self.host.HANDLER, **self.more_of(kind)}]}
 

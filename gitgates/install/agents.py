@@ -54,15 +54,34 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
         # No patterns mean all, and an empty list none.
         if all(names is None or split(names) for names in (tools, need.agents)):
             limit_s = host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s
+            limit_s = min(limit_s, agent_host(agent).MOST_S.get(need.kind, limit_s))
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
             found.append(Entry(event, math.ceil(limit_s), matcher))
     return tuple(found)
 
 
-def unknown_events(config: Config, agent: str) -> list[str]:
-    """Return the events with gates that an agent does not have."""
-    hooks = agent_hooks(config)
-    return [hook.name for hook in hooks if kind_of(hook.name) not in _kinds(agent)]
+def limits(config: Config, agent: str) -> list[str]:
+    """Return what gates cannot do in an agent, for each hook that has gates."""
+    host = agent_host(agent)
+    channels = dict(host.EVENTS.values())
+    found = []
+    for hook in agent_hooks(config):
+        kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
+        most_s = host.MOST_S.get(kind)
+        if can is None:
+            found.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
+        elif why := host.CANNOT.get(kind):
+            found.append(f"{hook.name}: {why}")
+        elif not (can.block or can.deny):
+            found.append(
+                f"{host.TITLE} cannot be blocked at {hook.name}: its gates only warn there"
+            )
+        if can and most_s and most_s < host_limit_s(config, hook):
+            found.append(
+                f"{host.TITLE} ends {hook.name} after {most_s} s, and lets everything through "
+                f"then; its gates may take until {math.ceil(host_limit_s(config, hook))} s"
+            )
+    return found
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:

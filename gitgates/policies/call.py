@@ -13,7 +13,7 @@ import zlib
 from gitgates.agent_types import Point
 from gitgates.errors import GitError, GitgatesError
 from gitgates.git.repo import find_repo
-from gitgates.hosts import agent_host
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.policies.session import SESSION, Session, fold
 from gitgates.policies.trust import absolute
 from gitgates.proc.alarm import process_start_time, set_alarm
@@ -239,6 +239,8 @@ class Call:
         """Set a deadline before the host's own, so that the host gets an answer."""
         if not self.has_limit:
             return
+        host = agent_host(self.payload.host or DEFAULT_AGENT)
+        limit_s = min(limit_s, host.MOST_S.get(self.kind, limit_s))
         gone_s = min(time.time() - self.began, _START_S)
         set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
 

@@ -85,6 +85,7 @@ class Claude(AgentHost):
 
     NAME = "claude"
     TITLE = "Claude Code"
+    TESTED = "2.1.329"
     VARIABLES = VARIABLES
     SESSION = _SESSION
     CALLER = (_CALLER,)
@@ -122,6 +123,7 @@ class Claude(AgentHost):
     FILES = {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"}
     SETTINGS = "gitgates.hosts.claude.settings"
     SERVERS = "gitgates.hosts.claude.mcp"
+    RUNS_ONCE = True
     OFF = "disableAllHooks"
     USUAL_S = 600.0
 

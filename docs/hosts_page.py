@@ -1,0 +1,102 @@
+"""The page about coding agents: what each answer is, and what works, as tests show it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from abilities import ABILITIES  # what the tests with real clients hold
+from markdown_page import page, table
+
+from gitgates.agent_types import Payload
+from gitgates.hosts import AGENTS, agent_host
+from gitgates.hosts.capabilities import express
+from gitgates.lifecycle import HOOK_OF
+from gitgates.types import BLOCK, STOP, WARN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.types import Level
+
+_BESIDE = ("systemMessage", "reason", "stopReason", "permissionDecisionReason", "hookEventName")
+_ALL_ABILITIES = tuple(dict.fromkeys(one for can in ABILITIES.values() for one in can))
+
+
+def hosts_page() -> str:
+    """Return the page about coding agents."""
+    return page(
+        "Coding agents",
+        "`gitgates/hosts/` (each verdict at each event, encoded) and `tests/client/abilities.py`",
+        "One configuration serves every agent. It speaks of events and tools in the words of "
+        "Claude Code (`Stop`, `Edit`, `Bash`); patterns may use an agent's own words, too. "
+        "`gitgates install-hooks --agent NAME` writes what an agent needs into its own settings. "
+        "[How hooks of agents work](../how-to/agent-hooks.md).",
+        table(
+            ("agent", "NAME", "settings of a project", "of a person", "seen in version"),
+            (_host_row(agent) for agent in AGENTS),
+        ),
+        "## What works",
+        "As our tests with the real client show it, run by `make e2e HOSTS=NAME`. Claude Code can "
+        "do all of it.",
+        table(
+            ("agent", *_ALL_ABILITIES),
+            (
+                (agent_host(agent).TITLE, *(can.get(one, "") for one in _ALL_ABILITIES))
+                for agent, can in ABILITIES.items()
+                if agent in AGENTS
+            ),
+        ),
+        "## What is answered",
+        "What an agent receives for each verdict. Texts go to the agent where an event lets them "
+        "(`additionalContext`, or the reason of a decision), else to the person (`systemMessage`, "
+        "which not every client shows). `as warn`, `as block`: the event cannot express more.",
+        *(text for agent in AGENTS for text in _answers(agent)),
+    )
+
+
+def _host_row(agent: str) -> tuple[str, ...]:
+    host = agent_host(agent)
+    files = host.settings_files("", {"HOME": "~"})
+    own = files.get("user", "").removeprefix(str(Path.cwd())).lstrip("/")
+    project = files.get("project", "").lstrip("/")
+    return (host.TITLE, f"`{agent}`", _code(project), _code(own), host.TESTED)
+
+
+def _answers(agent: str) -> list[str]:
+    host = agent_host(agent)
+    rows = []
+    for event, (kind, can) in host.EVENTS.items():
+        payload = Payload(host=agent, event=HOOK_OF[kind], kind=kind, can=can)
+        said = [_answer(payload, level) for level in (WARN, BLOCK, STOP)]
+        own = f" (`{event}`)" if event != HOOK_OF[kind] else ""
+        rows.append((f"`{HOOK_OF[kind]}`{own}", *said))
+    notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.CANNOT.items()]
+    notes += [f"- Before it runs the hooks of a project: {host.TRUST}"] if host.TRUST else []
+    notes += [
+        f"- {HOOK_OF[kind]} is ended after {most_s} s at most"
+        for kind, most_s in host.MOST_S.items()
+    ]
+    answers = table(("event", "warn", "block", "stop"), rows)
+    return [f"### {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
+
+
+def _answer(payload: Payload, level: Level) -> str:
+    """Return what of an answer expresses a verdict."""
+    told, _why = express(payload, level)
+    if told != level:
+        return "as warn" if told == WARN else "as block"
+    host = agent_host(payload.host)
+    answer = json.loads(host.encode(payload, Verdict(level, "TEXT", "NOTE")) or b"{}")
+    inside = answer.pop("hookSpecificOutput", {})
+    found = [
+        f"`{key}: {value}`".replace("False", "false")
+        if value in ("deny", "block", False)
+        else f"`{key}`"
+        for key, value in (answer | inside).items()
+        if key not in _BESIDE
+    ]
+    return ", ".join(found) or ("`systemMessage`" if "systemMessage" in answer else "")
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""

@@ -1,0 +1,55 @@
+"""What differs from agent to agent: trust, what events cannot do, which agents do not call us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitgates.doctor.agents import Source, sources
+from gitgates.doctor.findings import Finding, Subject
+from gitgates.hosts import AGENTS, agent_host
+from gitgates.install import user_file
+from gitgates.install.agents import detected, limits
+from gitgates.policies.needs import needs
+from gitgates.types import Config
+
+
+def check_hosts(subject: Subject) -> Iterator[Finding]:
+    """Return the findings about agents that have our hooks, and about those that could."""
+    found = {agent: sources(agent, subject.repo) for agent in AGENTS}
+    ours = {agent: [one for one in known if one.own_hooks] for agent, known in found.items()}
+    for known in ours.values():
+        for source in known:
+            yield from _trust(source, subject)
+    config = subject.config
+    if config is None or not needs(config):
+        return
+    for agent, known in ours.items():
+        for what in limits(config, agent) if known else ():
+            yield known[0].note(what)
+    if any(ours.values()):
+        yield from _others(subject, config, tuple(agent for agent, known in ours.items() if known))
+
+
+def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
+    """Find hooks of a project that the client does not run before a person trusts them."""
+    host, repo = agent_host(source.agent), subject.repo
+    if not host.TRUST or source.scope == "user":
+        return
+    file, settings = host.trust_file(repo.env), host.settings_files(repo.root_abs, repo.env)
+    text = user_file.content(file).decode("utf-8", "replace") if file else ""
+    trusted = host.is_trusted(text, settings[source.scope]) if file else None
+    if trusted is None:
+        yield source.note(f"{host.TITLE} runs these hooks only once they are trusted", host.TRUST)
+    elif not trusted:
+        what = f"{host.TITLE} does not trust these hooks, and does not run them"
+        yield source.problem(what, host.TRUST)
+
+
+def _others(subject: Subject, config: Config, used: tuple[str, ...]) -> Iterator[Finding]:
+    """Find agents that are here, and do not call us."""
+    repo = subject.repo
+    for agent, why in detected(repo.root_abs, repo.env).items():
+        if agent not in used and needs(config):
+            what = f"{agent_host(agent).TITLE} is here ({why}), and runs none of the gates"
+            mend = f"gitgates install-hooks --agent {agent}"
+            yield Finding("note", "agent", repo.root_abs, what, mend)

@@ -1,0 +1,148 @@
+"""One configuration for several agents: installing, and what doctor and check say of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from doctor_support import Said, examine
+
+CONFIG = """
+[gates.g]
+command = "true"
+[hooks.Stop]
+gates = ["g"]
+[hooks.PreCompact]
+gates = ["g"]
+"""
+CODEX, CLAUDE = ".codex/hooks.json", ".claude/settings.json"
+UNTRUSTED = "Codex does not trust these hooks, and does not run them"
+CANNOT = "Codex cannot be blocked at PreCompact: its gates only warn there"
+
+
+@pytest.fixture
+def ready(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A configured repository, a `gitgates` in the PATH, and an empty home."""
+    repo.config(CONFIG)
+    program = tmp_path / "bin/gitgates"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ncat >/dev/null\n")
+    program.chmod(0o755)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    return repo
+
+
+def said(repo: Repo, *args: str, status: int = 0) -> str:
+    done = repo.gitgates(*args)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    return (done.stderr if status else done.stdout).decode()
+
+
+def of_agents(repo: Repo) -> list[Said]:
+    return [one for one in examine(repo) if one.check == "agent"]
+
+
+def test_two_agents_get_the_same_gates_by_their_own_settings(ready: Repo) -> None:
+    told = said(ready, "install-hooks", "--agent", "claude", "--agent", "codex")
+    assert f"{CLAUDE}: our hooks were added: SessionStart, UserPromptSubmit" in told
+    assert f"{CODEX}: our hooks were added: SessionStart, UserPromptSubmit" in told
+    assert f"gitgates: {CANNOT}\n" in told
+    assert "gitgates: Codex runs the hooks of a project only once they are trusted\n" in told
+    both = [json.loads((ready.path / file).read_text())["hooks"] for file in (CLAUDE, CODEX)]
+    assert [*both[0]] == [*both[1]]
+    said(ready, "uninstall-hooks", "--agent", "claude")
+    assert not (ready.path / CLAUDE).exists()
+    said(ready, "uninstall-hooks", "--agent", "codex")
+    assert not (ready.path / CODEX).parent.exists()
+
+
+def test_those_that_are_here_are_listed_first(ready: Repo, tmp_path: Path) -> None:
+    told = said(ready, "install-hooks", "--agent", "detected", status=64)
+    assert "no coding agent is here, neither its program nor its folder" in told
+    program = tmp_path / "bin/codex"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (ready.path / ".claude").mkdir()
+    told = said(ready, "install-hooks", "--agent", "detected")
+    assert told.splitlines()[:2] == [
+        f"Claude Code: {ready.path}/.claude is there",
+        f"Codex: its program is {program}",
+    ]
+    assert (ready.path / CLAUDE).exists()
+    assert (ready.path / CODEX).exists()
+
+
+def test_nothing_is_written_where_it_is_only_shown(ready: Repo) -> None:
+    told = said(ready, "install-hooks", "--agent", "codex", "--agent", "claude", "--print")
+    assert '"command": "gitgates agent-hook codex"' in told
+    assert '"command": "gitgates agent-hook claude"' in told
+    assert not (ready.path / CODEX).exists()
+
+
+def test_the_rules_stand_once_in_the_file_that_agents_read(ready: Repo) -> None:
+    rules = ready.write("AGENTS.md", "# Mine\n")
+    said(ready, "install-hooks", "--agent", "codex", "--agent", "claude", "--agents-md")
+    first = rules.read_text()
+    assert first.startswith("# Mine\n")
+    assert first.count("When you want to stop, and files have changed") == 1
+    assert "cannot-fix" in first
+    said(ready, "install-hooks", "--agent", "codex", "--agents-md")
+    assert rules.read_text() == first
+    assert not (ready.path / "CLAUDE.md").exists()
+    said(ready, "uninstall-hooks", "--agent", "claude")
+    assert rules.read_text() == first  # Codex reads it
+    said(ready, "uninstall-hooks", "--agent", "codex")
+    assert rules.read_text() == "# Mine\n"
+
+
+def test_check_says_what_gates_cannot_do_where_our_hooks_are(ready: Repo) -> None:
+    assert ready.gitgates("check").stderr == b""
+    said(ready, "install-hooks", "--agent", "codex")
+    done = ready.gitgates("check")
+    assert (done.returncode, done.stderr.decode()) == (0, f"gitgates: {CANNOT}\n")
+    assert json.loads(said(ready, "check", "--format", "json"))["warnings"] == [CANNOT]
+
+
+@pytest.mark.slow
+def test_doctor_tells_whether_hooks_are_trusted(ready: Repo, tmp_path: Path) -> None:
+    said(ready, "install-hooks", "--agent", "codex")
+    assert [(one.severity, one.what) for one in of_agents(ready)] == [
+        ("problem", UNTRUSTED),
+        ("note", CANNOT),
+    ]
+    state = tmp_path / "home/.codex/config.toml"
+    state.parent.mkdir()
+    state.write_text(f'[hooks.state."{ready.path}/{CODEX}:stop:0:0"]\ntrusted_hash = "sha256:0"\n')
+    assert [one.what for one in of_agents(ready)] == [CANNOT]
+    state.write_text("no TOML")
+    assert "only once they are trusted" in of_agents(ready)[0].what
+
+
+@pytest.mark.slow
+def test_doctor_names_agents_that_run_none_of_the_gates(ready: Repo) -> None:
+    said(ready, "install-hooks", "--agent", "claude")
+    (ready.path / ".codex").mkdir()
+    (one,) = of_agents(ready)
+    assert one.severity == "note"
+    assert one.what == f"Codex is here ({ready.path}/.codex is there), and runs none of the gates"
+    assert one.mend == "gitgates install-hooks --agent codex"
+
+
+@pytest.mark.slow
+def test_one_agent_is_proved(ready: Repo) -> None:
+    said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
+    done = ready.gitgates("doctor", "--prove", "codex").stdout.decode()
+    # The program of this test answers nothing.
+    assert f"problem  {CODEX}: Stop goes through where a gate fails: it answers nothing" in done
+    assert "Codex itself was not started; our tests were run with its version" in done
+    assert f"{CLAUDE}: Stop" not in done
+    assert "Missing" not in done
+    said(ready, "uninstall-hooks", "--agent", "codex")
+    done = ready.gitgates("doctor", "--prove", "codex").stdout.decode()
+    assert "Codex has no hooks of ours here: nothing to prove" in done
+    done = ready.gitgates("doctor", "--prove", "nobody").stderr.decode()
+    assert "'nobody' is not one of 'all', 'claude', 'codex'" in done
