@@ -6,6 +6,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Without caches, each worker of pytest compiles every test anew, which takes seven seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Other tests keep their folders in memory (tests/conftest.py).
+ON_DISK = TMPDIR="$${TMPDIR:-/tmp}"
+
 RUN = .venv/run
 DEV = .venv/dev
 
@@ -47,13 +50,13 @@ e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,qwen: with t
 	        $(MAKE) --no-print-directory $(CLIENT); fi && \
 	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
-	    $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
+	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
 	        $(if $(HOSTS),-k '$(subst $(COMMA), or ,$(HOSTS))'); \
 	fi
 
 thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
-	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal --hypothesis-profile=thorough \
-	    -m 'thorough or hypothesis'
+	@$(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --dist worksteal \
+	    --hypothesis-profile=thorough -m 'thorough or hypothesis'
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
 	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow and not thorough'

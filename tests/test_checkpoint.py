@@ -57,12 +57,13 @@ def act(repo: Repo, acts: list[tuple[str, ...]]) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(committed=Changes, staged=Changes, unstaged=Changes, acts=Acts)
 def test_whatever_happens_all_is_as_before(
+    tmp_path: Path,
     committed: list[tuple[str, str, object]],
     staged: list[tuple[str, str, object]],
     unstaged: list[tuple[str, str, object]],
     acts: list[tuple[str, ...]],
 ) -> None:
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
     try:
         repo = Repo.init(folder / "repo")
         repo.write(".gitattributes", "a text eol=crlf\nb ident\n")

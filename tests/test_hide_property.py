@@ -62,13 +62,14 @@ def apply(repo: Repo, changes: list[tuple[str, str, object]]) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(committed=Changes, staged=Changes, unstaged=Changes, fails=st.booleans())
 def test_identity(
+    tmp_path: Path,
     committed: list[tuple[str, str, object]],
     staged: list[tuple[str, str, object]],
     unstaged: list[tuple[str, str, object]],
     *,
     fails: bool,
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         repo = Repo.init(Path(folder) / "repo")
         repo.write(".git/info/exclude", "pyproject.toml\n")
         command = "find . -type f -exec cat {} + > /dev/null; " + ("false" if fails else "true")
