@@ -295,7 +295,17 @@ def test_a_gate_in_a_subfolder_sees_the_same_index(repo: Repo, out: Path) -> Non
     assert seen(out, "below") == ["sub/a"]
 
 
-@pytest.mark.parametrize("args", [(), ("-a",), ("--", "a")], ids=["plain", "all", "paths"])
+@pytest.mark.parametrize(
+    ("args", "writes"),
+    [
+        pytest.param((), True, id="plain, a fixer"),
+        pytest.param(("-a",), False, id="all"),
+        pytest.param(("--", "a"), True, id="paths, a fixer"),
+        pytest.param((), False, id="plain", marks=pytest.mark.thorough),
+        pytest.param(("-a",), True, id="all, a fixer", marks=pytest.mark.thorough),
+        pytest.param(("--", "a"), False, id="paths", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize(
     "command",
     [
@@ -306,7 +316,6 @@ def test_a_gate_in_a_subfolder_sees_the_same_index(repo: Repo, out: Path) -> Non
         "echo x > new; git add new",
     ],
 )
-@pytest.mark.parametrize("writes", [True, False])
 def test_a_gate_may_not_change_what_is_committed(
     repo: Repo, command: str, args: tuple[str, ...], *, writes: bool
 ) -> None:

@@ -94,8 +94,8 @@ def test_what_passes_at_once_is_committed(work: Repo) -> None:
     ("first", "failed"),
     [
         ("echo other > a.txt", ["test"]),
-        ("echo good TODO > a.txt", ["lint"]),
-        ("echo good > a.txt; touch broken", ["build"]),
+        pytest.param("echo good TODO > a.txt", ["lint"], marks=pytest.mark.thorough),
+        pytest.param("echo good > a.txt; touch broken", ["build"], marks=pytest.mark.thorough),
         ("echo TODO > a.txt", ["test", "lint"]),
     ],
 )
@@ -334,9 +334,12 @@ def test_a_gate_that_moves_head_ends_the_run(work: Repo, moves: str) -> None:
 @pytest.mark.parametrize(
     "ruin",
     [
-        "git reset -q --hard HEAD",
-        "rm .git/index",
-        "git checkout -q --detach; git commit -q --allow-empty -m x",
+        # These three are among the commands of test_checkpoint, too.
+        pytest.param("git reset -q --hard HEAD", marks=pytest.mark.thorough),
+        pytest.param("rm .git/index", marks=pytest.mark.thorough),
+        pytest.param(
+            "git checkout -q --detach; git commit -q --allow-empty -m x", marks=pytest.mark.thorough
+        ),
         "git switch -qc elsewhere",
         "touch .git/index.lock",
         "git merge -q --no-commit --no-ff main; echo x > .git/MERGE_HEAD",
@@ -491,7 +494,10 @@ def started(repo: Repo, *args: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)],
+)
 def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) -> None:
     work.write("dirty.txt", "dirty\n")
     before = whole(work)

@@ -112,6 +112,7 @@ def tool(request: pytest.FixtureRequest, shared: Path, source: Path) -> Tool:
         "PIP_CACHE_DIR": str(shared / "pip"),
         "PIP_NO_COMPILE": "1",
         "VIRTUALENV_OVERRIDE_APP_DATA": str(shared / "virtualenv"),
+        "VIRTUALENV_NO_PERIODIC_UPDATE": "1",  # downloads, in the background
         "UV_CACHE_DIR": str(shared / "uv"),
         "VIRTUAL_ENV": str(persons),
         "PATH": f"{persons}/bin:{os.environ['PATH']}",

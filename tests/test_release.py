@@ -58,13 +58,18 @@ def test_nothing_is_linked_whose_address_nobody_knows(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
-def test_the_source_distribution_is_all_that_make_needs(tmp_path: Path) -> None:
+def unpacked(tmp_path: Path) -> Path:
+    """Return the folder of a source distribution."""
     build = [*HATCHLING, "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(build, cwd=SRC, capture_output=True, check=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as tar:
         tar.extractall(tmp_path, filter="data")
-    root = next(tmp_path.glob("gitgates-*/"))
+    return next(tmp_path.glob("gitgates-*/"))
+
+
+@pytest.mark.slow
+def test_the_source_distribution_is_all_that_a_clone_is(tmp_path: Path) -> None:
+    root = unpacked(tmp_path)
     # What a clone holds: all that is not made there.
     made = (".git", ".venv", "dist", "__pycache__", "PKG-INFO")
     caches = (".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache")
@@ -77,7 +82,12 @@ def test_the_source_distribution_is_all_that_make_needs(tmp_path: Path) -> None:
         }
 
     assert names(SRC) - names(root) == set()
-    # The demo, in an environment that is there already: what it installs, it takes from the index.
+
+
+@pytest.mark.thorough
+def test_the_demo_of_the_source_distribution(tmp_path: Path) -> None:
+    """In an environment that is there already: what it installs, it takes from the index."""
+    root = unpacked(tmp_path)
     (root / ".venv").mkdir()
     (root / ".venv/run").symlink_to(Path(sys.executable).parent.parent)
     demo = ["make", "--silent", "--old-file=.venv/run/ready", "demo"]
