@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.hosts import AGENTS
+
 BENCH = Path(__file__).resolve().parent / "bench" / "hooks.py"
 ROWS = ["bare interpreter", "gitgates", "gitgates, no gates", "prek", "pre-commit", "lefthook"]
 
@@ -48,7 +50,7 @@ def test_the_bench_of_an_agents_hook_measures_every_event() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     first, _head, *rows, plain, intents = done.stdout.splitlines()
     assert first == "an agent's hook with nothing to run; median of 1 runs"
-    assert len(rows) == 14
+    assert len(rows) == 14 + len(AGENTS)
     assert plain.startswith("at most 20.0 ms above a bare interpreter, git aside: ")
     assert intents.startswith("at most 35.0 ms above a bare interpreter, git aside, with intents: ")
 

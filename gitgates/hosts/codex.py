@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _PATCH, _BASH = "apply_patch", "Bash"
 _BEGIN, _END = "*** Begin Patch\n", "\n*** End Patch"
 _FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
-_FOLDER = "folder"  # that the paths of a patch begin at, where it is not the agent's own
+# What `rename` makes of the input: the patch, and where its paths begin, if not at the agent's own.
+_TEXT, _FOLDER = "patch", "folder"
 
 
 class Codex(AgentHost):
@@ -64,16 +65,17 @@ class Codex(AgentHost):
         "writes": (_PATCH,),
         "reads": ("view_image",),
         "shell": (_BASH, "write_stdin"),
-        "agent": ("collaborationspawn_agent",),
+        "agent": ("spawn_agent", "collaborationspawn_agent"),
         "skill": (),
         "report": (),
         "ours": ("mcp__gitgates__*",),
         "harmless": (
             *("request_user_input", "get_goal", "create_goal", "update_goal", "update_plan"),
             *("tool_search", "web_search", "collaborationwait_agent", "collaborationlist_agents"),
+            *("multi_agent_v1wait_agent", "multi_agent_v1close_agent"),
         ),
     }
-    OTHER_NAMES = {_PATCH: ("Edit", "Write", "MultiEdit"), "collaborationspawn_agent": ("Agent",)}
+    OTHER_NAMES = {_PATCH: ("Edit", "Write", "MultiEdit"), "spawn_agent": ("Agent",)}
     FOLDER = ".codex"
     HOME_VARIABLE = "CODEX_HOME"
     FILES = {"project": "hooks.json", "user": "hooks.json"}
@@ -84,28 +86,31 @@ class Codex(AgentHost):
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
         found = {**found, "prompt_id": found.get("turn_id")}
-        tool_input = found.get("tool_input")
-        if found.get("tool_name") == _BASH and isinstance(tool_input, dict):
-            folder, patch = _patch_in(text_of(tool_input, "command"))
-            if patch:
-                found |= {"tool_name": _PATCH, "tool_input": {"command": patch, _FOLDER: folder}}
+        if found.get("agent_id") and found.get("hook_event_name") == "UserPromptSubmit":
+            found["hook_event_name"] = "a sub-agent's task"  # which is no event for us
+        tool, tool_input = found.get("tool_name"), found.get("tool_input")
+        if tool in (_PATCH, _BASH) and isinstance(tool_input, dict):
+            command = text_of(tool_input, "command")
+            folder, text = ("", command) if tool == _PATCH else _patch_in(command)
+            if text:
+                found |= {"tool_name": _PATCH, "tool_input": {_TEXT: text, _FOLDER: folder}}
         return found
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files of a patch."""
-        folder, text = path_of(tool_input, _FOLDER), path_of(tool_input, "command")
+        folder, text = path_of(tool_input, _FOLDER), path_of(tool_input, _TEXT)
         found = [
             line.removeprefix(start).strip()
             for line in text.splitlines()
             for start in _FILE_LINES
-            if line.startswith(start) and _BEGIN in f"{text}\n"
+            if line.startswith(start)
         ]
         return tuple(os.path.join(folder, path) for path in dict.fromkeys(found))
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         """Return what a patch does to its files: the lines of each of its parts."""
         parts: list[list[str]] = []
-        for line in text_of(tool_input, "command").splitlines():
+        for line in text_of(tool_input, _TEXT).splitlines():
             if line.startswith(("***", "@@")):
                 parts.append([])
             elif parts:

@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from gitgates.hosts import AGENTS, agent_host
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOST_ABOVE_BARE_S = 0.020
 MOST_WITH_INTENTS_S = 0.035
@@ -108,10 +110,21 @@ class Bench:
             for name, (fields, asks_git) in EVENTS.items():
                 payload = {"session_id": "s", "cwd": str(folder), **fields}
                 found.append(self._case(f"{files:,} files: {name}", folder, (payload, asks_git)))
-        return [*found, self._long_session(folder), *self._with_intents()]
+        return [*found, self._long_session(folder), *self._with_intents(), *self._of_hosts(folder)]
 
-    def _case(self, name: str, folder: Path, event: tuple[dict[str, object], bool]) -> Case:
-        argv = (str(self.bin / "gitgates"), "agent-hook", "claude")
+    def _of_hosts(self, folder: Path) -> list[Case]:
+        """Return a tool call of each other agent, as its client tells of it."""
+        found = []
+        for agent in AGENTS:
+            file = str(folder / "d0/f0.py")
+            payload = agent_host(agent).sample("before-tool", str(folder), agent, file)
+            found.append(self._case(f"{agent}: before a tool", folder, (payload, False), agent))
+        return found
+
+    def _case(
+        self, name: str, folder: Path, event: tuple[dict[str, object], bool], agent: str = "claude"
+    ) -> Case:
+        argv = (str(self.bin / "gitgates"), "agent-hook", agent)
         case = Case(name, argv, folder, *event)
         once(case, self.env, 0)
         return case
