@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.types import Level
 
-_BESIDE = ("systemMessage", "reason", "stopReason", "permissionDecisionReason", "hookEventName")
+_BESIDE = ("reason", "stopReason", "permissionDecisionReason", "hookEventName")
 _ALL_ABILITIES = tuple(dict.fromkeys(one for can in ABILITIES.values() for one in can))
 
 
@@ -93,9 +93,9 @@ def _answer(payload: Payload, level: Level) -> str:
         if value in ("deny", "block", False)
         else f"`{key}`"
         for key, value in (answer | inside).items()
-        if key not in _BESIDE
+        if key not in (*_BESIDE, host.PERSON)
     ]
-    return ", ".join(found) or ("`systemMessage`" if "systemMessage" in answer else "")
+    return ", ".join(found) or (f"`{host.PERSON}`" if host.PERSON in answer else "")
 
 
 def _code(text: str) -> str:

@@ -50,6 +50,7 @@ gates = ["check"]
 # What may be in settings before us, by the format of the file.
 FOREIGN: dict[str, list[str | None]] = {
     "AgentSettings": ["", "{}", '{\r\n\t"theirs": {"a": [1]}\r\n}', '\ufeff{"x": 1}\n'],
+    "BlockSettings": ["", "# mine", 'a = "b"\r\n[t]\r\n', "[[hooks]]\ntimeout = 3\n\n\n[x]\ny = 1"],
 }
 
 
@@ -112,7 +113,9 @@ def test_every_verdict_is_one_object_or_nothing(name: str, level: Level) -> None
         answer = host.encode(payload, Verdict(level, to_agent="\udcff\u2028 why", to_person="who"))
         said = json.loads(answer) if answer else {}
         assert answer.isascii()
-        blocks = level >= BLOCK and (can.block or can.deny) and kind not in host.ONLY_TELLS
+        lets_go = level == STOP and can.stop and kind in host.SILENT_STOPS
+        refuses = level >= BLOCK and (can.block or can.deny)
+        blocks = refuses and not lets_go and kind not in host.ONLY_TELLS
         assert host.is_block(0, answer) == (blocks or (level == STOP and "continue" in said)), event
         assert ("why" in str(said)) or not (blocks and level == BLOCK), event
         assert host.encode(payload, Verdict()) == b""
@@ -194,7 +197,9 @@ def test_a_gate_that_fails_blocks_what_can_be_blocked(repo: Repo, name: str) -> 
             (repo.path / "bad.txt").unlink(missing_ok=True)
             session = f"{kind}-{is_bad}"
             starts = any(one == "session-start" for one, _can in host.EVENTS.values())
-            ask("session-start" if starts else "before-tool", session, "a.txt")
+            first = "session-start" if starts else "before-tool"
+            if first != kind:
+                ask(first, session, "a.txt")
             repo.write("a.txt", f"{session}\n")
             if is_bad:
                 repo.write("bad.txt", "x\n")

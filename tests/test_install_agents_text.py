@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitgates import blocks
 from gitgates.errors import ConfigError
 from gitgates.hosts.claude import HOST
 from gitgates.hosts.claude.settings import BARE, Settings
 from gitgates.hosts.json_settings import agent_matcher, tool_matcher
 from gitgates.hosts.settings import Entry, is_our_command
-from gitgates.install import agents, blocks
+from gitgates.install import agents
 from gitgates.json_text import parse
 from gitgates.types import Config, Gate, Hook
 

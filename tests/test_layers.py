@@ -32,6 +32,7 @@ _WORDS = (
     "clean",
     "yaml_load",
     "json_text",
+    "blocks",
     "lean_json",
     "agent_types",
     "types",
@@ -50,6 +51,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "clean": (),
     "yaml_load": (),
     "json_text": ("record", "errors"),
+    "blocks": ("errors", "yaml_load"),
     "lean_json": (),
     "pyc_import": (),
     "agent_types": ("record", "lifecycle"),
@@ -91,6 +93,7 @@ COLD = (
     "git/notes.py",  # reads notes, with dulwich
     "report/page.py",  # renders a page, with jinja2
     "yaml_load.py",
+    "blocks.py",
 )
 
 # what is held back → the places that may use it

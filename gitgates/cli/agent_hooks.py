@@ -8,14 +8,14 @@ from collections.abc import Iterable
 
 import click
 
-from gitgates import environ
+from gitgates import blocks, environ
 from gitgates.cli.repository import configuration
 from gitgates.config.load import load
 from gitgates.errors import ConfigError, GitgatesError, UsageError
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import HookSettings
-from gitgates.install import agent_files, agents, blocks, user_file
+from gitgates.install import agent_files, agents, user_file
 from gitgates.install.agent_files import AgentFile
 from gitgates.install.user_file import shown
 from gitgates.policies.needs import agents_wanted, gates_on
@@ -92,17 +92,25 @@ def install(
         )
 
 
-def expand(repo: Repo, names: tuple[str, ...]) -> list[str]:
+def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
     """Return the named agents, each once; print those that are detected.
 
-    Raises: UsageError if none is.
+    Of these, one that has no settings of the scope is left out.
+
+    Raises: UsageError if none is left.
     """
     if agents.DETECTED not in names:
         return [*dict.fromkeys(names)]
-    found = agents.detected(repo.root_abs, environ.read())
-    for name, why in found.items():
+    wanted = dict.fromkeys(name for name in names if name != agents.DETECTED)
+    for name, why in agents.detected(repo.root_abs, environ.read()).items():
         click.echo(f"{agent_host(name).TITLE}: {why}")
-    wanted = dict.fromkeys((*(name for name in names if name != agents.DETECTED), *found))
+        if scope in agent_host(name).FILES or name in wanted:
+            wanted[name] = None
+            continue
+        click.echo(
+            f"gitgates: {agents.no_scope(name, scope)}: left out\n"
+            f"  Install there as well: gitgates install-hooks --agent {name} --scope user"
+        )
     if not wanted:
         raise UsageError(
             "no coding agent is here, neither its program nor its folder",

@@ -154,7 +154,7 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
     files = [file for file, is_wanted in rules_files.items() if is_wanted and not print_only]
     for file in files:
         agent_hooks.write_rules(repo, file, only_check=True)
-    wanted = agent_hooks.expand(repo, names)
+    wanted = agent_hooks.expand(repo, names, scope)
     for agent in wanted if mcp else ():
         agent_servers.require(agent, scope)
     for agent in wanted:

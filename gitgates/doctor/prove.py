@@ -325,12 +325,13 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     program = agents.program_of(own_hooks[event], source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
-    answers = []
+    answers, starts = [], any(kind == "session-start" for kind, _can in host.EVENTS.values())
     with _throwaway(event, env) as repo:
         for passes in (True, False):  # each in a session of its own
             session = f"gitgates-doctor-{passes}"
             sample = partial(client.sample, root_abs=repo.root_abs, session=session)
-            repo.run(own_hooks[event], sample(HOOK_OF["session-start"]))
+            if starts:
+                repo.run(own_hooks[event], sample(HOOK_OF["session-start"]))
             repo.change(passes=passes)
             answers.append(repo.run(own_hooks[event], sample(event, file="work")))
     passed, failed = answers

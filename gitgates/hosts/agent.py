@@ -61,6 +61,7 @@ class AgentHost:
     # Its events → what each is, and what it can be answered with.
     EVENTS: dict[str, tuple[EventKind, Channels]] = {}
     TELLS_PROMPTS = True  # False: not always; then a turn begins with what comes after its end
+    REPEATS = True  # whether it may deliver one event twice: where two settings files call us
     RETURNS_REASON = False  # True: the reason of a block comes back as a prompt
     HANDS_TOKENS = True  # whether a sub-agent, as it starts, gets a text that nobody else sees
     PROVABLE: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; most important
@@ -83,6 +84,7 @@ class AgentHost:
     ONLY_TELLS: tuple[EventKind, ...] = ()
     # Events that a stop ends by saying nothing: `continue: false` would not.
     SILENT_STOPS: tuple[EventKind, ...] = ()
+    PERSON = "systemMessage"  # the field with text for the person; empty: there is none
     CHANGES = ""  # the field of `hookSpecificOutput` with a tool's new input; empty: none
 
     FOLDER = ""  # of a project, that settings, agents and skills are in
@@ -97,6 +99,8 @@ class AgentHost:
     HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
     HANDLER: dict[str, Any] = {}  # and each hook
     RUNS_ONCE = False  # whether the same command in two files is run once
+    FIELDS: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
+    EXPRESSION = ""  # what stands in front of a matcher that is an expression
     GUARDED = False  # whether a program that is missing would be taken for a refusal
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said
@@ -266,9 +270,15 @@ class AgentHost:
         changes = self._changes(payload, verdict) if level < BLOCK else {}
         if own := {**body.pop(_OWN, {}), **changes}:
             body[_OWN] = {"hookEventName": self.own_event(payload.kind), **own}
-        if person:
-            body["systemMessage"] = person
+        if person and (self.PERSON or not body):
+            body |= self._said(payload, person)
         return dumps(body).encode("ascii") if body else b""
+
+    def _said(self, payload: Payload, person: str) -> dict[str, Any]:
+        if self.PERSON:
+            return {self.PERSON: person}
+        # Nobody else would hear of it.
+        return self.told(payload.kind, person) if payload.can.context else {}
 
     def own_event(self, kind: EventKind) -> str:
         """Return the client's name of an event."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gitgates.engine.hooks import host_limit_s
-from gitgates.errors import ConfigError, StateError
+from gitgates.errors import ConfigError, StateError, UsageError
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, is_our_command, split, unguarded
 from gitgates.lifecycle import HOOK_OF, kind_of
@@ -97,15 +97,25 @@ def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
 def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
     """Return the settings file of a scope.
 
-    Raises: StateError if there is no home.
+    Raises: UsageError if the agent has none of that scope; StateError if there is no home.
     """
-    found = agent_host(agent).settings_files(root_abs, env)
+    host = agent_host(agent)
+    found = host.settings_files(root_abs, env)
+    if scope not in host.FILES:
+        raise UsageError(no_scope(agent, scope), f"Take another: --scope {' | '.join(host.FILES)}")
     if scope not in found:
         raise StateError(
             f"HOME is not set, so that there are no settings for the scope {scope}",
             "Set it, or take another scope: --scope local",
         )
     return found[scope]
+
+
+def no_scope(agent: str, scope: str) -> str:
+    """Return the message that an agent has no settings of a scope."""
+    host = agent_host(agent)
+    only = ", only those of a person" if [*host.FILES] == ["user"] else ""
+    return f"{host.TITLE} has no settings of the scope {scope}{only}"
 
 
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:

@@ -13,9 +13,8 @@ from functools import partial
 
 import yaml
 
-from gitgates import yaml_load
+from gitgates import blocks, yaml_load
 from gitgates.errors import ConfigError, GitError
-from gitgates.install import blocks
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.proc.call import call
 from gitgates.record import Record

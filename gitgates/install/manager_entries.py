@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from gitgates import json_text
-from gitgates.install import blocks
+from gitgates import blocks, json_text
 from gitgates.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False

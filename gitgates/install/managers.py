@@ -13,8 +13,9 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
+from gitgates import blocks
 from gitgates.errors import ConfigError
-from gitgates.install import blocks, framework, user_file
+from gitgates.install import framework, user_file
 from gitgates.install import manager_entries as entry
 from gitgates.install.hookspath import HooksFolder
 from gitgates.lifecycle import HOOK_POINTS

@@ -311,8 +311,8 @@ def _is_same(call: Call, one: Round) -> bool:
     """Return whether a round belongs to this event.
 
     What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
-    is the same one where the first delivery was answered while this one was waiting already, or
-    where nothing has happened since and no hook has blocked before.
+    is the same one where the first delivery was answered while this one was waiting already, or, in
+    a host that repeats itself, where nothing has happened since and no hook has blocked before.
     """
     payload = call.payload
     is_prompt = payload.kind in ("prompt", "prompt-expansion")
@@ -324,7 +324,8 @@ def _is_same(call: Call, one: Round) -> bool:
     ):
         return True
     times = call.session.deliveries.get(call.key, 0)
-    if payload.again or times != _TWICE or call.last_before != call.key:
+    once = payload.again or not agent_host(payload.host or DEFAULT_AGENT).REPEATS
+    if once or times != _TWICE or call.last_before != call.key:
         return False
     return bool(one.tree) and one.tree == call.tree
 

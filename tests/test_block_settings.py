@@ -1,0 +1,148 @@
+"""Our hooks as a block of lines in settings that are no JSON."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gitgates.errors import ConfigError
+from gitgates.hosts import agent_settings
+from gitgates.hosts.settings import Entry
+from gitgates.install import agents
+
+if TYPE_CHECKING:
+    from conftest import Repo
+
+    from gitgates.hosts.json_settings import AgentSettings
+
+FILE = "hooks.toml"
+COMMAND = "gitgates agent-hook vibe"
+ENTRIES = (Entry("PreToolUse", 15, "edit|bash"), Entry("Stop", 75))
+BLOCK = """\
+# gitgates: this block is written by `gitgates install-hooks --agent vibe`
+[[hooks]]
+name = "gitgates pre_tool"
+type = "pre_tool"
+match = "re:edit|bash"
+command = "gitgates agent-hook vibe"
+timeout = 15
+[[hooks]]
+name = "gitgates post_agent"
+type = "post_agent"
+command = "gitgates agent-hook vibe"
+timeout = 75
+# gitgates: the block ends here
+"""
+THEIRS = '[[hooks]]\nname = "mine"\ntype = "pre_tool"\ncommand = "true"\n'
+
+
+@pytest.fixture
+def vibe() -> AgentSettings:
+    return agent_settings("vibe")
+
+
+def put(text: str | None, vibe: AgentSettings) -> str:
+    found = agents.put(text, ENTRIES, COMMAND, host=vibe, file=FILE)
+    assert found is not None
+    return found
+
+
+def test_a_file_of_our_own_is_a_block(vibe: AgentSettings) -> None:
+    assert put(None, vibe) == BLOCK
+    assert vibe.remove(BLOCK, FILE) is None
+
+
+def test_what_was_there_stays_and_is_read(vibe: AgentSettings) -> None:
+    after = put(THEIRS, vibe)
+    assert after == THEIRS + BLOCK
+    found = vibe.read(after, FILE).hooks
+    assert [(one.event, one.matcher, one.timeout_s, one.is_ours) for one in found] == [
+        ("PreToolUse", None, 60, False),
+        ("PreToolUse", "edit|bash", 15, True),
+        ("Stop", None, 75, True),
+    ]
+    assert put(THEIRS, vibe) == put(after, vibe)
+    assert vibe.remove(after, FILE) == THEIRS
+
+
+def test_what_was_written_behind_our_block_stays(vibe: AgentSettings) -> None:
+    assert vibe.remove(BLOCK + THEIRS, FILE) == THEIRS
+    assert put(BLOCK.replace("75", "5") + THEIRS, vibe) == THEIRS + BLOCK
+
+
+def test_a_command_is_quoted(vibe: AgentSettings) -> None:
+    command = "'/my \"venv\\é/bin/gitgates' agent-hook vibe"
+    after = agents.put(None, ENTRIES, command, host=vibe, file=FILE)
+    assert {one["command"] for one in tomllib.loads(after or "")["hooks"]} == {command}
+
+
+@pytest.mark.parametrize("text", ["hooks = []", 'hooks = [{ name = "x" }]\n', "[hooks.a]\n"])
+def test_hooks_that_cannot_be_added_to_are_refused(vibe: AgentSettings, text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        put(text, vibe)
+    assert str(raised.value).startswith(f"{FILE}: ")
+    if "array" not in raised.value.message:
+        assert '[[hooks]]\nname = "gitgates pre_tool"\n' in raised.value.hint
+
+
+@pytest.mark.parametrize("text", ["hooks = 3", "hooks = [1]", "hooks = ", "[[hooks]"])
+def test_settings_that_say_something_else_are_refused(vibe: AgentSettings, text: str) -> None:
+    for ask in (vibe.read, vibe.remove):
+        with pytest.raises(ConfigError, match=FILE):
+            ask(text, FILE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BLOCK.replace("[[hooks]]", f"{THEIRS}[[hooks]]", 1),  # theirs in our block
+        BLOCK.replace("timeout = 75\n", "timeout = 75\n[theirs]\nx = 1\n"),
+        "\n".join(line for line in BLOCK.splitlines() if not line.startswith("#")),
+        f"hooks = [{{ command = '{COMMAND}' }}]",
+    ],
+)
+def test_a_block_that_is_not_ours_alone_is_left_alone(vibe: AgentSettings, text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        vibe.remove(text, FILE)
+    assert f"take out the hooks that run `{COMMAND}`" in raised.value.hint
+    assert vibe.read(text, FILE).ours
+
+
+def test_half_a_block_is_left_alone(vibe: AgentSettings) -> None:
+    with pytest.raises(ConfigError, match="nobody knows where our block ends"):
+        vibe.remove(BLOCK.rpartition("#")[0], FILE)
+
+
+# Scopes
+
+
+def ask(repo: Repo, *args: str) -> tuple[int, Any]:
+    done = repo.gitgates(*args, env={"PATH": "/usr/bin:/bin"})
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
+def test_a_scope_that_an_agent_has_not(repo: Repo) -> None:
+    repo.config('[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
+    refusal = (
+        "gitgates: Mistral Vibe has no settings of the scope local\n"
+        "  Take another: --scope project | user\n"
+    )
+    for verb in ("install-hooks", "uninstall-hooks"):
+        assert ask(repo, verb, "--agent", "vibe", "--scope", "local") == (64, refusal)
+
+
+def test_a_detected_agent_without_the_scope_is_left_out(repo: Repo) -> None:
+    repo.config('[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
+    for folder in (".vibe", ".claude"):
+        (repo.path / folder).mkdir()
+    status, said = ask(repo, "install-hooks", "--agent", "detected", "--scope", "local")
+    assert status == 0, said
+    assert (
+        f"Mistral Vibe: {repo.path}/.vibe is there\n"
+        "gitgates: Mistral Vibe has no settings of the scope local: left out\n"
+        "  Install there as well: gitgates install-hooks --agent vibe --scope user\n"
+    ) in said
+    assert (repo.path / ".claude/settings.local.json").exists()
+    assert [*(repo.path / ".vibe").iterdir()] == []
