@@ -89,10 +89,10 @@ def test_example_of_the_specification(project: Repo) -> None:
     block = (
         '[[tool.gitgates.advice]]\nid = "always-run-tests"\ntitle = "Always run tests"\n'
         'created_at = "NOW"\nrig = "beads"\nrole = "polecat"\nhook_command = "make test"\n'
-        'hook_trigger = "before-commit"\nhook_timeout = 60\nhook_on_failure = "block"\n\n'
+        'hook_trigger = "before-commit"\nhook_timeout = 60\nhook_on_failure = "block"\n'
     )
-    written = PYPROJECT.replace("[tool.other]", f"{block}[tool.other]")
-    assert without_time((project.path / "pyproject.toml").read_text()) == written
+    text = (project.path / "pyproject.toml").read_text()
+    assert without_time(text) == f"{PYPROJECT}\n{block}"
     assert told(project, "list") == f"  {line}\n  Target: beads/polecat\n"
     assert told(project, "hooks") == ""
     who = ("--rig", "beads", "--role", "polecat")
@@ -268,6 +268,19 @@ def test_inline_tables_are_left_to_the_person(project: Repo) -> None:
         said = refused(project, *args, status=78)
         name = "advice" if args[0] == "add" else "a"
         assert f"`{name}` is written so that it cannot be changed without rewriting" in said
+        lines = '[[tool.gitgates.advice]]\ntitle = "A"\npriority = 1\n'
+        assert (f"or change it by hand to:\n\n{lines}" in said) is (args[0] == "edit")
+        assert ('[[tool.gitgates.advice]]\nid = "b"\ntitle = "B"\n' in said) is (args[0] == "add")
+
+
+def test_only_what_stands_in_the_table_goes_with_it(project: Repo) -> None:
+    text = '# a\n\n[[tool.gitgates.advice]]\n# own\ntitle = "A"\n# own\n\n# of none\n\n# end'
+    project.write("pyproject.toml", text)
+    told(project, "edit", "a", "--priority", "1")
+    after = text.replace("# own\n\n", "# own\npriority = 1\n\n")
+    assert (project.path / "pyproject.toml").read_text() == after
+    told(project, "remove", "a")
+    assert (project.path / "pyproject.toml").read_text() == "# a\n\n# of none\n\n# end"
 
 
 WEAKEN = [

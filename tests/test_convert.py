@@ -184,10 +184,10 @@ def test_what_is_there_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> 
     convert(root, json.dumps(SUBROUTINE))
     assert (root / "gitgates.toml").read_text() == (
         '[gates.check]\ncommand = "mine"\n\n'
+        '[hooks.SubagentStop]\ngates = [ "check", "test" ]\n\n'
         '[gates.reticulate]\ndescription = "Reticulate splines"\n'
         'command = "mise run reticulate"\n\n'
-        '[gates.test]\ncommand = "mise run test"\n\n'
-        '[hooks.SubagentStop]\ngates = [ "check", "test" ]\n'
+        '[gates.test]\ncommand = "mise run test"\n'
     )
     said, told = capsys.readouterr()
     assert said == (

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.config import load
-from gitgates.config.edit import Addition, Edit, make_edit, save
+from gitgates.config.edit import Addition, Edit, make_edit
 from gitgates.errors import ConfigError
+from gitgates.store.files import replace_unchanged
 
 LINT = {"description": "Linting", "command": 'ruff check "$@"', "pass_files": True}
 TEST: dict[str, Any] = {"command": ["pytest", "-q"], "timeout": "10m"}
@@ -78,7 +79,7 @@ def test_an_own_file_is_the_target_even_beside_pyproject() -> None:
     assert made.after.decode() == "jobs = 2\n\n" + BLOCK.replace("tool.gitgates.", "")
 
 
-def test_new_tables_stand_beside_ours_and_not_behind_others() -> None:
+def test_new_tables_go_to_the_end_and_lists_grow_where_they_are() -> None:
     old = """\
 # top
 [tool.gitgates.gates.format]
@@ -91,36 +92,11 @@ gates = [ "format" ]
 # about ruff
 [tool.ruff]
 line-length = 100
+
+# the end
 """
-    new = edited(old)
-    assert (
-        new
-        == """\
-# top
-[tool.gitgates.gates.format]
-command = "black ."   # odd   spacing
-# still about format
-
-[tool.gitgates.gates.lint]
-description = "Linting"
-command = 'ruff check "$@"'
-pass_files = true
-
-[tool.gitgates.gates.test]
-command = ["pytest", "-q"]
-timeout = "10m"
-
-[tool.gitgates.hooks.pre-commit]
-gates = [ "format", "lint" ]
-
-[tool.gitgates.hooks.pre-push]
-gates = ["lint", "test"]
-
-# about ruff
-[tool.ruff]
-line-length = 100
-"""
-    )
+    block = BLOCK.replace('[tool.gitgates.hooks.pre-commit]\ngates = ["lint"]\n\n', "")
+    assert edited(old) == old.replace('[ "format" ]', '[ "format", "lint" ]') + "\n" + block
 
 
 @pytest.mark.parametrize(
@@ -151,8 +127,13 @@ def test_a_list_grows_in_its_own_manner(array: str, expected: str) -> None:
 
 def test_a_list_whose_last_comma_is_missing_before_a_comment_is_left() -> None:
     old = '[tool.gitgates.hooks.manual]\ngates = [\n\t"a" # one, "two"\n\t# tail\n]\n'
-    with pytest.raises(ConfigError, match="so that nothing can be added without"):
+    with pytest.raises(ConfigError) as caught:
         edit(old, Addition(gates={}, hooks={"manual": {"gates": ["x"]}}))
+    assert str(caught.value) == (
+        "pyproject.toml: its tables are written so that nothing can be added without rewriting "
+        "them\n  Write them with [headers] and run this again, or add by hand:\n\n"
+        '[tool.gitgates.hooks.manual]\ngates = ["a", "x"]\n'
+    )
 
 
 ODD = {
@@ -348,6 +329,10 @@ def test_an_addition_that_would_break_the_configuration_is_refused() -> None:
 def test_undefined_gates_are_added_and_told() -> None:
     made = edit("", Addition(gates={}, hooks={"Stop": {"gates": ["nowhere"]}}))
     assert [problem.message for problem in made.problems] == ["gate `nowhere` is not defined"]
+
+
+def save(root_abs: str, made: Edit) -> None:
+    replace_unchanged(root_abs, made.file, made.before, made.after)
 
 
 def raw(root: Path) -> tuple[bytes | None, ...]:

@@ -172,14 +172,7 @@ gates = [
         "added to pre-push: typecheck\n"
         "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
     )
-    new = """\
-# mine
-[tool.gitgates.gates.style]
-command = "make lint" # under another name
-
-[tool.gitgates.gates.test]
-command = "pytest -x"
-
+    new = """
 [tool.gitgates.gates.format]
 description = "Formatting"
 command = "make format"
@@ -191,19 +184,11 @@ description = "Types"
 command = "make mypy"
 timeout = "3m"
 
-[tool.gitgates.hooks.pre-push]
-gates = [
-    "style", # first
-    "test",  # then
-    "typecheck"
-]
-
 [tool.gitgates.hooks.pre-commit]
 gates = ["format", "typecheck"]
-
-[tool.other]
 """
-    assert project.files()["pyproject.toml"].decode() == new
+    longer = old.replace('"test"  # then\n', '"test",  # then\n    "typecheck"\n')
+    assert project.files()["pyproject.toml"].decode() == longer + new
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.errors import ConfigError
-from gitgates.intents.edit import add_pattern, save
+from gitgates.intents.edit import add_pattern
 from gitgates.intents.parse import parse, wrong_pattern
+from gitgates.store.files import replace_unchanged
 
 HEAD = "active_intents:\n  - id: a\n    title: A\n    status: PENDING\n    owned_scope:"
 TAIL = "\n    notes: é😀 # the end\n  - {id: b, title: B, status: PENDING, owned_scope: [x]}"
@@ -92,9 +93,10 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     path.write_bytes(b"now\n")
     path.chmod(0o640)
     with pytest.raises(ConfigError) as raised:
-        save(str(tmp_path), "f.yaml", b"before\n", "after\n")
-    assert raised.value.message == "f.yaml: was changed by somebody else; nothing was written"
+        replace_unchanged(str(tmp_path), "f.yaml", b"before\n", b"after\n")
+    message = "f.yaml: was changed by somebody else meanwhile; nothing was written"
+    assert raised.value.message == message
     assert path.read_bytes() == b"now\n"
-    save(str(tmp_path), "f.yaml", b"now\n", "after é\r\n")
+    replace_unchanged(str(tmp_path), "f.yaml", b"now\n", "after é\r\n".encode())
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == ("after é\r\n".encode(), 0o640)
     assert [one.name for one in tmp_path.iterdir()] == ["f.yaml"]

@@ -14,7 +14,6 @@ from gitgates.approval import require_person
 from gitgates.clean import counted, visible_line
 from gitgates.cli.output import format_option, print_json, stdout
 from gitgates.cli.repository import configuration, current_repo
-from gitgates.config.edit import save
 from gitgates.config.edit_advice import add, change, new_id, parse_advice, remove
 from gitgates.config.load import describe as describe_problems
 from gitgates.config.load import load, read_files
@@ -31,6 +30,7 @@ from gitgates.policies.advice_items import (
 )
 from gitgates.report.artifacts import save_run
 from gitgates.report.text import Console
+from gitgates.store.files import replace_unchanged
 from gitgates.store.log import utc
 from gitgates.types import LIVE, Advice, Problem
 from gitgates.weakening.session import compare_advice
@@ -128,7 +128,7 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _save(repo: Repo, edit: Edit) -> None:
-    save(repo.root_abs, edit)
+    replace_unchanged(repo.root_abs, edit.file, edit.before, edit.after)
     click.echo(f"gitgates: wrote {edit.file}", err=True)
 
 

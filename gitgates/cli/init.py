@@ -11,7 +11,7 @@ from gitgates import environ, errors
 from gitgates.clean import plain_line
 from gitgates.cli.output import dump, stdout
 from gitgates.cli.repository import config_root, current_repo
-from gitgates.config.edit import Edit, difference, save, summary
+from gitgates.config.edit import Edit, difference, summary
 from gitgates.config.load import FILES, parse_files, read_files
 from gitgates.discover.propose import Inspection, inspect_project, propose, wants_agent
 from gitgates.doctor.checks import find_missing
@@ -24,6 +24,7 @@ from gitgates.hosts.git import decode_by_hand
 from gitgates.install.framework import read_framework
 from gitgates.lifecycle import HOOK_OF
 from gitgates.report.text import Console
+from gitgates.store.files import replace_unchanged
 from gitgates.types import Config, Gate, Hook
 
 _NOTHING = """\
@@ -195,5 +196,5 @@ def finish(root_abs: str, edit: Edit, *, dry_run: bool) -> None:
     if dry_run:
         dump(difference(edit))
     elif edit.before != edit.after:
-        save(root_abs, edit)
+        replace_unchanged(root_abs, edit.file, edit.before, edit.after)
         click.echo(f"{edit.file}: {summary(edit)}")

@@ -16,7 +16,7 @@ from gitgates.cli.output import format_option, print_json, table
 from gitgates.cli.repository import configuration, current_repo
 from gitgates.git.repo import find_repo
 from gitgates.hosts import calling_session
-from gitgates.intents.edit import add_pattern, save
+from gitgates.intents.edit import add_pattern
 from gitgates.intents.file import Intents, find_intent, load, read_file, settings_of
 from gitgates.intents.lease import read_leases
 from gitgates.intents.requests import (
@@ -31,6 +31,7 @@ from gitgates.intents.requests import (
 from gitgates.intents.scope import nearest
 from gitgates.policies.intent_context import context_of
 from gitgates.policies.shell_commands import OPTION
+from gitgates.store.files import replace_unchanged
 from gitgates.store.log import utc
 from gitgates.types import IntentSettings
 
@@ -250,7 +251,7 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
             f"Add {_quoted(request.pattern)} to its `owned_scope` yourself.",
         )
     require_person(repo, _APPROVE, token)
-    save(repo.root_abs, intents.file, raw, changed)
+    replace_unchanged(repo.root_abs, intents.file, raw, changed.encode())
     return path_abs
 
 

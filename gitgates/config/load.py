@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "gitgates.toml"
 LOCAL_FILE = "gitgates.local.toml"
-FILES = (PYPROJECT, OWN_FILE, LOCAL_FILE)
+PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our keys
+    PYPROJECT: ("tool", "gitgates"),
+    OWN_FILE: (),
+    LOCAL_FILE: (),
+}
+FILES = tuple(PREFIXES)
 
 # Another version, interpreter or shape of the records makes another key.
 _KEY = (
@@ -66,10 +71,15 @@ def checked(raw: tuple[bytes | None, ...]) -> Config | None:
     if not _mentions_us(raw):
         return None
     config, problems = parse_files(raw)
+    refuse(problems, "Check it with: gitgates check")
+    return config
+
+
+def refuse(problems: tuple[Problem, ...], hint: str) -> None:
+    """Raise ConfigError with the problems that are not deferred, if any."""
     fatal = [problem for problem in problems if not problem.deferred]
     if fatal:
-        raise ConfigError(describe(fatal), "Check it with: gitgates check")
-    return config
+        raise ConfigError(describe(fatal), hint)
 
 
 def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
@@ -140,14 +150,11 @@ def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
             f"{OWN_FILE}: the settings stand in {PYPROJECT}, [tool.gitgates], too",
             f"Keep one of them: move the keys of {OWN_FILE} to {PYPROJECT}, or the other way.",
         )
-    found = []
-    if ours is not None:
-        found.append(Document(PYPROJECT, ("tool", "gitgates"), ours))
-    if own is not None:
-        found.append(Document(OWN_FILE, (), own))
-    if local is not None:
-        found.append(Document(LOCAL_FILE, (), local))
-    return tuple(found)
+    return tuple(
+        Document(name, PREFIXES[name], table)
+        for name, table in zip(FILES, (ours, own, local), strict=True)
+        if table is not None
+    )
 
 
 def _toml(content: bytes | None, name: str) -> dict[str, object] | None:

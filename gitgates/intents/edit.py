@@ -7,12 +7,8 @@ there and the new pattern, nothing is done.
 from __future__ import annotations
 
 import json
-import os
 
-from gitgates.errors import ConfigError
-from gitgates.intents.file import read_file
 from gitgates.intents.parse import ROOT_KEY, parse
-from gitgates.store.files import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,21 +62,3 @@ def _in_toml(text: str, at: int, pattern: str) -> str:
     document: Any = tomlkit.parse(text)
     document[ROOT_KEY][at][_KEY].append(pattern)
     return str(document.as_string())
-
-
-def save(root_abs: str, file: str, before: bytes, after: str) -> None:
-    """Replace an intents file, if it has not changed meanwhile. Its mode stays.
-
-    Raises: ConfigError where it has changed, or cannot be written.
-    """
-
-    def check() -> None:
-        if read_file(root_abs, file) != before:
-            hint = "Run the command again."
-            raise ConfigError(f"{file}: was changed by somebody else; nothing was written", hint)
-
-    path_abs = os.path.join(root_abs, file)
-    try:
-        replace_file(path_abs, after.encode("utf-8"), mode=None, check=check)
-    except OSError as error:
-        raise ConfigError(f"{path_abs}: cannot be written: {error.strerror}") from error

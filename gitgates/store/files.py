@@ -11,6 +11,8 @@ import os
 import stat
 import time
 
+from gitgates.errors import ConfigError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,6 +161,42 @@ def replace_file(
     except BaseException:
         remove_file(new_abs)
         raise
+
+
+def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: bytes) -> None:
+    """Replace a file of a repository, if it still holds `before`; None: if it is not there.
+
+    Its mode stays; a symbolic link stays and its target changes. Raises: ConfigError where it holds
+    something else, cannot be written, or is no file of the repository.
+    """
+    path_abs = os.path.join(root_abs, file)
+    if link := link_out(path_abs, root_abs):
+        raise ConfigError(
+            f"{link}, which is no file of this repository: nothing was written",
+            "Put a file of the repository in its place, and do the same again.",
+        )
+    path_abs = os.path.realpath(path_abs)
+
+    def check() -> None:
+        try:
+            # A read-only file is meant so; replacing it would need only the folder's permission.
+            with open(path_abs, "rb+", opener=open_regular) as stream:
+                found = stream.read()
+        except FileNotFoundError:
+            found = None
+        if found != before:
+            raise ConfigError(
+                f"{file}: was changed by somebody else meanwhile; nothing was written",
+                "Run the command again.",
+            )
+
+    try:
+        replace_file(path_abs, after, mode=None, check=check)
+    except OSError as error:
+        raise ConfigError(
+            f"{file}: cannot be written: {error.strerror or error}",
+            f"Look at it with: ls -ld {path_abs}",
+        ) from error
 
 
 def append_bounded(path_abs: str, line: bytes, largest: int) -> None:
