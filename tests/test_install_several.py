@@ -133,12 +133,16 @@ def test_doctor_names_agents_that_run_none_of_the_gates(ready: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_one_agent_is_proved(ready: Repo) -> None:
+def test_one_agent_is_proved(ready: Repo, tmp_path: Path) -> None:
+    program = tmp_path / "bin/codex"
+    program.write_text("#!/bin/sh\necho codex-cli 9.9.9\n")
+    program.chmod(0o755)
     said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
     done = ready.gitgates("doctor", "--prove", "codex").stdout.decode()
     # The program of this test answers nothing.
     assert f"problem  {CODEX}: Stop goes through where a gate fails: it answers nothing" in done
-    assert "Codex itself was not started; our tests were run with its version" in done
+    assert "note     Codex: its version is codex-cli 9.9.9, and our tests were run with" in done
+    assert "make e2e HOSTS=codex, in a clone of gitgates" in done
     assert f"{CLAUDE}: Stop" not in done
     assert "Missing" not in done
     said(ready, "uninstall-hooks", "--agent", "codex")

@@ -7,11 +7,13 @@ passes, because a hook that refuses everything proves nothing, then with one tha
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
+from gitgates.clean import visible_line
 from gitgates.doctor.agents import Source, sources
 from gitgates.doctor.findings import Finding, Subject, Worktree
 from gitgates.doctor.hooks import may_start
@@ -19,7 +21,6 @@ from gitgates.errors import GitError
 from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.install import agents
-from gitgates.install.agents import detected
 from gitgates.install.framework import FILE, add_yaml
 from gitgates.install.githooks import read_hook
 from gitgates.install.managers import FRAMEWORK
@@ -275,13 +276,20 @@ def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Fi
         what = f"{host.TITLE} has no hooks of ours here: nothing to prove"
         mend = f"gitgates install-hooks --agent {agent}"
         return [Finding("problem", "proof", where, what, mend)]
-    here = detected(where, subject.repo.env).get(agent, "")
-    what = f"{host.TITLE} itself was not started; our tests were run with its version {host.TESTED}"
+    if not shutil.which(agent, path=subject.repo.env.get("PATH")):
+        return found
+    with _throwaway(HOOK_OF["turn-end"], subject.repo.env) as repo:
+        version = (os.fsdecode(repo.run(f"{agent} --version").stdout).splitlines() or ["?"])[0]
+    is_other = host.TESTED not in version
+    what = (
+        f"its version is {visible_line(version)[:60]}{', and' if is_other else ':'} our tests "
+        f"were run with {host.TESTED}; no session of it was started"
+    )
     mend = (
         f"To see it there: let a gate fail, and ask {host.TITLE} for a change. Offline, against a "
         f"scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
     )
-    return [*found, Finding("note", "proof", where, what, mend)] if here else found
+    return [*found, Finding("note", "proof", host.TITLE, what, mend)]
 
 
 def _prove_agents(
