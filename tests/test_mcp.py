@@ -1,4 +1,7 @@
-"""`gitgates mcp`: registered and taken out, and its tools by a client of the real package."""
+"""`gitgates mcp`: registered and taken out, and its tools by a client of the real package.
+
+That package is imported where it is used: each worker of pytest imports this file.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,6 @@ from agent_support import begin
 from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.server.mcpserver.exceptions import ToolError
 
 from gitgates.cli.mcp import command, make_server, run_gates, scope_expansion_request
 from gitgates.errors import ConfigError
@@ -109,6 +109,9 @@ def test_a_call_of_ours_gets_its_caller(repo: Repo) -> None:
 
 @pytest.mark.slow
 def test_the_tools_do_what_the_verbs_do(repo: Repo) -> None:
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     agent = begin(
         repo,
         '[gates.check]\ncommand = "exit $(cat code)"\n[hooks.Stop]\ngates = ["check", "review"]\n',
@@ -172,6 +175,8 @@ def test_a_call_that_is_cancelled_ends_its_gates(
     ("reason", "why"), [("a\0b", "embedded null byte"), ("x" * 1_000_000, "Argument list too long")]
 )
 def test_arguments_that_no_program_can_get_are_refused(reason: str, why: str) -> None:
+    from mcp.server.mcpserver.exceptions import ToolError
+
     with pytest.raises(ToolError) as raised:
         anyio.run(scope_expansion_request, "INT-001", "a", reason)
     assert str(raised.value) == f"`gitgates intent` cannot be run with these arguments: {why}"

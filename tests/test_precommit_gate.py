@@ -26,6 +26,13 @@ shift
 STAGES = "pre-commit, commit-msg, pre-push"
 
 
+with_prek = pytest.mark.parametrize(
+    "runner",
+    [pytest.param("pre-commit", marks=pytest.mark.thorough), "prek"],
+    indirect=True,
+)
+
+
 @pytest.fixture(params=["pre-commit", "prek"])
 def runner(request: pytest.FixtureRequest) -> str:
     name: str = request.param
@@ -88,6 +95,7 @@ def test_a_message(repo: Repo, runner: str) -> None:
     assert (repo.path / "unstaged").read_text() == "not staged\n"
 
 
+@with_prek
 def test_a_message_in_a_linked_worktree(repo: Repo, runner: str, tmp_path: Path) -> None:
     configure(repo, runner, HOOK.format(id="one", stages="commit-msg"), stages="commit-msg")
     repo.git("worktree", "add", "-q", tmp_path / "linked")
@@ -110,6 +118,7 @@ def test_a_push(repo: Repo, runner: str, tmp_path: Path) -> None:
     assert "gitgates pre-push: blocked: gate `g` failed (exit status 1)" in done.stderr
 
 
+@with_prek
 def test_only_the_named_hooks_run(repo: Repo, runner: str) -> None:
     hooks = [HOOK.format(id=name, stages=STAGES) for name in ("one", "two", "three")]
     configure(repo, runner, *hooks, gate='["three", "one"]', stages="pre-commit")
@@ -120,6 +129,7 @@ def test_only_the_named_hooks_run(repo: Repo, runner: str) -> None:
     assert repo.run("git", "commit", "-qm", "c").returncode == 1
 
 
+@with_prek
 def test_a_commit_of_everything(repo: Repo, runner: str) -> None:
     configure(repo, runner, HOOK.format(id="one", stages="pre-commit"), stages="pre-commit")
     repo.write("hook2", "BAD\n")
