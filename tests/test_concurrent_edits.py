@@ -275,9 +275,24 @@ def kill_everything(process: subprocess.Popen[bytes], repo: Repo) -> None:
     process.communicate()
 
 
+STEPS = ("move-aside 1", "show 1", "hidden 1", "put-back 1", "forget 1")
+OTHERS = ("run --gate g", "run", "commit")
+
+
 @needs_proc
-@pytest.mark.parametrize("step", ["move-aside 1", "show 1", "hidden 1", "put-back 1", "forget 1"])
-@pytest.mark.parametrize("how", ["run --gate g", "run", "commit", "recover"])
+@pytest.mark.parametrize(
+    ("step", "how"),
+    [
+        *((step, "recover") for step in STEPS),
+        *(("hidden 1", how) for how in OTHERS),
+        *(
+            pytest.param(step, how, marks=pytest.mark.thorough)
+            for step in STEPS
+            for how in OTHERS
+            if step != "hidden 1"
+        ),
+    ],
+)
 def test_after_a_loss_of_power_any_command_recovers(
     armed: Repo, tmp_path: Path, step: str, how: str
 ) -> None:
