@@ -322,7 +322,7 @@ def test_no_configuration(repo: Repo) -> None:
     agent = Agent(repo)
     for event in ("SessionStart", "Stop", "Stop"):
         assert agent.send(event) == {}
-    assert "no [tool.gitgates]" in agent.said[0]
+    assert agent.said == []  # a client may show it at each event
     assert [fact["what"] for fact in agent.facts()] == ["note"]
 
 

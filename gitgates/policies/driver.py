@@ -385,8 +385,6 @@ def _record(call: Call, verdict: Verdict, answer: str) -> None:
 
 def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
     """Pass an event without a configuration; report once that it was removed in the session."""
-    if not has_settings:
-        call.say(_NO_SETTINGS)
     try:
         call.read()
         if call.session.last and call.payload.kind in ENDINGS:
