@@ -175,6 +175,23 @@ def test_a_matcher_names_the_tools_of_the_agent(repo: Repo, name: str) -> None:
             assert split((entry.matcher,))
 
 
+@pytest.mark.parametrize(
+    ("text", "trusted"),
+    [
+        ('{"/a/repo": "TRUST_FOLDER"}', True),
+        ('{"/a": "TRUST_FOLDER", "/a/repo": "DO_NOT_TRUST"}', False),
+        ('{"/a": "DO_NOT_TRUST", "/a/other": "TRUST_PARENT"}', True),
+        ('{"/a/rep": "TRUST_FOLDER"}', None),
+        ("{", None),
+        ("[]", None),
+    ],
+)
+def test_the_longest_rule_of_gemini_says_whether_a_folder_is_trusted(
+    text: str, *, trusted: bool | None
+) -> None:
+    assert agent_host("gemini").is_trusted(text, "/a/repo/.gemini/settings.json") is trusted
+
+
 # Its events, answered
 
 

@@ -90,8 +90,11 @@ class AgentHost:
     FOLDER = ""  # of a project, that settings, agents and skills are in
     HOME = ""  # the same of a person's own, below HOME; empty: of the same name
     HOME_VARIABLE = ""  # which names that folder
+    HOME_PARENT_VARIABLE = ""  # which names the folder that it is in, instead of HOME
     RULES_FILE = "AGENTS.md"  # of a project, which each session reads
     FILES: dict[str, str] = {}  # scope → the settings in these folders
+    AGENT_FILES: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
+    SKILL_FILES: tuple[str, ...] = ()  # what defines a skill
     SETTINGS = "gitgates.hosts.json_settings"  # the module that puts our hooks into them
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
@@ -125,7 +128,7 @@ class AgentHost:
 
     def home(self, env: Mapping[str, str]) -> str:
         """Return the folder of a person's own; empty if there is none."""
-        own = env.get("HOME")
+        own = env.get(self.HOME_PARENT_VARIABLE) or env.get("HOME")
         return env.get(self.HOME_VARIABLE) or (f"{own}/{self.HOME or self.FOLDER}" if own else "")
 
     def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -148,13 +151,13 @@ class AgentHost:
         """Return the folder of the plugin that has started us; empty if none has."""
         return ""
 
-    def agent_files(self, _name: str, _folders: Iterable[str]) -> list[str]:
-        """Return the files that define a sub-agent."""
-        return []
+    def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
+        """Return the files that define a sub-agent, in folders of a project or a person's own."""
+        return [f"{folder}/{file.format(name)}" for folder in folders for file in self.AGENT_FILES]
 
-    def skill_files(self, _name: str, _folders: Iterable[str]) -> list[str]:
-        """Return the files that define a skill."""
-        return []
+    def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
+        """Return the files that define a skill, or a command of that name."""
+        return [f"{folder}/{file.format(name)}" for folder in folders for file in self.SKILL_FILES]
 
     def trust_file(self, _env: Mapping[str, str]) -> str:
         """Return the file in which the client keeps what is trusted; empty if that is not known."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # The fields of `tool_input` with the text that a tool replaces, with the new one, or all of it.
 _OLD, _NEW, _WHOLE = ("old_string", "old_str"), ("new_string", "new_str"), ("content", "file_text")
+_EVERYWHERE = ("replace_all", "allow_multiple", "change_all")  # whether it replaces each place
 
 
 def text_of(table: dict[str, Any], name: str) -> str:
@@ -44,7 +45,7 @@ def edits_in(tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         Replacement(
             old=text_of(table, old),
             new=text_of(table, new),
-            everywhere=table.get("replace_all") is True,
+            everywhere=any(table.get(name) is True for name in _EVERYWHERE),
         )
         for table in tables
         if isinstance(table, dict)

@@ -12,7 +12,7 @@ from gitgates.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.agent_types import ToolKind
@@ -121,6 +121,8 @@ class Claude(AgentHost):
     HOME_VARIABLE = _CONFIG
     RULES_FILE = "CLAUDE.md"
     FILES = {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"}
+    AGENT_FILES = ("agents/{}.md",)
+    SKILL_FILES = ("skills/{}/SKILL.md", "commands/{}.md")
     SETTINGS = "gitgates.hosts.claude.settings"
     SERVERS = "gitgates.hosts.claude.mcp"
     RUNS_ONCE = True
@@ -130,15 +132,6 @@ class Claude(AgentHost):
     def plugin_of(self, env: Mapping[str, str]) -> str:
         """Return the folder of the plugin that has started us; empty if none has."""
         return env.get(_PLUGIN, "")
-
-    def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a sub-agent, in folders of a project or a person's own."""
-        return [f"{folder}/agents/{name}.md" for folder in folders]
-
-    def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a skill, or a command of that name."""
-        files = ("skills/{}/SKILL.md", "commands/{}.md")
-        return [f"{folder}/{file.format(name)}" for folder in folders for file in files]
 
     def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
