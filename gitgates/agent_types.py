@@ -61,7 +61,7 @@ class Payload(Record):
     can: Channels = Channels()
     session: str = ""
     prompt_id: str = ""
-    event_id: str = ""  # that no other event of the session has; empty: not told
+    event_id: str = ""  # that no later event of the session has; empty: not told
     cwd_abs: str = ""
     project_abs: str = ""  # where the session was started; empty: not told
     agent_id: str = ""  # only inside of a sub-agent

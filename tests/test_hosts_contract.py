@@ -149,7 +149,9 @@ def test_hooks_are_put_in_and_taken_out_byte_for_byte(repo: Repo, name: str) -> 
     texts: list[str | None] = [None]
     first = agents.put(None, entries, command, host=settings, file="settings")
     assert first
-    texts += FOREIGN[type(settings).__name__]
+    texts += next(
+        FOREIGN[one.__name__] for one in type(settings).__mro__ if one.__name__ in FOREIGN
+    )
     for text in texts:
         after = agents.put(text, entries, command, host=settings, file="settings")
         assert after

@@ -51,7 +51,8 @@ def install(
     wanted = agents.entries(config, agent)
     settings, host = agent_settings(agent), agent_host(agent)
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
-    folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
+    folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
+    name = shown(path_abs, repo.root_abs)
     texts, remarks = _select_files(config, agent, folder_abs, repo)
     files = agent_files.plan(folder_abs, texts, agent)
     if print_only:
@@ -60,7 +61,7 @@ def install(
             file = shown(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
-    _require_inside(repo, scope, path_abs, files)
+    _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
     before = user_file.read(path_abs)
     after = agents.put(before, wanted, start, host=settings, file=name)
     how = added(
@@ -162,9 +163,10 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
 def uninstall(repo: Repo, agent: str, scope: str) -> None:
     """Remove our hooks from the settings of a scope, our files, and our block of rules."""
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
-    folder_abs, name = os.path.dirname(path_abs), shown(path_abs, repo.root_abs)
+    folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
+    name = shown(path_abs, repo.root_abs)
     files = agent_files.plan(folder_abs, {}, agent)
-    _require_inside(repo, scope, path_abs, files)
+    _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
     before = user_file.read(path_abs)
     after = None if before is None else agent_settings(agent).remove(before, name)
     if after == before:
@@ -172,9 +174,11 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     else:
         replace(repo, path_abs, before, after, what="our hooks", how="taken out")
     others = {one: file for one, file in installed(agent, repo).items() if one != scope}
-    if folder_abs not in map(os.path.dirname, others.values()):  # else those need them, too
+    folders = agent_host(agent).scopes(repo.root_abs, environ.read())
+    if folder_abs not in map(folders.get, others):  # else those need them, too
         _write_files(folder_abs, files, repo)
     if scope != "user":
+        user_file.remove_empty(os.path.dirname(path_abs))
         user_file.remove_empty(folder_abs)
     for one, other_abs in others.items():
         click.echo(
@@ -199,19 +203,18 @@ def read_settings(agent: str, path_abs: str) -> HookSettings:
         return HookSettings()  # not what was asked for
 
 
-def _require_inside(
-    repo: Repo, scope: str, settings_abs: str, files: tuple[AgentFile, ...], *rules_abs: str
-) -> None:
+def _require_inside(repo: Repo, scope: str, *paths_abs: str) -> None:
     """Refuse links that lead out of the repository, before anything is written through one.
 
     A person's own settings may well be a link to somewhere else.
     """
-    paths_abs = [*rules_abs]
     if scope != "user":
-        folder_abs = os.path.dirname(settings_abs)
-        written = [one.path for one in files if one.state in agent_files.WRITTEN]
-        paths_abs += [settings_abs, *(os.path.join(folder_abs, path) for path in written)]
-    user_file.require_inside(repo.root_abs, *paths_abs)
+        user_file.require_inside(repo.root_abs, *paths_abs)
+
+
+def _written(folder_abs: str, files: tuple[AgentFile, ...]) -> list[str]:
+    """Return the files that are written anew."""
+    return [os.path.join(folder_abs, one.path) for one in files if one.state in agent_files.WRITTEN]
 
 
 def _select_files(

@@ -320,18 +320,18 @@ def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[
     wanted = agents_wanted(config)
     if not own_hooks or not wanted:
         return
-    files = agent_host(own_hooks[0].agent).settings_files(repo.root_abs, repo.env)
-    folders = {scope: os.path.dirname(path) for scope, path in files.items() if scope != "local"}
+    found_in = agent_host(own_hooks[0].agent).scopes(repo.root_abs, repo.env)
+    folders = {scope: folder for scope, folder in found_in.items() if scope != "local"}
     for scope, folder_abs in folders.items():
         scopes = ("project", "local") if scope == "project" else (scope,)
         for here in [one for one in own_hooks if one.scope in scopes][:1]:
-            yield from _check_files(config, folder_abs, here)
+            yield from _check_files(config, folder_abs, here, repo)
     for agent in wanted:
         if agent.is_needed and not _is_there(agent.name, folders, found):
             yield _no_reviewer(agent, own_hooks[0])
 
 
-def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Finding]:
+def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) -> Iterator[Finding]:
     """Find files that install-hooks would update."""
     try:
         wanted = agent_files.wanted(config, source.agent)
@@ -341,7 +341,7 @@ def _check_files(config: Config, folder_abs: str, source: Source) -> Iterator[Fi
         return
     for file in files:
         if file.state == agent_files.OLD and file.after is not None:
-            where = os.path.join(os.path.dirname(source.where), file.path)
+            where = user_file.shown(os.path.join(folder_abs, file.path), repo.root_abs)
             what = "is not as the configuration and this version want it"
             yield source.note(what, source.install)._replace(where=where)
 

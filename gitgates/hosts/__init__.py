@@ -22,6 +22,7 @@ DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none
 AGENTS = {
     "claude": ("gitgates.hosts.claude", b'"Stop"'),
     "codex": ("gitgates.hosts.codex", b'"Stop"'),
+    "copilot": ("gitgates.hosts.copilot", b'"Stop"'),
     "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"'),
     "vibe": ("gitgates.hosts.vibe", b'"post_agent"'),
 }

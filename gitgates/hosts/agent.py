@@ -104,7 +104,7 @@ class AgentHost:
     RUNS_ONCE = False  # whether the same command in two files is run once
     FIELDS: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
     EXPRESSION = ""  # what stands in front of a matcher that is an expression
-    GUARDED = False  # whether a program that is missing would be taken for a refusal
+    GUARDED = False  # whether a program that is missing, or fails, is taken for a refusal
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said
     MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
@@ -131,15 +131,17 @@ class AgentHost:
         own = env.get(self.HOME_PARENT_VARIABLE) or env.get("HOME")
         return env.get(self.HOME_VARIABLE) or (f"{own}/{self.HOME or self.FOLDER}" if own else "")
 
-    def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings that there may be: scope → file, nearest first."""
+    def scopes(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+        """Return the folders of settings, agents and skills: scope → one, nearest first."""
         own = self.home(env)
         folders = {"user": os.path.abspath(own) if own else ""}
-        return {
-            scope: f"{folder}/{file}"
-            for scope, file in self.FILES.items()
-            if (folder := folders.get(scope, f"{root_abs}/{self.FOLDER}"))
-        }
+        found = {scope: folders.get(scope, f"{root_abs}/{self.FOLDER}") for scope in self.FILES}
+        return {scope: folder for scope, folder in found.items() if folder}
+
+    def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings that there may be: scope → file, nearest first."""
+        folders = self.scopes(root_abs, env)
+        return {scope: f"{folder}/{self.FILES[scope]}" for scope, folder in folders.items()}
 
     def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
         """Return the folders that agents and skills are defined in."""
@@ -184,7 +186,7 @@ class AgentHost:
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows.
 
-        `hook_event_name` stays the client's. `event_id` is what no other event of the session has.
+        `hook_event_name` stays the client's. `event_id` tells it from later ones that say the same.
         """
         return found
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 
-from gitgates.agent_types import Channels, Replacement
+from gitgates.agent_types import Channels
 from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.patch import BEGIN, END, edits_of, paths_of
 from gitgates.hosts.payload import path_of, text_of
 
 TYPE_CHECKING = False
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from gitgates.agent_types import Replacement
     from gitgates.lifecycle import EventKind
 
 _PATCH, _BASH = "apply_patch", "Bash"
-_BEGIN, _END = "*** Begin Patch\n", "\n*** End Patch"
-_FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 # What `rename` makes of the input: the patch, and where its paths begin, if not at the agent's own.
 _TEXT, _FOLDER = "patch", "folder"
 
@@ -98,35 +98,17 @@ class Codex(AgentHost):
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files of a patch."""
-        folder, text = path_of(tool_input, _FOLDER), path_of(tool_input, _TEXT)
-        found = [
-            line.removeprefix(start).strip()
-            for line in text.splitlines()
-            for start in _FILE_LINES
-            if line.startswith(start)
-        ]
-        return tuple(os.path.join(folder, path) for path in dict.fromkeys(found))
+        folder = path_of(tool_input, _FOLDER)
+        found = paths_of(path_of(tool_input, _TEXT))
+        return tuple(os.path.join(folder, path) for path in found)
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         """Return what a patch does to its files: the lines of each of its parts."""
-        parts: list[list[str]] = []
-        for line in text_of(tool_input, _TEXT).splitlines():
-            if line.startswith(("***", "@@")):
-                parts.append([])
-            elif parts:
-                parts[-1].append(line)
-        return tuple(
-            Replacement(
-                old="\n".join(line[1:] for line in part if not line.startswith("+")),
-                new="\n".join(line[1:] for line in part if not line.startswith("-")),
-            )
-            for part in parts
-            if part
-        )
+        return edits_of(text_of(tool_input, _TEXT))
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file."""
-        patch = f"{_BEGIN}*** Add File: {path_abs}\n+done{_END}\n"
+        patch = f"{BEGIN}*** Add File: {path_abs}\n+done{END}\n"
         return {"tool_name": _PATCH, "tool_input": {"command": patch}}
 
     def trust_file(self, env: Mapping[str, str]) -> str:
@@ -146,8 +128,8 @@ class Codex(AgentHost):
 
 def _patch_in(command: str) -> tuple[str, str]:
     """Return the patch that a shell command applies, and from where; nothing if it does more."""
-    head, begin, rest = command.partition(_BEGIN)
-    body, end, tail = rest.partition(_END)
+    head, begin, rest = command.partition(BEGIN)
+    body, end, tail = rest.partition(END)
     words = head.split()
     folder = ""
     if words[:1] == ["cd"] and words[2:3] == ["&&"]:

@@ -96,7 +96,7 @@ class AgentSettings:
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the entry for the list of an event."""
         kind = HOOK_POINTS[entry.event].kind
-        command = guarded(command) if self.host.GUARDED else command
+        command = guarded(command, always=True) if self.host.GUARDED else command
         hook = {
             "type": "command",
             "command": command,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 SCOPES = ("project", "local", "user")  # whose settings
 _PROGRAM, _VERB = "gitgates", "agent-hook"
 _BUT = "!"
-_GUARD = "if command -v {} >/dev/null 2>&1; then exec {}; fi"
-_GUARDED = re.compile(re.escape(_GUARD).replace(r"\{\}", "(.+)"))
+_GUARD = "if command -v {} >/dev/null 2>&1; then {}; fi"
+_GUARDED = re.compile(r"if command -v (.+) >/dev/null 2>&1; then (?:exec (.+)|(.+) \|\| :); fi")
 
 
 class Entry(Record):
@@ -66,16 +66,20 @@ def bare(agent: str) -> str:
     return f"{_PROGRAM} {_VERB} {agent}"
 
 
-def guarded(command: str) -> str:
-    """Return a command of ours that does nothing where its program is missing."""
+def guarded(command: str, *, always: bool = False) -> str:
+    """Return a command of ours that does nothing where its program is missing.
+
+    `always`: nor where it is killed, or cannot be started.
+    """
     program = command.removesuffix(command[command.index(f" {_VERB} ") :])
-    return _GUARD.format(program, command)
+    return _GUARD.format(program, f"{command} || :" if always else f"exec {command}")
 
 
 def unguarded(command: str) -> str:
     """Return a command without the guard around it."""
     found = _GUARDED.fullmatch(command)
-    return found[2] if found and found[2].startswith(f"{found[1]} ") else command
+    inner = (found[2] or found[3]) if found else ""
+    return inner if found and inner.startswith(f"{found[1]} ") else command
 
 
 def is_our_command(command: object, agent: str) -> bool:

@@ -34,7 +34,8 @@ def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
     found = {}
     for name in AGENTS:
         host = agent_host(name)
-        folders = (f"{root_abs}/{host.FOLDER}", host.home(env))
+        own = host.settings_files(root_abs, env).get("project", "")
+        folders = (os.path.dirname(own), host.home(env))
         there = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
         if program := shutil.which(name, path=env.get("PATH")):
             there.insert(0, f"its program is {program}")
@@ -116,6 +117,11 @@ def no_scope(agent: str, scope: str) -> str:
     host = agent_host(agent)
     only = ", only those of a person" if [*host.FILES] == ["user"] else ""
     return f"{host.TITLE} has no settings of the scope {scope}{only}"
+
+
+def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
+    """Return the folder that a scope's settings are in or below, beside the files for reviews."""
+    return agent_host(agent).scopes(root_abs, env)[scope]
 
 
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:

@@ -167,10 +167,12 @@ class Call:
         Without an id of its own, that is all that it says: the same again looks the same.
         """
         payload = self.payload
-        if own := payload.tool_use_id or payload.event_id:
-            return f"{payload.event}:{own}"
+        if payload.tool_use_id:
+            return f"{payload.event}:{payload.tool_use_id}"
         about = (payload.tool, payload.command, *payload.paths, *map(str, payload.edits))
         said = (payload.source, payload.prompt, payload.last_message, payload.agent_type, *about)
+        if payload.event_id:  # a time, which two that are fired at once may have in common
+            said = (payload.event_id, *said)
         mark = zlib.crc32("\0".join(said).encode("utf-8", "replace"))
         again = "again" if payload.again else ""
         return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib.resources import files
 from typing import Any
 
+from gitgates.hosts import definitions
 from gitgates.hosts.claude import HOST
+from gitgates.hosts.definitions import packaged
 from gitgates.hosts.json_settings import AgentSettings
 from gitgates.hosts.settings import HookSettings, InstalledHook, bare, guarded
 from gitgates.lifecycle import GATES_OWN_TIME
@@ -40,11 +41,8 @@ _AS_IF_NOT_SAID = (None, False, "", "bash")
 
 # No skill, which would be named `review` and hide the client's own; it has the plugin's name.
 _COMMAND = "commands/gitgates/review.md"
-_AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 # A file of that name would take the place of the client's own agent.
 _CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
-_HEAD = re.compile(r"\A\ufeff?---\r?\n(.*?)^---\s*$", re.MULTILINE | re.DOTALL)
-_NAMED = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MULTILINE)
 
 
 class ClaudeSettings(AgentSettings):
@@ -91,28 +89,25 @@ class ClaudeSettings(AgentSettings):
 
     def plugin(self) -> HookSettings:
         """Return what our plugin says; its command hides that we are missing: the one inside."""
-        found = self.read(_packaged("hooks/hooks.json"), "hooks.json")
+        found = self.read(packaged("hooks/hooks.json"), "hooks.json")
         return found._replace(hooks=tuple(hook._replace(command=BARE) for hook in found.hooks))
 
     def review_files(self, reviewer: str, model: str) -> dict[str, str]:
         """Return the files for reviews: path → text. They are our plugin's."""
-        shown = model if _AGENT_NAME.fullmatch(model) else json.dumps(model)
-        agent = _packaged("agents/reviewer.md").replace("\nmodel: opus\n", f"\nmodel: {shown}\n")
-        agent = agent.replace("\nname: reviewer\n", f"\nname: {reviewer}\n")
-        command = _packaged("skills/review/SKILL.md")
+        command = packaged("skills/review/SKILL.md")
         command = command.replace("`gitgates:reviewer`", f"`{reviewer}`")
-        own = {f"{self.AGENTS}/{reviewer}.md": agent} if self.may_define(reviewer) else {}
+        own = {}
+        if self.may_define(reviewer):
+            own = {f"{self.AGENTS}/{reviewer}.md": definitions.reviewer(reviewer, model)}
         return {**own, _COMMAND: command}
 
     def may_define(self, reviewer: str) -> bool:
         """Return whether a file of ours can be that agent: not if a plugin's, or a pattern."""
-        return bool(_AGENT_NAME.fullmatch(reviewer)) and reviewer.lower() not in _CLIENTS_OWN
+        return definitions.can_be_named(reviewer, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:
         """Return the name of the sub-agent that a file defines; empty if none."""
-        head = _HEAD.search(text)
-        named = _NAMED.search(head[1]) if head else None
-        return named[2].strip() if named else ""
+        return definitions.name_in(text)
 
 
 Settings = ClaudeSettings
@@ -131,8 +126,3 @@ def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
 def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
     found = table.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _packaged(name: str) -> str:
-    """Return the text of a file of our plugin. A checkout may write other line ends than we did."""
-    return files("gitgates").joinpath("plugin", "claude", name).read_text("utf-8")

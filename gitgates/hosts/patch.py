@@ -1,0 +1,37 @@
+"""Patches as `apply_patch` takes them: one text with the changes of several files. Pure."""
+
+from __future__ import annotations
+
+from gitgates.agent_types import Replacement
+
+BEGIN, END = "*** Begin Patch\n", "\n*** End Patch"
+_FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+def paths_of(patch: str) -> tuple[str, ...]:
+    """Return the files of a patch, as it names them."""
+    found = [
+        line.removeprefix(start).strip()
+        for line in patch.splitlines()
+        for start in _FILE_LINES
+        if line.startswith(start)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def edits_of(patch: str) -> tuple[Replacement, ...]:
+    """Return what a patch does to its files: the lines of each of its parts."""
+    parts: list[list[str]] = []
+    for line in patch.splitlines():
+        if line.startswith(("***", "@@")):
+            parts.append([])
+        elif parts:
+            parts[-1].append(line)
+    return tuple(
+        Replacement(
+            old="\n".join(line[1:] for line in part if not line.startswith("+")),
+            new="\n".join(line[1:] for line in part if not line.startswith("-")),
+        )
+        for part in parts
+        if part
+    )
