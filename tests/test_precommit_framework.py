@@ -101,15 +101,10 @@ def source(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return publish(shared, tmp_path_factory.mktemp("source"), "gitgates")
 
 
-with_prek = pytest.mark.parametrize(
-    "tool",
-    [pytest.param("pre-commit", marks=pytest.mark.thorough), "prek"],
-    indirect=True,
-    scope="session",
+# prek downloads uv to build an environment; without one, test_precommit_gate.py starts it, too.
+@pytest.fixture(
+    scope="session", params=["pre-commit", pytest.param("prek", marks=pytest.mark.thorough)]
 )
-
-
-@pytest.fixture(scope="session", params=["pre-commit", "prek"])
 def tool(request: pytest.FixtureRequest, shared: Path, source: Path) -> Tool:
     persons = shared / "persons"
     (persons / "bin").mkdir(parents=True, exist_ok=True)
@@ -245,7 +240,6 @@ def test_before_a_commit(installed: Repo) -> None:
     assert (installed.path / "c d").read_text() == "fine\nBAD, but not staged\n"
 
 
-@with_prek
 def test_a_fixer_that_does_not_say_so(installed: Repo) -> None:
     only(installed, "pre-commit")
     gate = "[tool.gitgates.gates.fix]\ncommand = 'sed -i s/BAD/good/ *.txt'\n"
@@ -263,7 +257,6 @@ def test_a_fixer_that_does_not_say_so(installed: Repo) -> None:
     assert installed.run("git", "commit", "-qm", "c", "--amend").returncode == 0
 
 
-@with_prek
 def test_a_commit_that_only_deletes(installed: Repo) -> None:
     only(installed, "pre-commit")
     gate = "[tool.gitgates.gates.whole]\ncommand = 'test -e \"a b\"'\nfiles = ['a b']\n"
@@ -358,7 +351,6 @@ def test_very_many_files_come_in_several_runs(tool: Tool, installed: Repo) -> No
     assert sum(map(int, counts)) == 603
 
 
-@with_prek
 def test_a_linked_worktree(installed: Repo, tmp_path: Path) -> None:
     only(installed, "pre-commit")
     installed.git("worktree", "add", "-q", tmp_path / "linked")
@@ -369,7 +361,6 @@ def test_a_linked_worktree(installed: Repo, tmp_path: Path) -> None:
     assert log(linked)[1] == [str(linked.path), "<c>"]
 
 
-@with_prek
 def test_the_off_switch(installed: Repo) -> None:
     only(installed, "pre-commit")
     installed.write("c", "BAD\n")
