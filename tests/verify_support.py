@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 from conftest import Repo
 
@@ -21,12 +22,20 @@ ID = re.compile(r"\b[0-9a-f]{7}\b")
 
 
 def gate(repo: Repo) -> None:
-    """Have the commits of a repository gated; the first one, which is made, is not verified."""
+    """Have the commits of a repository gated; the first one, which is made, is not verified.
+
+    It is made once for each worker, and copied.
+    """
+    made = Repo.blank.with_name("gated")
+    if made.exists():
+        shutil.copytree(made, repo.path, dirs_exist_ok=True)
+        return
     repo.shim("pre-commit", "pre-merge-commit")
     repo.config(CONFIG)
     repo.write("a.py", "".join(f"a = {number}\n" for number in range(30)))
     repo.commit_all("base")
     repo.git("tag", "base")
+    shutil.copytree(repo.path, made)
 
 
 def verified(repo: Repo, *args: str) -> list[str]:
