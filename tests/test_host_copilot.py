@@ -127,3 +127,60 @@ def test_whatever_befalls_our_program_the_hook_ends_well(
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run(["/bin/sh", "-c", command], env=env, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+# It runs the hooks of another agent's settings, too.
+
+BLOCKED = b'"decision": "block"'
+
+
+@pytest.fixture
+def both(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository with hooks for both, and a gate that fails."""
+    for name in ("COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR", "COPILOT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    repo.config(GATES)
+    for scope in ("claude", "copilot"):
+        done = repo.gitgates("install-hooks", "--agent", scope)
+        assert done.returncode == 0, done.stderr
+    repo.write("bad.txt", "x")
+    return repo
+
+
+def started(repo: Repo, agent: str, *variables: str) -> bytes:
+    """Return the answer to a stop, as the client hears it from one entry."""
+    stop = {"hook_event_name": "Stop", "session_id": f"s{agent}{len(variables)}"}
+    payload = json.dumps({**stop, "timestamp": TIME, "cwd": str(repo.path)}).encode()
+    env = dict.fromkeys(variables, str(repo.path))
+    done = repo.gitgates("agent-hook", agent, stdin=payload, env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout
+
+
+def test_of_two_files_of_hooks_one_answers(both: Repo) -> None:
+    assert BLOCKED in started(both, "copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR")
+    assert started(both, "claude", "COPILOT_PROJECT_DIR") == b""
+    assert BLOCKED in started(both, "claude")
+    journals = (both.path / ".git/gitgates/sessions").glob("*.jsonl")
+    assert sorted(one.stem for one in journals) == ["sclaude0", "scopilot2"]
+
+
+@pytest.mark.parametrize("text", [None, "", "{", '{"hooks": {}}', "off", b"\xff"])
+def test_without_hooks_of_its_own_those_of_the_other_answer(
+    both: Repo, text: str | bytes | None
+) -> None:
+    settings = both.path / ".github/hooks/gitgates.json"
+    if text == "off":
+        text = settings.read_text().replace("{", '{"disableAllHooks": true, ', 1)
+    settings.unlink()
+    if text is not None:
+        both.write(".github/hooks/gitgates.json", text)
+    assert BLOCKED in started(both, "claude", "COPILOT_PROJECT_DIR")
+
+
+def test_hooks_of_a_person_count_as_its_own(both: Repo, tmp_path: Path) -> None:
+    settings = both.path / ".github/hooks/gitgates.json"
+    (tmp_path / ".copilot/hooks").mkdir(parents=True)
+    settings.rename(tmp_path / ".copilot/hooks/gitgates.json")
+    assert started(both, "claude", "COPILOT_PROJECT_DIR") == b""

@@ -133,6 +133,27 @@ def test_doctor_names_agents_that_run_none_of_the_gates(ready: Repo) -> None:
 
 
 @pytest.mark.slow
+def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> None:
+    said(ready, "install-hooks", "--agent", "claude")
+    (ready.path / ".github/workflows").mkdir(parents=True)
+    assert of_agents(ready) == []  # a folder that most repositories have
+    (ready.path / ".github/hooks").mkdir()
+    (one,) = of_agents(ready)
+    assert (one.severity, one.mend) == ("note", "gitgates install-hooks --agent copilot")
+    assert one.what == (
+        f"Copilot CLI is here ({ready.path}/.github/hooks is there), and runs the hooks of "
+        ".claude/settings.json, whose answers it does not understand in all cases"
+    )
+    said(ready, "install-hooks", "--agent", "copilot")
+    assert [one.what for one in of_agents(ready)] == [
+        "Copilot CLI runs these hooks only once they are trusted",
+        "Copilot CLI cannot be blocked at PreCompact: its gates only warn there",
+    ]
+    said(ready, "uninstall-hooks", "--agent", "copilot")
+    assert [one.name for one in (ready.path / ".github").iterdir()] == ["workflows"]
+
+
+@pytest.mark.slow
 def test_one_agent_is_proved(ready: Repo, tmp_path: Path) -> None:
     program = tmp_path / "bin/codex"
     program.write_text("#!/bin/sh\necho codex-cli 9.9.9\n")

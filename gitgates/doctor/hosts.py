@@ -10,7 +10,6 @@ from gitgates.hosts import AGENTS, agent_host
 from gitgates.install import user_file
 from gitgates.install.agents import detected, limits
 from gitgates.policies.needs import needs
-from gitgates.types import Config
 
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
@@ -27,7 +26,7 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
         for what in limits(config, agent) if known else ():
             yield known[0].note(what)
     if any(ours.values()):
-        yield from _others(subject, config, tuple(agent for agent, known in ours.items() if known))
+        yield from _others(subject, ours)
 
 
 def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
@@ -45,11 +44,23 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
         yield source.problem(what, host.TRUST)
 
 
-def _others(subject: Subject, config: Config, used: tuple[str, ...]) -> Iterator[Finding]:
-    """Find agents that are here, and do not call us."""
+def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding]:
+    """Find agents that are here, and do not call us, or by another agent's settings only."""
     repo = subject.repo
     for agent, why in detected(repo.root_abs, repo.env).items():
-        if agent not in used and needs(config):
+        if not ours[agent]:
             what = f"{agent_host(agent).TITLE} is here ({why}), and runs none of the gates"
+            if of_others := [one.where for one in _run_by(agent, ours)]:
+                what = (
+                    f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
+                    f"{of_others[0]}, whose answers it does not understand in all cases"
+                )
             mend = f"gitgates install-hooks --agent {agent}"
             yield Finding("note", "agent", repo.root_abs, what, mend)
+
+
+def _run_by(agent: str, ours: dict[str, list[Source]]) -> list[Source]:
+    """Return the settings of a project that an agent runs, though they are another's."""
+    runners = {other: [one for one, *_ in agent_host(other).RUN_BY] for other in ours}
+    known = [one for other in ours if agent in runners[other] for one in ours[other]]
+    return [one for one in known if one.scope in ("project", "local")]

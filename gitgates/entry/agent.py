@@ -10,7 +10,7 @@ import os
 import select
 
 from gitgates import environ
-from gitgates.hosts import AGENTS, turn_end_of
+from gitgates.hosts import AGENTS, agent_host, turn_end_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def run(args: list[str]) -> int:
         if len(raw) >= _MOST_BYTES:
             _say(f"the payload is larger than {_MOST_BYTES >> 20} MiB; nothing was checked")
             return 0
+        if _is_answered_elsewhere(args[0], env):
+            return 0
         from gitgates.policies.driver import respond  # what is switched off need not be loaded
 
         _write(1, respond(raw, env, _say, args[0]))
@@ -42,6 +44,16 @@ def run(args: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         _say(f"a bug of ours, please report it: {error!r}")
     return 0
+
+
+def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:
+    """Return whether another agent has started this hook, and has our hooks in its own settings."""
+    for other, sign, own in agent_host(agent).RUN_BY:
+        if env.get(sign) and not env.get(own):
+            from gitgates.policies.installed import is_installed  # seldom needed
+
+            return is_installed(other, env)
+    return False
 
 
 def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:

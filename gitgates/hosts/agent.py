@@ -55,6 +55,9 @@ class AgentHost:
     SESSION = ""  # the variable of a command with the session of the agent that runs it
     CALLER: tuple[str, ...] = ()  # those that tell that an agent runs a command
     PROJECT = ""  # the variable of a hook with the folder that the session was started in
+    # Agents that run the hooks of this one's settings of a project, too: (its name, a variable that
+    # its hooks have, one that only those of its own settings have).
+    RUN_BY: tuple[tuple[str, str, str], ...] = ()
     SECRETS: tuple[str, ...] = ()  # variables of its own that no gate gets unless it asks for them
     OF_A_SESSION: tuple[str, ...] = ()  # those that another agent must not be started with
 

@@ -90,6 +90,7 @@ class Claude(AgentHost):
     SESSION = _SESSION
     CALLER = (_CALLER,)
     PROJECT = _PROJECT
+    RUN_BY = (("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),)
     SECRETS = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
