@@ -49,6 +49,7 @@ gates = ["check"]
 """
 # What may be in settings before us, by the format of the file.
 FOREIGN: dict[str, list[str | None]] = {
+    "PluginSettings": [],  # a whole file, that is ours or is left alone
     "AgentSettings": ["", "{}", '{\r\n\t"theirs": {"a": [1]}\r\n}', '\ufeff{"x": 1}\n'],
     "BlockSettings": ["", "# mine", 'a = "b"\r\n[t]\r\n', "[[hooks]]\ntimeout = 3\n\n\n[x]\ny = 1"],
 }

@@ -180,6 +180,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     if scope != "user":
         user_file.remove_empty(os.path.dirname(path_abs))
         user_file.remove_empty(folder_abs)
+        user_file.remove_empty(os.path.dirname(folder_abs))  # where they lie in a folder of it
     for one, other_abs in others.items():
         click.echo(
             f"gitgates: our hooks stay in {shown(other_abs, repo.root_abs)}\n"

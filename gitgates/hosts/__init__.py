@@ -25,6 +25,8 @@ AGENTS = {
     "copilot": ("gitgates.hosts.copilot", b'"Stop"'),
     "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"'),
     "vibe": ("gitgates.hosts.vibe", b'"post_agent"'),
+    "opencode": ("gitgates.hosts.opencode", b'"Stop"'),
+    "kilo": ("gitgates.hosts.kilo", b'"Stop"'),
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 from gitgates import json_text
@@ -92,6 +93,14 @@ class AgentSettings:
             if after is None or after == text:
                 return after
             text = after
+
+    def is_same(self, text: str | None, after: str | None, file: str) -> bool:
+        """Return whether a text has the hooks of ours that are wanted.
+
+        Raises: ConfigError as `add`.
+        """
+        there, needed = (Counter(self.read(one or "", file).ours) for one in (text, after))
+        return there == needed
 
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the entry for the list of an event."""

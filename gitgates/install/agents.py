@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Mapping
 
 from gitgates.engine.hooks import host_limit_s
@@ -183,8 +182,7 @@ def put(
             f"{file}: our hooks could not be added so that they can be taken out again",
             f"Add them by hand; nothing was changed:\n{host.add(None, wanted, command, file)}",
         )
-    there, needed = (Counter(host.read(one or "", file).ours) for one in (text, after))
-    return text if there == needed else after
+    return text if host.is_same(text, after, file) else after
 
 
 def _kinds(agent: str) -> set[EventKind]:
