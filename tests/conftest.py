@@ -21,7 +21,7 @@ from hypothesis import settings
 from gitgates.install.githooks import render
 
 # How long an example takes says how busy the machine is, and nothing of the code.
-settings.register_profile("busy", deadline=None, max_examples=25)
+settings.register_profile("busy", deadline=None, max_examples=15)
 settings.register_profile(
     "thorough", deadline=None, max_examples=200
 )  # `make thorough` asks for it
