@@ -24,6 +24,7 @@ AGENTS = {
     "codex": ("gitgates.hosts.codex", b'"Stop"'),
     "copilot": ("gitgates.hosts.copilot", b'"Stop"'),
     "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"'),
+    "qwen": ("gitgates.hosts.qwen", b'"Stop"'),
     "vibe": ("gitgates.hosts.vibe", b'"post_agent"'),
     "opencode": ("gitgates.hosts.opencode", b'"Stop"'),
     "kilo": ("gitgates.hosts.kilo", b'"Stop"'),
