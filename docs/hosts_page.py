@@ -72,10 +72,9 @@ def _answers(agent: str) -> list[str]:
         rows.append((f"`{HOOK_OF[kind]}`{own}", *said))
     notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.CANNOT.items()]
     notes += [f"- Before it runs the hooks of a project: {host.TRUST}"] if host.TRUST else []
-    notes += [
-        f"- {HOOK_OF[kind]} is ended after {most_s} s at most"
-        for kind, most_s in host.MOST_S.items()
-    ]
+    for most_s in dict.fromkeys(host.MOST_S.values()):
+        names = ", ".join(HOOK_OF[kind] for kind, most in host.MOST_S.items() if most == most_s)
+        notes.append(f"- Ended after {most_s} s at most: {names}")
     answers = table(("event", "warn", "block", "stop"), rows)
     return [f"### {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gitgates.config.load import load
 from gitgates.errors import ConfigError
 from gitgates.hosts import agent_settings
 from gitgates.hosts.settings import Entry
 from gitgates.install import agents
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Repo
 
     from gitgates.hosts.json_settings import AgentSettings
@@ -70,6 +74,24 @@ def test_what_was_there_stays_and_is_read(vibe: AgentSettings) -> None:
 def test_what_was_written_behind_our_block_stays(vibe: AgentSettings) -> None:
     assert vibe.remove(BLOCK + THEIRS, FILE) == THEIRS
     assert put(BLOCK.replace("75", "5") + THEIRS, vibe) == THEIRS + BLOCK
+
+
+def test_a_tool_that_is_left_out_leaves_all_others(vibe: AgentSettings) -> None:
+    matcher = vibe.matcher("before-tool", ("!read_file",), None)
+    assert matcher
+    assert re.fullmatch(matcher, "write_file")  # which the client does with `re:`
+    assert not re.fullmatch(matcher, "read_file")
+
+
+def test_the_first_tool_call_stands_for_the_start_of_a_session(repo: Repo) -> None:
+    repo.config(
+        '[gates.g]\ncommand = "true"\n[hooks.PreToolUse]\ngates = ["g"]\nenabled_tools = ["Read"]\n'
+    )
+    config = load(str(repo.path))
+    assert config
+    (entry,) = agents.entries(config, "vibe")
+    assert entry.matcher
+    assert {"read_file", "write_file", "edit", "bash"} <= {*entry.matcher.split("|")}
 
 
 def test_a_command_is_quoted(vibe: AgentSettings) -> None:
@@ -131,6 +153,36 @@ def test_a_scope_that_an_agent_has_not(repo: Repo) -> None:
     )
     for verb in ("install-hooks", "uninstall-hooks"):
         assert ask(repo, verb, "--agent", "vibe", "--scope", "local") == (64, refusal)
+
+
+def test_an_agent_with_settings_of_a_person_only(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIMI_CODE_HOME", str(tmp_path / "kimi"))
+    repo.config('[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
+    refusal = (
+        "gitgates: Kimi Code has no settings of the scope project, only those of a person\n"
+        "  Take another: --scope user\n"
+    )
+    assert ask(repo, "install-hooks", "--agent", "kimi") == (64, refusal)
+    mine = tmp_path / "kimi/config.toml"
+    mine.parent.mkdir()
+    theirs = '# a comment\ndefault_model = "m"\n[models.m]\nprovider = "p"'
+    mine.write_text(theirs)
+    for tools, timeout_s in (('["Edit"]', 1000), ('["Bash"]', 10)):
+        repo.config(
+            f'[gates.g]\ncommand = "true"\ntimeout = {timeout_s}\n[hooks.Stop]\ngates = ["g"]\n'
+            f'[hooks.PostToolUse]\nenabled_tools = {tools}\ngates = ["g"]\n'
+        )
+        status, said = ask(repo, "install-hooks", "--agent", "kimi", "--scope", "user")
+        assert status == 0, said
+    found = {one["event"]: one for one in tomllib.loads(mine.read_text())["hooks"]}
+    assert found["Stop"]["timeout"] == 600
+    assert found["PreToolUse"]["matcher"] == "^(Edit|Write|Bash)$"
+    assert "matcher" not in found["PostToolUse"]  # the one needs Edit, the other Bash
+    assert "scope project" not in said
+    status, said = ask(repo, "uninstall-hooks", "--agent", "kimi", "--scope", "user")
+    assert (status, mine.read_text()) == (0, theirs)
 
 
 def test_a_detected_agent_without_the_scope_is_left_out(repo: Repo) -> None:

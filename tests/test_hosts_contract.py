@@ -216,8 +216,7 @@ def test_a_gate_that_fails_blocks_what_can_be_blocked(repo: Repo, name: str) -> 
         for is_bad in (False, True):
             (repo.path / "bad.txt").unlink(missing_ok=True)
             session = f"{kind}-{is_bad}"
-            starts = any(one == "session-start" for one, _can in host.EVENTS.values())
-            first = "session-start" if starts else "before-tool"
+            first = "session-start" if host.has("session-start") else "before-tool"
             if first != kind:
                 ask(first, session, "a.txt")
             repo.write("a.txt", f"{session}\n")

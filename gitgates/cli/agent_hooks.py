@@ -63,10 +63,10 @@ def install(
         return
     _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
     before = user_file.read(path_abs)
+    there = settings.read(before, name).ours if before else ()
+    wanted = agents.joined(wanted, there) if agents.is_personal(agent) else wanted
     after = agents.put(before, wanted, start, host=settings, file=name)
-    how = added(
-        (one.event for one in wanted), before=bool(before and settings.read(before, name).ours)
-    )
+    how = added((one.event for one in wanted), before=bool(there))
     replace(repo, path_abs, before, after, what="our hooks", how=how)
     _write_files(folder_abs, files, repo)
     for remark in remarks:
@@ -81,16 +81,21 @@ def install(
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":
-        click.echo(
-            "gitgates: these are your settings for every project, and hold what this repository "
-            "needs\n  Where others need more, install there in the scope project or local"
-        )
+        _tell_of_others(agent)
     click.echo("next: gitgates doctor --prove")
     for gate in gates_on(config):
         click.echo(
             f"gitgates: where {host.TITLE} asks before it runs a command, allow these in its "
             f"permissions: Bash(gitgates {gate}:*)"
         )
+
+
+def _tell_of_others(agent: str) -> None:
+    where = "" if agents.is_personal(agent) else " in the scope project or local"
+    click.echo(
+        "gitgates: these are your settings for every project, and hold what this repository "
+        f"needs\n  Where others need more, install there{where}"
+    )
 
 
 def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:

@@ -8,7 +8,7 @@ from gitgates.doctor.agents import Source, sources
 from gitgates.doctor.findings import Finding, Subject
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.install import user_file
-from gitgates.install.agents import detected, limits
+from gitgates.install.agents import detected, is_personal, limits
 from gitgates.policies.needs import needs
 
 
@@ -55,7 +55,8 @@ def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding
                     f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
                     f"{of_others[0]}, whose answers it does not understand in all cases"
                 )
-            mend = f"gitgates install-hooks --agent {agent}"
+            scope = " --scope user" if is_personal(agent) else ""
+            mend = f"gitgates install-hooks --agent {agent}{scope}"
             yield Finding("note", "agent", repo.root_abs, what, mend)
 
 

@@ -333,7 +333,7 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     program = agents.program_of(own_hooks[event], source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
-    answers, starts = [], any(kind == "session-start" for kind, _can in host.EVENTS.values())
+    answers, starts = [], host.has("session-start")
     with _throwaway(event, env) as repo:
         for passes in (True, False):  # each in a session of its own
             session = f"gitgates-doctor-{passes}"

@@ -26,6 +26,7 @@ AGENTS = {
     "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"'),
     "qwen": ("gitgates.hosts.qwen", b'"Stop"'),
     "vibe": ("gitgates.hosts.vibe", b'"post_agent"'),
+    "kimi": ("gitgates.hosts.kimi", b'"Stop"'),
     "opencode": ("gitgates.hosts.opencode", b'"Stop"'),
     "kilo": ("gitgates.hosts.kilo", b'"Stop"'),
 }

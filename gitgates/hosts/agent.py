@@ -106,7 +106,8 @@ class AgentHost:
     HANDLER: dict[str, Any] = {}  # and each hook
     RUNS_ONCE = False  # whether the same command in two files is run once
     FIELDS: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
-    EXPRESSION = ""  # what stands in front of a matcher that is an expression
+    WHOLE = False  # whether a matcher has to match the whole name of a tool
+    EXPRESSION = "{}"  # and how a matcher stands there
     GUARDED = False  # whether a program that is missing, or fails, is taken for a refusal
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said
@@ -118,6 +119,10 @@ class AgentHost:
         """Return the kinds of all tools, by their names."""
         names = {name: kind for kind, names in self.TOOL_NAMES.items() for name in names}
         return {**names, **self.OLDER_TOOLS}
+
+    def has(self, kind: EventKind) -> bool:
+        """Return whether it has an event."""
+        return any(one == kind for one, _can in self.EVENTS.values())
 
     # Who runs a command, and where files are.
 
@@ -285,8 +290,7 @@ class AgentHost:
     def _said(self, payload: Payload, person: str) -> dict[str, Any]:
         if self.PERSON:
             return {self.PERSON: person}
-        # Nobody else would hear of it.
-        return self.told(payload.kind, person) if payload.can.context else {}
+        return self.told(payload.kind, person) if payload.can.context else {}  # or nobody hears it
 
     def own_event(self, kind: EventKind) -> str:
         """Return the client's name of an event."""

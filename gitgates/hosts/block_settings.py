@@ -37,7 +37,8 @@ class BlockSettings(AgentSettings):
             self.others(self.load(text, file), file)
         if not tables:
             return text
-        by = f"gitgates install-hooks --agent {self.host.NAME}"
+        scope = "" if "project" in self.host.FILES else " --scope user"
+        by = f"gitgates install-hooks --agent {self.host.NAME}{scope}"
         after = self.append(text, tables, file, by)
         if after is None:
             raise ConfigError(
@@ -77,7 +78,8 @@ class BlockSettings(AgentSettings):
         """Return one hook, from its table."""
         matcher = table.get(self.host.FIELDS.get("matcher", "matcher"))
         if isinstance(matcher, str):
-            matcher = matcher.removeprefix(self.host.EXPRESSION)
+            before, after = self.host.EXPRESSION.split("{}")
+            matcher = matcher.removeprefix(before).removesuffix(after)
         return self.hook_of(event, {}, {**table, "type": "command", "matcher": matcher})
 
     def is_ours(self, table: dict[str, Any]) -> bool:
@@ -90,7 +92,7 @@ class BlockSettings(AgentSettings):
         hook = self.group_of(entry, command)["hooks"][0]
         name = {fields["name"]: f"gitgates {event}"} if "name" in fields else {}
         event_ = {fields["event"]: event} if "event" in fields else {}
-        matcher = f"{self.host.EXPRESSION}{entry.matcher}"
+        matcher = self.host.EXPRESSION.format(entry.matcher)
         match = {fields.get("matcher", "matcher"): matcher} if entry.matcher is not None else {}
         hook.pop("type")
         return {**name, **event_, **match, **hook}

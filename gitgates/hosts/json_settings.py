@@ -223,7 +223,8 @@ class AgentSettings:
     ) -> str | None:
         """Return the matcher of an event; None for all, or if it has no matcher."""
         if kind in TOOL_EVENTS:
-            return tool_matcher(self._own_names(tools))
+            found = tool_matcher(self._own_names(tools))
+            return f"{found}.*" if found and found.startswith("^(?!") and self.host.WHOLE else found
         return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
 
     def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:

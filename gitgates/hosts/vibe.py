@@ -80,7 +80,8 @@ class Vibe(AgentHost):
     SETTINGS = "gitgates.hosts.block_settings"
     TRUST = "start Vibe here and trust this folder: else it skips its hooks, without a word"
     FIELDS = {"name": "name", "event": "type", "matcher": "match"}
-    EXPRESSION = "re:"
+    WHOLE = True
+    EXPRESSION = "re:{}"
     RUNS_ONCE = True
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:

@@ -14,15 +14,17 @@ from gitgates.errors import ConfigError, StateError, UsageError
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, is_our_command, split, unguarded
 from gitgates.lifecycle import HOOK_OF, kind_of
-from gitgates.policies.needs import agent_hooks, needs
+from gitgates.policies.needs import agent_hooks, join, needs
 from gitgates.policy import Need
 from gitgates.proc.call import which
 from gitgates.types import Config, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.hosts.json_settings import AgentSettings
-    from gitgates.lifecycle import EventKind
+    from gitgates.hosts.settings import InstalledHook
 
 
 DETECTED = "detected"  # in place of an agent's name: those that are here
@@ -47,9 +49,7 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
     """Return the hook entries that a configuration and its policies need."""
     hooks = {hook.name: hook for hook in config.hooks}
     found = []
-    for need in needs(config):
-        if need.kind not in _kinds(agent):
-            continue
+    for need in _needs(config, agent):
         event, tools = HOOK_OF[need.kind], tools_of(need, agent)
         # No patterns mean all, and an empty list none.
         if all(names is None or split(names) for names in (tools, need.agents)):
@@ -58,6 +58,17 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
             found.append(Entry(event, math.ceil(limit_s), matcher))
     return tuple(found)
+
+
+def joined(wanted: tuple[Entry, ...], there: Iterable[InstalledHook]) -> tuple[Entry, ...]:
+    """Return entries that do for what is installed already as well: for other repositories."""
+    found = {one.event: one for one in wanted}
+    for hook in there:
+        own = found.get(hook.event, Entry(hook.event, 0, hook.matcher))
+        limit_s = max(own.timeout_s, math.ceil(hook.timeout_s))
+        matcher = own.matcher if own.matcher == hook.matcher else None
+        found[hook.event] = Entry(hook.event, limit_s, matcher)
+    return tuple(found.values())
 
 
 def limits(config: Config, agent: str) -> list[str]:
@@ -113,9 +124,13 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
 
 def no_scope(agent: str, scope: str) -> str:
     """Return the message that an agent has no settings of a scope."""
-    host = agent_host(agent)
-    only = ", only those of a person" if [*host.FILES] == ["user"] else ""
-    return f"{host.TITLE} has no settings of the scope {scope}{only}"
+    only = ", only those of a person" if is_personal(agent) else ""
+    return f"{agent_host(agent).TITLE} has no settings of the scope {scope}{only}"
+
+
+def is_personal(agent: str) -> bool:
+    """Return whether an agent has one settings file for all repositories of a person."""
+    return [*agent_host(agent).FILES] == ["user"]
 
 
 def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
@@ -185,8 +200,15 @@ def put(
     return text if host.is_same(text, after, file) else after
 
 
-def _kinds(agent: str) -> set[EventKind]:
-    return {kind for kind, _channels in agent_host(agent).EVENTS.values()}
+def _needs(config: Config, agent: str) -> list[Need]:
+    """Return the events of an agent that are needed, in the order of a session."""
+    found = {need.kind: need for need in needs(config)}
+    if "session-start" in found and not agent_host(agent).has("session-start"):
+        # What is there before the first change stands for what was there at the start.
+        before = Need("before-tool", tools=(), tool_kinds=("writes", "shell"))
+        found["before-tool"] = join(found.get("before-tool", before), before)
+    kinds = [kind for kind in HOOK_OF if kind in found and agent_host(agent).has(kind)]
+    return [found[kind] for kind in kinds]
 
 
 def _beside() -> str:

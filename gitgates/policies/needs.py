@@ -28,7 +28,7 @@ def needs(config: Config) -> tuple[Need, ...]:
         found += [Need(kind=kind) for kind in _ALWAYS]
     merged: dict[str, Need] = {}
     for need in found:
-        merged[need.kind] = _join(merged.get(need.kind, need), need)
+        merged[need.kind] = join(merged.get(need.kind, need), need)
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
 
@@ -83,7 +83,8 @@ def agent_hooks(config: Config) -> list[Hook]:
     ]
 
 
-def _join(one: Need, other: Need) -> Need:
+def join(one: Need, other: Need) -> Need:
+    """Return what two needs of one event need together."""
     return Need(
         kind=one.kind,
         tools=_both(one.tools, other.tools),

@@ -148,7 +148,8 @@ def _digests(call: Call) -> dict[str, str]:
 
 def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
     first = before.get(_BEGAN, "")
-    if first in (HOOK_OF["session-start"], _TOLD) or call.elsewhere:
+    tells_starts = agent_host(call.payload.host or DEFAULT_AGENT).has("session-start")
+    if first in (HOOK_OF["session-start"], _TOLD) or call.elsewhere or not tells_starts:
         return []
     home = os.path.realpath(call.payload.project_abs or call.repo.root_abs)
     if not f"{home}/".startswith(f"{os.path.realpath(call.repo.root_abs)}/"):
