@@ -112,6 +112,20 @@ def test_a_matcher_that_leaves_tools_out_fits_the_others_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "is_settings"),
+    [
+        (".github/hooks/gitgates.json", True),
+        ("sub/.github/hooks/deep/theirs.json", True),
+        (".github/copilot/settings.json", True),
+        (".github/hooks/README.md", False),
+        (".github/dependabot.json", False),
+    ],
+)
+def test_where_hooks_may_stand(path: str, *, is_settings: bool) -> None:
+    assert bool(CopilotSettings.SETTINGS_PATH.search(path)) is is_settings
+
+
+@pytest.mark.parametrize(
     "program",
     ["#!/bin/sh\nkill -9 $$\n", "#!/bin/sh\nexit 3\n", "#!/gone/python\n", None],
     ids=["killed", "fails", "without its interpreter", "missing"],

@@ -149,6 +149,12 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
         "Copilot CLI runs these hooks only once they are trusted",
         "Copilot CLI cannot be blocked at PreCompact: its gates only warn there",
     ]
+    ready.write(".github/copilot/settings.json", '{"disableAllHooks": true}')
+    assert [one.where for one in of_agents(ready) if one.severity == "problem"] == [
+        ".github/copilot/settings.json"
+    ]
+    (ready.path / ".github/copilot/settings.json").unlink()
+    (ready.path / ".github/copilot").rmdir()
     said(ready, "uninstall-hooks", "--agent", "copilot")
     assert [one.name for one in (ready.path / ".github").iterdir()] == ["workflows"]
 

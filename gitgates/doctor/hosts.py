@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gitgates.doctor.agents import Source, sources
 from gitgates.doctor.findings import Finding, Subject
-from gitgates.hosts import AGENTS, agent_host
+from gitgates.errors import ConfigError
+from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.install import user_file
 from gitgates.install.agents import detected, is_personal, limits
 from gitgates.policies.needs import needs
@@ -19,6 +20,7 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
     for known in ours.values():
         for source in known:
             yield from _trust(source, subject)
+            yield from _off(source, subject)
     config = subject.config
     if config is None or not needs(config):
         return
@@ -42,6 +44,20 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
     elif not trusted:
         what = f"{host.TITLE} does not trust these hooks, and does not run them"
         yield source.problem(what, host.TRUST)
+
+
+def _off(source: Source, subject: Subject) -> Iterator[Finding]:
+    """Find other files that switch the hooks of a project off."""
+    host, settings = agent_host(source.agent), agent_settings(source.agent)
+    for file in settings.SWITCHES if source.scope != "user" else ():
+        text = user_file.content(f"{subject.repo.root_abs}/{file}").decode("utf-8", "replace")
+        try:
+            is_off = settings.read(text, file).off
+        except ConfigError:
+            continue  # the client cannot read it either
+        if is_off:
+            what = f"`{host.OFF}` is true: {host.TITLE} runs no hook of this project at all"
+            yield source.problem(what, f"take `{host.OFF}` out of it")._replace(where=file)
 
 
 def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding]:
