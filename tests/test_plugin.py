@@ -138,6 +138,6 @@ def test_the_wheel_holds_the_plugin(tmp_path: Path) -> None:
     build = "from hatchling.build import build_wheel; import sys; build_wheel(sys.argv[1])"
     subprocess.run([sys.executable, "-c", build, tmp_path], cwd=ROOT, check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    files = [p.relative_to(ROOT).as_posix() for p in PLUGIN.rglob("*") if p.is_file()]
-    assert len(files) == 5
+    files = [p.relative_to(ROOT).as_posix() for p in PLUGIN.parent.rglob("*") if p.is_file()]
+    assert len(files) == 6  # that of opencode, too
     assert set(files) <= set(zipfile.ZipFile(wheel).namelist())
