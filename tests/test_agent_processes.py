@@ -29,6 +29,8 @@ from claude_support import (
     start,
 )
 
+from gitgates.hosts import AGENTS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -111,8 +113,8 @@ def test_an_event_that_we_do_not_know_is_passed_without_a_word(repo: Repo) -> No
 @pytest.mark.parametrize("args", [(), ("gpt",), ("",), ("--help",), ("CLAUDE", "claude")])
 def test_without_the_name_of_an_agent_it_passes_and_says_so(repo: Repo, args: tuple[str]) -> None:
     done = repo.gitgates("agent-hook", *args, env={"PYTHONPATH": str(SRC)})
-    wanted = b"gitgates: `agent-hook` wants the name of an agent: claude\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", wanted)
+    wanted = f"gitgates: `agent-hook` wants the name of an agent: {', '.join(AGENTS)}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", wanted.encode())
 
 
 def test_switched_off_it_reads_nothing(repo: Repo) -> None:
