@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 _PATCH, _BASH = "apply_patch", "Bash"
 # What `rename` makes of the input: the patch, and where its paths begin, if not at the agent's own.
 _TEXT, _FOLDER = "patch", "folder"
+# A shell command that it takes for a call of the tool: how it begins, and its first line.
+_SHELL_STARTS = ("cd ", "apply_patch ", "applypatch ", "apply_patch<", "applypatch<")
+_HEAD = (
+    r"""(?:cd +(?:'([^']*)'|"([^"]*)"|([^\s'"]+)) *&& *)?"""
+    r"""apply_?patch *<<-? *(['"]?)(\w+)\4 *"""
+)
 
 
 class Codex(AgentHost):
@@ -80,6 +86,7 @@ class Codex(AgentHost):
     HOME_VARIABLE = "CODEX_HOME"
     FILES = {"project": "hooks.json", "user": "hooks.json"}
     TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
+    SETTINGS = "gitgates.hosts.codex_settings"
     USUAL_S = 600.0
     MOST_S: dict[EventKind, int] = {"session-end": 3}
 
@@ -128,17 +135,17 @@ class Codex(AgentHost):
 
 def _patch_in(command: str) -> tuple[str, str]:
     """Return the patch that a shell command applies, and from where; nothing if it does more."""
-    head, begin, rest = command.partition(BEGIN)
-    body, end, tail = rest.partition(END)
-    words = head.split()
-    folder = ""
-    if words[:1] == ["cd"] and words[2:3] == ["&&"]:
-        folder, words = words[1].strip("'\""), words[3:]
-    delimiter = words.pop() if words else ""
-    is_one = words == [_PATCH] and delimiter.startswith("<<")
-    if not (begin and end and is_one and tail.strip() == delimiter.strip("<-'\"")):
+    head, _, rest = command.strip().partition("\n")
+    if not (head.startswith(_SHELL_STARTS) and BEGIN.strip() in rest):
         return "", ""
-    return folder, f"{begin}{body}{end}\n"
+    import re  # few commands apply a patch
+
+    found = re.fullmatch(_HEAD, head)
+    lines = rest.split("\n")
+    ends = [number for number, line in enumerate(lines) if found and line.strip() == found[5]]
+    if not (found and ends[:1] == [len(lines) - 1]):
+        return "", ""
+    return found[1] or found[2] or found[3] or "", "\n".join(lines[:-1])
 
 
 HOST = Codex()

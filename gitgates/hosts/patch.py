@@ -9,12 +9,12 @@ _FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** 
 
 
 def paths_of(patch: str) -> tuple[str, ...]:
-    """Return the files of a patch, as it names them."""
+    """Return the files of a patch, as it names them; blanks before a name belong to it."""
     found = [
-        line.removeprefix(start).strip()
-        for line in patch.splitlines()
+        line.strip().removeprefix(start)
+        for line in _lines(patch)
         for start in _FILE_LINES
-        if line.startswith(start)
+        if line.strip().startswith(start)
     ]
     return tuple(dict.fromkeys(found))
 
@@ -22,8 +22,8 @@ def paths_of(patch: str) -> tuple[str, ...]:
 def edits_of(patch: str) -> tuple[Replacement, ...]:
     """Return what a patch does to its files: the lines of each of its parts."""
     parts: list[list[str]] = []
-    for line in patch.splitlines():
-        if line.startswith(("***", "@@")):
+    for line in _lines(patch):
+        if line.startswith(("***", "@@")) or line.strip().startswith(_FILE_LINES):
             parts.append([])
         elif parts:
             parts[-1].append(line)
@@ -35,3 +35,8 @@ def edits_of(patch: str) -> tuple[Replacement, ...]:
         for part in parts
         if part
     )
+
+
+def _lines(patch: str) -> list[str]:
+    """Return its lines, which end as files' do: other signs that end one stand in names."""
+    return [line.removesuffix("\r") for line in patch.strip().split("\n")]
