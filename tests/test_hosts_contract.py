@@ -51,6 +51,7 @@ gates = ["check"]
 FOREIGN: dict[str, list[str | None]] = {
     "PluginSettings": [],  # a whole file, that is ours or is left alone
     "AgentSettings": ["", "{}", '{\r\n\t"theirs": {"a": [1]}\r\n}', '\ufeff{"x": 1}\n'],
+    "OpenHandsSettings": ["", "{}", '{"hooks": {"SessionEnd": []},\r\n "x": [1]}'],
     "BlockSettings": ["", "# mine", 'a = "b"\r\n[t]\r\n', "[[hooks]]\ntimeout = 3\n\n\n[x]\ny = 1"],
 }
 

@@ -71,7 +71,8 @@ def install(
     _write_files(folder_abs, files, repo)
     for remark in remarks:
         click.echo(remark)
-    for what in agents.limits(config, agent):
+    hidden = agents.hidden(agent, repo.root_abs, environ.read())
+    for what in (*agents.limits(config, agent), *hidden):
         click.echo(f"gitgates: {what}")
     if host.TRUST and scope != "user":
         click.echo(

@@ -9,7 +9,7 @@ from gitgates.doctor.findings import Finding, Subject
 from gitgates.errors import ConfigError
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.install import user_file
-from gitgates.install.agents import detected, is_personal, limits
+from gitgates.install.agents import detected, hidden, is_personal, limits
 from gitgates.policies.needs import needs
 
 
@@ -27,6 +27,9 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
     for agent, known in ours.items():
         for what in limits(config, agent) if known else ():
             yield known[0].note(what)
+        for what in hidden(agent, subject.repo.root_abs, subject.repo.env) if known else ():
+            is_ours = known[0].scope == "user"  # what is passed over
+            yield known[0].problem(what, _install(agent)) if is_ours else known[0].note(what)
     if any(ours.values()):
         yield from _others(subject, ours)
 
@@ -71,9 +74,12 @@ def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding
                     f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
                     f"{of_others[0]}, whose answers it does not understand in all cases"
                 )
-            scope = " --scope user" if is_personal(agent) else ""
-            mend = f"gitgates install-hooks --agent {agent}{scope}"
-            yield Finding("note", "agent", repo.root_abs, what, mend)
+            yield Finding("note", "agent", repo.root_abs, what, _install(agent))
+
+
+def _install(agent: str) -> str:
+    scope = " --scope user" if is_personal(agent) else ""
+    return f"gitgates install-hooks --agent {agent}{scope}"
 
 
 def _run_by(agent: str, ours: dict[str, list[Source]]) -> list[Source]:

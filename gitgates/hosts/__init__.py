@@ -29,6 +29,7 @@ AGENTS = {
     "kimi": ("gitgates.hosts.kimi", b'"Stop"'),
     "opencode": ("gitgates.hosts.opencode", b'"Stop"'),
     "kilo": ("gitgates.hosts.kilo", b'"Stop"'),
+    "openhands": ("gitgates.hosts.openhands", b'"Stop"'),
 }
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from gitgates.agent_types import Channels, Payload
-from gitgates.hosts.capabilities import express, reaches_agent
+from gitgates.hosts.capabilities import cut, express, reaches_agent
 from gitgates.hosts.payload import edits_in, path_of, tasks_in, text_of
 from gitgates.lean_json import dumps, loads
 from gitgates.lifecycle import HOOK_OF
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from gitgates.lifecycle import EventKind
     from gitgates.types import Level, Verdict
 
-_LONGEST = 10_000  # of one text; a client may put what is longer into a file
-_CUT = " […]"
 _BOM = b"\xef\xbb\xbf"
 _OWN = "hookSpecificOutput"
 _EXIT_BLOCK = 2
@@ -104,6 +102,7 @@ class AgentHost:
     EVENTS_AT: tuple[str, ...] = ("hooks",)  # the keys of the settings that the events are below
     HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
     HANDLER: dict[str, Any] = {}  # and each hook
+    HIDES = False  # whether the settings of a project are read instead of a person's own
     RUNS_ONCE = False  # whether the same command in two files is run once
     FIELDS: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
     WHOLE = False  # whether a matcher has to match the whole name of a tool
@@ -265,7 +264,7 @@ class AgentHost:
         if verdict.as_before is not None:
             return verdict.as_before.encode("ascii", "replace")
         level, _why = express(payload, verdict.level)
-        to_agent, person = _cut(verdict.to_agent), _cut(verdict.to_person)
+        to_agent, person = cut(verdict.to_agent), cut(verdict.to_person)
         reason = to_agent or person or "gitgates refused this."
         body: dict[str, Any] = {}
         if level == STOP and payload.kind in self.SILENT_STOPS:
@@ -383,18 +382,3 @@ def _table_of(data: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadPayload(f"a JSON object was expected, not {type(found).__name__}")
     return found
-
-
-def _cut(text: str) -> str:
-    """Return a text that the client takes whole. It counts as JavaScript does."""
-    if not text:
-        return ""
-    from gitgates.clean import plain  # most events are answered with nothing
-
-    text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
-    if len(text) <= _LONGEST // 2:
-        return text
-    units = text.encode("utf-16-le", "replace")  # two bytes for each that JavaScript counts
-    if len(units) <= _LONGEST * 2:
-        return text
-    return units[: (_LONGEST - len(_CUT)) * 2].decode("utf-16-le", "ignore") + _CUT

@@ -1,4 +1,4 @@
-"""Replace a verdict that an agent's event cannot express."""
+"""Replace a verdict, and cut a text, that an agent's event cannot express."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.agent_types import Channels, Payload
     from gitgates.types import Level
+
+_LONGEST = 10_000  # of one text; a client may put what is longer into a file
+_CUT = " […]"
 
 
 def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
@@ -38,3 +41,18 @@ def reaches_agent(can: Channels, verdict: Level) -> bool:
             return (can.block or can.deny) and not can.reason_to_person
         case _:
             return False
+
+
+def cut(text: str) -> str:
+    """Return a text that the client takes whole. It counts as JavaScript does."""
+    if not text:
+        return ""
+    from gitgates.clean import plain  # most events are answered with nothing
+
+    text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
+    if len(text) <= _LONGEST // 2:
+        return text
+    units = text.encode("utf-16-le", "replace")  # two bytes for each that JavaScript counts
+    if len(units) <= _LONGEST * 2:
+        return text
+    return units[: (_LONGEST - len(_CUT)) * 2].decode("utf-16-le", "ignore") + _CUT

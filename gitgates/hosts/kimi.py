@@ -55,7 +55,8 @@ class Kimi(AgentHost):
         "install-hooks --agents-md",
         "after-tool": "Kimi Code tells nobody what a gate says there, and need not wait for it",
         "subagent-end": "Kimi Code keeps no sub-agent at work there",
-        "turn-end": "Kimi Code asks once in a turn: what it is sent back with is not checked again",
+        "turn-end": "Kimi Code asks once in a turn: what it does when sent back is not checked, "
+        "and the person is told nothing",
     }
     TOOL_NAMES = {
         "writes": ("Edit", "Write"),

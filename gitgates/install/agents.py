@@ -138,6 +138,13 @@ def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str
     return agent_host(agent).scopes(root_abs, env)[scope]
 
 
+def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
+    """Return which settings a client passes over, because there are nearer ones."""
+    host = agent_host(agent)
+    there = [one for one in host.settings_files(root_abs, env).values() if os.path.exists(one)]
+    return [f"{host.TITLE} reads {there[0]}, and not {one}" for one in there[1:] if host.HIDES]
+
+
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     """Return the command of our hooks in a scope, and what is missing for it to work.
 
