@@ -177,3 +177,20 @@ def test_one_agent_is_proved(ready: Repo, tmp_path: Path) -> None:
     assert "Codex has no hooks of ours here: nothing to prove" in done
     done = ready.gitgates("doctor", "--prove", "nobody").stderr.decode()
     assert "'nobody' is not one of 'all', 'claude', 'codex'" in done
+
+
+def test_hooks_of_others_that_ours_would_silence_are_moved_first(ready: Repo) -> None:
+    theirs = '{"x": 1, "hooks": {"Stop": [{"hooks": []}], "PreToolUse": []}}\n'
+    older = ready.write(".factory/settings.json", theirs)
+    assert said(ready, "install-hooks", "--agent", "droid", status=78) == (
+        "gitgates: .factory/settings.json: has hooks at Stop, which Droid runs no more where "
+        ".factory/hooks.json has some at the same event\n"
+        "  Move what is in its `hooks` to .factory/hooks.json first; nothing was changed.\n"
+    )
+    assert older.read_text() == theirs
+    moved = ready.write(".factory/hooks.json", '{"Stop": [{"hooks": [{"command": "say hi"}]}]}\n')
+    before = moved.read_bytes()
+    said(ready, "install-hooks", "--agent", "droid")
+    assert [*json.loads(moved.read_text())][:2] == ["Stop", "SessionStart"]
+    said(ready, "uninstall-hooks", "--agent", "droid")
+    assert (moved.read_bytes(), older.read_text()) == (before, theirs)

@@ -63,6 +63,7 @@ def install(
         return
     _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
     before = user_file.read(path_abs)
+    _require_none_hidden(repo, agent, path_abs, before)
     there = settings.read(before, name).ours if before else ()
     wanted = agents.joined(wanted, there) if agents.is_personal(agent) else wanted
     after = agents.put(before, wanted, start, host=settings, file=name)
@@ -164,6 +165,26 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
         f"Write that: gitgates init --agent {agent}\n"
         f"  Write that, and install it: gitgates install-hooks --agent {agent} --yes",
     )
+
+
+def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | None) -> None:
+    """Refuse to write settings beside which hooks of others would not be run any more.
+
+    Raises: ConfigError if there are such.
+    """
+    host = agent_host(agent)
+    if not host.OLDER_FILE:
+        return
+    older_abs = os.path.join(os.path.dirname(path_abs), host.OLDER_FILE)
+    older, newer = shown(older_abs, repo.root_abs), shown(path_abs, repo.root_abs)
+    wanted = agents.entries(configuration(repo), agent)
+    text = user_file.read(older_abs) or ""
+    if events := agent_settings(agent).hidden(text, before, wanted, older):
+        raise ConfigError(
+            f"{older}: has hooks at {', '.join(events)}, which {host.TITLE} runs no more where "
+            f"{newer} has some at the same event",
+            f"Move what is in its `hooks` to {newer} first; nothing was changed.",
+        )
 
 
 def uninstall(repo: Repo, agent: str, scope: str) -> None:

@@ -25,6 +25,7 @@ AGENTS = {
     "copilot": ("gitgates.hosts.copilot", b'"Stop"'),
     "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"'),
     "qwen": ("gitgates.hosts.qwen", b'"Stop"'),
+    "droid": ("gitgates.hosts.droid", b'"Stop"'),
     "vibe": ("gitgates.hosts.vibe", b'"post_agent"'),
     "kimi": ("gitgates.hosts.kimi", b'"Stop"'),
     "opencode": ("gitgates.hosts.opencode", b'"Stop"'),

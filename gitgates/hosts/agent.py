@@ -72,8 +72,7 @@ class AgentHost:
     OLDER_TOOLS: dict[str, ToolKind] = {}  # which are installed for no more, but understood
     # The names that patterns of the configuration may call a tool by, beside its own.
     OTHER_NAMES: dict[str, tuple[str, ...]] = {}
-    # In which fields of `tool_input` a tool names the file that it works on.
-    PATH_FIELDS: tuple[str, ...] = ("file_path", "path")
+    PATH_FIELDS: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
     OURS = "mcp__gitgates__"  # how the names of the tools of our own server begin
 
     # The form of its answers. "permission": `permissionDecision` of `hookSpecificOutput`; else the
@@ -99,6 +98,7 @@ class AgentHost:
     SETTINGS = "gitgates.hosts.json_settings"  # the module that puts our hooks into them
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
+    OLDER_FILE = ""  # beside them; of its `hooks`, those count at whose event they have none
     EVENTS_AT: tuple[str, ...] = ("hooks",)  # the keys of the settings that the events are below
     HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
     HANDLER: dict[str, Any] = {}  # and each hook

@@ -17,7 +17,7 @@ from gitgates.hosts.payload import edits_in, path_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.agent_types import Replacement
@@ -91,17 +91,10 @@ class Copilot(AgentHost):
         "start Copilot in this folder, and say that you trust it: where it is not trusted, the "
         "hooks of a repository are skipped without a word"
     )
+    AGENT_FILES = ("agents/{}.md", "agents/{}.agent.md")
+    SKILL_FILES = ("skills/{}/SKILL.md",)
     USUAL_S = 30.0
     OFF = "disableAllHooks"
-
-    def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a sub-agent, in folders of a project or a person's own."""
-        ends = (".md", ".agent.md")
-        return [f"{folder}/agents/{name}{end}" for folder in folders for end in ends]
-
-    def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a skill."""
-        return [f"{folder}/skills/{name}/SKILL.md" for folder in folders]
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

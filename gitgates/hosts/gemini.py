@@ -10,12 +10,9 @@ Source: recorded from gemini-cli 0.61.
 
 from __future__ import annotations
 
-import zlib
-
 from gitgates.agent_types import Channels
 from gitgates.hosts.agent import AgentHost
 from gitgates.hosts.payload import text_of
-from gitgates.lean_json import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,10 +100,7 @@ class Gemini(AgentHost):
             prompt = prompt.partition(_CONTEXT_END)[2].lstrip()
         last = found.get("prompt_response")
         found = {**found, "prompt": prompt, "last_assistant_message": last}
-        if stamp := text_of(found, "timestamp"):
-            # Calls of the same millisecond differ at least in what they are about.
-            about = dumps([found.get("tool_name"), tool_input]).encode("utf-8", "replace")
-            found["event_id"] = f"{stamp}:{zlib.crc32(about):08x}"
+        found["event_id"] = found.get("timestamp")
         if found.get("tool_name") == "activate_skill" and isinstance(tool_input, dict):
             found["tool_input"] = {**tool_input, "skill": tool_input.get("name")}
         if isinstance(response, dict) and response.get("error"):

@@ -60,6 +60,7 @@ class AgentSettings:
     def SETTINGS_PATH(self) -> re.Pattern[str]:  # noqa: N802 - a constant of each host
         """The files in a repository that hooks may stand in."""
         files = [file for scope, file in self.host.FILES.items() if scope != "user"]
+        files += [self.host.OLDER_FILE] if self.host.OLDER_FILE else []
         within = [f"{re.escape(self.host.FOLDER)}/{re.escape(file)}" for file in files]
         return re.compile(rf"(?:^|/)(?:{'|'.join(within)})$" if within else r"(?!)")
 
@@ -94,6 +95,19 @@ class AgentSettings:
             if after is None or after == text:
                 return after
             text = after
+
+    def hidden(
+        self, older: str, text: str | None, wanted: tuple[Entry, ...], file: str
+    ) -> list[str]:
+        """Return the events at which hooks of older settings are run no more once ours are there.
+
+        Raises: ConfigError as `add`; `older` is what `file` says.
+        """
+        root = json_text.parse(older, file) if older.strip(json_text.SPACE) else None
+        hooks = root.get("hooks") if root else None
+        there = {one.event for one in self.read(text or "", file).hooks}
+        ours = {self.own_event(one.event) for one in wanted if one.event not in there}
+        return [one.key for one in (hooks.parts if hooks else ()) if one.parts and one.key in ours]
 
     def is_same(self, text: str | None, after: str | None, file: str) -> bool:
         """Return whether a text has the hooks of ours that are wanted.
