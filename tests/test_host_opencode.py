@@ -251,22 +251,29 @@ def test_whatever_is_wrong_nothing_happens(client: Client, program: str, *, once
     assert (asked, said) == ([], "")
 
 
-@needs_node
-@pytest.mark.parametrize("once", [False, True], ids=["", "run"])
-def test_what_takes_too_long_is_killed_with_all_that_it_started(
-    client: Client, *, once: bool
-) -> None:
-    client.program(HANGS)
-    os.mkfifo(client.folder / "alive")
-    reader = os.open(client.folder / "alive", os.O_RDONLY | os.O_NONBLOCK)
+def hanging(client: Client, program: str) -> Path:
+    client.program(program)
     file = client.plugin(Entry("Stop", 20))
     file.write_text(file.read_text().replace('"timeout": 20', '"timeout": 0.3'))
-    _seen, asked, _said = client.run(
-        prompt("go"), event("session.idle"), plugins=(file,), once=once
-    )
+    return file
+
+
+@needs_node
+def test_what_takes_too_long_is_killed_with_all_that_it_started(client: Client) -> None:
+    os.mkfifo(client.folder / "alive")
+    reader = os.open(client.folder / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    steps, file = (prompt("go"), event("session.idle")), hanging(client, HANGS)
+    _seen, asked, _said = client.run(*steps, plugins=(file,))
     os.set_blocking(reader, True)
     assert (os.read(reader, 10), asked) == (b"", [])
     os.close(reader)
+
+
+@needs_node
+def test_run_does_not_wait_for_ever_either(client: Client) -> None:
+    steps, file = (prompt("go"), event("session.idle")), hanging(client, "#!/bin/sh\nexec sleep 30")
+    _seen, asked, said = client.run(*steps, plugins=(file,), once=True)
+    assert (asked, said) == ([], "")
 
 
 @needs_node

@@ -14,17 +14,16 @@ const run = ({ command: [program, ...args], timeout }, cwd, input, atOnce) => ne
     clearTimeout(timer)
     try { resolve(Object(JSON.parse(output))) } catch { resolve({}) }
   }
-  const kill = (pid) => { try { process.kill(-pid, "SIGKILL") } catch {} } // its whole group
-  const how = { cwd, detached: true, stdio: ["pipe", "pipe", "ignore"] }
+  const how = { cwd, stdio: ["pipe", "pipe", "ignore"] }
   try {
-    if (atOnce) {
+    if (atOnce) { // Bun makes no group of it; whatever kills gitgates, its gates end with it
       const end = spawnSync(program, args, { ...how, input, timeout: timeout * 1000, killSignal: "SIGKILL" })
-      if (end.signal) kill(end.pid)
-      else output = String(end.stdout)
+      output = String(end.stdout)
       return done()
     }
-    const child = spawn(program, args, how)
-    timer = setTimeout(() => { output = ""; kill(child.pid); done() }, timeout * 1000)
+    const child = spawn(program, args, { ...how, detached: true })
+    const kill = () => { try { process.kill(-child.pid, "SIGKILL") } catch {} } // its whole group
+    timer = setTimeout(() => { output = ""; kill(); done() }, timeout * 1000)
     child.on("error", done).on("close", done)
     child.stdout.setEncoding("utf8").on("data", (text) => { output += text })
     child.stdin.on("error", () => {}).end(input)
