@@ -33,7 +33,6 @@ WITHIN = re.compile(
 # What still knows some, or has to, and why.
 KNOWN = {
     "lifecycle.py": "the words of the configuration for an agent's events",
-    "cli/init.py": "the help says which files it looks for",
 }
 
 

@@ -423,3 +423,17 @@ def test_an_agents_hooks_are_not_forced_on_who_has_hooks(project: Project) -> No
         .decode()
         .endswith('[hooks.Stop]\ngates = ["lint", "review"]\nstrategy = "collect"\n')
     )
+
+
+def test_hooks_are_proposed_for_the_agents_that_are_used(project: Project) -> None:
+    """Every project of GitHub has `.github`; Copilot's hooks have a folder of their own in it."""
+    project.write("Makefile", MAKEFILE)
+    project.write(".github/workflows/ci.yml", "")
+    project.init()
+    assert "Stop" not in project.files()["gitgates.toml"].decode()
+    project.write("gitgates.toml", "")
+    project.write(".github/hooks/x.json", "{}")
+    project.write(".gemini/settings.json", "{}")
+    _status, said, _trouble = project.init()
+    assert "gitgates install-hooks --agent copilot --agent gemini, and" in said
+    assert "[hooks.Stop]" in project.files()["gitgates.toml"].decode()

@@ -107,6 +107,15 @@ def test_check_says_what_gates_cannot_do_where_our_hooks_are(ready: Repo) -> Non
     assert json.loads(said(ready, "check", "--format", "json"))["warnings"] == [CANNOT]
 
 
+def test_check_says_where_a_required_reviewer_cannot_be(ready: Repo) -> None:
+    settings = '[hooks.Stop]\ngates = ["review"]\n[review]\nmode = "require"\n'
+    ready.config(settings)
+    said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
+    told = ready.gitgates("check").stderr.decode()
+    assert told.startswith("gitgates: Codex cannot keep an independent reviewer apart from the ag")
+    assert told.count("\n") == 1
+
+
 @pytest.mark.slow
 def test_doctor_tells_whether_hooks_are_trusted(ready: Repo, tmp_path: Path) -> None:
     said(ready, "install-hooks", "--agent", "codex")

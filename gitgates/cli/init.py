@@ -13,13 +13,20 @@ from gitgates.cli.output import dump, stdout
 from gitgates.cli.repository import config_root, current_repo
 from gitgates.config.edit import Edit, difference, summary
 from gitgates.config.load import FILES, parse_files, read_files
-from gitgates.discover.propose import Inspection, inspect_project, propose, wants_agent
+from gitgates.discover.propose import (
+    Inspection,
+    agents_used,
+    inspect_project,
+    propose,
+    wants_agent,
+)
 from gitgates.doctor.checks import find_missing
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
+from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.hosts.git import decode_by_hand
 from gitgates.install.framework import read_framework
 from gitgates.lifecycle import HOOK_OF
@@ -56,8 +63,9 @@ Write a gate yourself, for example in {file}:
 @click.option("--yes", "-y", is_flag=True, help="With --try: do not ask.")
 @click.option(
     "--agent",
-    type=click.Choice(["claude"]),
-    help="Propose hooks of this coding agent, too. Taken by itself where .claude or CLAUDE.md is.",
+    type=click.Choice([*AGENTS]),
+    help="Propose hooks of this coding agent, too. Taken by itself where the settings of one, "
+    "AGENTS.md or CLAUDE.md are.",
 )
 def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
     """Find out how this project checks itself, and make gates and hooks of that.
@@ -110,7 +118,9 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
         click.echo(f"{edit.file}: nothing is missing", err=dry_run)
     if _has_repository(cwd_abs) and edit.adds and not dry_run:
         has_agent = HOOK_OF["turn-end"] in edit.hooks
-        agents = " and gitgates install-hooks --agent claude" if has_agent else ""
+        names = [agent] if agent else agents_used(root_abs) or [DEFAULT_AGENT]
+        options = "".join(f" --agent {name}" for name in names)
+        agents = f" and gitgates install-hooks{options}" if has_agent else ""
         click.echo(f"next: gitgates install-hooks{agents}, and to try the gates now: gitgates run")
     return errors.OK
 

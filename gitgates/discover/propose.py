@@ -20,10 +20,12 @@ from gitgates.discover.project import (
     read_files,
 )
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
+from gitgates.hosts.agent import AgentHost
 from gitgates.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
 from gitgates.record import Record
 from gitgates.types import Config
 
+_RULES_FILE = AgentHost.RULES_FILE  # which most agents read
 # Folders of programs, and how deep they are looked into.
 _PROGRAMS = (
     *((folder, 2) for folder in runners.MISE_FOLDERS),
@@ -103,10 +105,20 @@ def wants_agent(root_abs: str) -> bool:
 
     Raises: ConfigError where the configuration has problems.
     """
-    hosts = [agent_host(agent) for agent in AGENTS]
-    files = [name for host in hosts for name in (host.FOLDER, host.RULES_FILE)]
-    is_used = any(os.path.exists(os.path.join(root_abs, name)) for name in files)
+    is_used = bool(agents_used(root_abs)) or os.path.isfile(os.path.join(root_abs, _RULES_FILE))
     return is_used and not read_shared(load.read_files(root_abs)).hooks
+
+
+def agents_used(root_abs: str) -> list[str]:
+    """Return the agents that have settings, or rules of their own, in a project."""
+    found = []
+    for agent in AGENTS:
+        host = agent_host(agent)
+        settings = host.settings_files(root_abs, {}).get("project", "")
+        rules = "" if host.RULES_FILE == _RULES_FILE else os.path.join(root_abs, host.RULES_FILE)
+        if os.path.isdir(os.path.dirname(settings)) or os.path.isfile(rules):
+            found.append(agent)
+    return found
 
 
 def propose_agent(root_abs: str) -> Edit:

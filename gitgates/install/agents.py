@@ -14,7 +14,7 @@ from gitgates.errors import ConfigError, StateError, UsageError
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, is_our_command, split, unguarded
 from gitgates.lifecycle import HOOK_OF, kind_of
-from gitgates.policies.needs import agent_hooks, join, needs
+from gitgates.policies.needs import agent_hooks, agents_wanted, join, needs
 from gitgates.policy import Need
 from gitgates.proc.call import which
 from gitgates.types import Config, Hook
@@ -76,6 +76,11 @@ def limits(config: Config, agent: str) -> list[str]:
     host = agent_host(agent)
     channels = dict(host.EVENTS.values())
     found = []
+    if not host.HANDS_TOKENS and any(one.is_required for one in agents_wanted(config)):
+        found.append(
+            f"{host.TITLE} cannot keep an independent reviewer apart from the agent, which is "
+            "required: a review of any kind counts there"
+        )
     for hook in agent_hooks(config):
         kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
         most_s = host.MOST_S.get(kind)
