@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _OF_SUBAGENTS = ("Stop", "UserPromptSubmit")  # fired inside of them, too: an answer does nothing
 _PATCH = "patch"
 _HOOKS = "/.github/hooks/"
+_SERVER = "gitgates-"  # how it begins the names of the tools of our server
 
 
 class Copilot(AgentHost):
@@ -71,7 +72,7 @@ class Copilot(AgentHost):
         "agent": ("Agent",),
         "skill": ("skill",),
         "report": (),
-        "ours": ("mcp__gitgates__*",),
+        "ours": (f"{_SERVER}*",),
         "harmless": (
             *("read_bash", "stop_bash", "list_bash", "read_agent", "list_agents", "write_agent"),
             *("sql", "session_store_sql", "update_todo", "tool_search_tool", "TodoWrite"),
@@ -116,6 +117,9 @@ class Copilot(AgentHost):
             found["source"] = "startup"
         if isinstance(result, dict):
             found["tool_response"] = {"success": result.get("result_type") == "success"}
+        tool = text_of(found, "tool_name")
+        if tool.startswith(_SERVER):
+            found["tool_name"] = f"{self.OURS}{tool.removeprefix(_SERVER)}"
         if isinstance(patch, str):
             found["tool_input"] = {_PATCH: patch}
         return found
