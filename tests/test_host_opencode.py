@@ -15,6 +15,8 @@ from gitgates.errors import ConfigError
 from gitgates.hosts import agent_settings
 from gitgates.hosts.settings import Entry
 from gitgates.install import agents
+from gitgates.weakening.finding import Pair
+from gitgates.weakening.session import find_in_agent_settings
 
 DRIVER = Path(__file__).resolve().parent / "client/plugin_driver.mjs"
 NODE = shutil.which("node") or ""
@@ -318,9 +320,12 @@ def test_a_file_that_is_not_ours_is_left_alone() -> None:
 def test_a_file_that_somebody_has_changed_is_left_alone() -> None:
     text, settings = put(None), agent_settings("opencode")
     assert text
-    changed = text.replace('"PreToolUse"', '"NoToolUse"')
-    found = settings.read(changed, "")
-    assert (found.hooks, len(found.troubles)) == ((), 1)
+    changed = text.replace("await run(", "({}) || await run(")
+    loose = {one.loose for one in settings.read(changed, "").ours}
+    assert loose == {"the plugin has been changed since we wrote it"}
+    pair = Pair(".opencode/plugins/gitgates.js", text.encode(), changed.encode())
+    gone = [one.detail for one in find_in_agent_settings((pair,), "reviewer")]
+    assert gone == [f"{event}: `gitgates agent-hook opencode` is gone" for event in EVENTS]
     for do in (put, lambda text: settings.remove(text, "gitgates.js")):
         with pytest.raises(ConfigError, match=r"^gitgates.js: has been changed since we wrote"):
             do(changed)

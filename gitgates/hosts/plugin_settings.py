@@ -65,21 +65,21 @@ class PluginSettings(AgentSettings):
 
     def read(self, text: str, _file: str, _scope: str = "") -> HookSettings:
         """Return what the plugin asks us at; nothing if somebody else has written it."""
-        mend = f"gitgates install-hooks --agent {self.host.NAME}"
-        if _is_changed(text):
-            what = "has been changed since we wrote it: it is not known what it does"
-            return HookSettings(troubles={what: f"remove it; then: {mend}"})
-        line = _CONFIG.search(_plain(text)) if _HEAD.match(_plain(text)) else None
+        text, mend = _plain(text), f"gitgates install-hooks --agent {self.host.NAME}"
+        line = _CONFIG.search(text) if _HEAD.match(text) else None
+        if line is None:
+            return HookSettings()
+        loose = "the plugin has been changed since we wrote it" if _is_changed(text) else ""
         try:
-            config = json.loads(line[1] if line else "{}")
-            hooks = tuple(self._read_hook(config, event) for event in config.get("hooks", {}))
-            is_ours = not line or self._text(config) == _plain(text)
+            config = json.loads(line[1])
+            hooks = tuple(self._read_hook(config, event, loose) for event in config["hooks"])
+            is_current = bool(loose) or self._text(config) == text
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
             return HookSettings(troubles={"cannot be read": f"remove it; then: {mend}"})
         what = "was written by another version of gitgates"
-        return HookSettings(hooks, troubles={} if is_ours else {what: mend})
+        return HookSettings(hooks, troubles={} if is_current else {what: mend})
 
-    def _read_hook(self, config: dict[str, Any], event: str) -> InstalledHook:
+    def _read_hook(self, config: dict[str, Any], event: str, loose: str) -> InstalledHook:
         command, hook = shlex.join(config["command"]), config["hooks"][event]
         kind = self.host.EVENTS[event][0] if event in self.host.EVENTS else ""
         return InstalledHook(
@@ -88,6 +88,7 @@ class PluginSettings(AgentSettings):
             timeout_s=float(hook["timeout"]),
             matcher=hook.get("matcher"),
             is_ours=is_our_command(command, self.host.NAME),
+            loose=loose,
         )
 
     def _text(self, config: dict[str, Any]) -> str:

@@ -285,9 +285,13 @@ def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
     if new.off and not old.off:
         yield f"{agent_host(agent).OFF}: true"
-    # Another way to our own program is no other hook.
+    # Another way to our own program is no other hook; one that does not keep the agent waiting is.
     was, now = (
-        Counter((h.event, h.matcher or "*", "" if h.is_ours else h.command) for h in side.hooks)
+        Counter(
+            (h.event, h.matcher or "*", "" if h.is_ours else h.command)
+            for h in side.hooks
+            if not (h.is_ours and h.loose)
+        )
         for side in (old, new)
     )
     for event, matcher, command in was - now:
