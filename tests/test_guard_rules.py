@@ -405,6 +405,15 @@ def test_commands(agent: Agent, rule: str) -> None:
 # Edits
 
 
+def test_the_settings_of_another_agent(agent: Agent) -> None:
+    """Where they are: an agent may set up another one, and not take our hooks out of it."""
+    assert judged(agent.pre("Write", ".codex/hooks.json")) == ""
+    agent.repo.write(".codex/hooks.json", "{}")
+    assert judged(agent.pre("Write", ".codex/hooks.json")) == "deny agent_settings"
+    assert shell(agent, "rm -rf .codex") == "deny agent_settings"
+    assert shell(agent, "rm -rf .gemini") == ""
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [

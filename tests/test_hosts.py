@@ -65,7 +65,7 @@ def test_no_other_module_knows_a_hosts_words() -> None:
 
 
 def test_no_other_module_imports_a_host_of_an_agent() -> None:
-    names = "|".join(re.escape(module) for module, _end in AGENTS.values())
+    names = "|".join(re.escape(module) for module, _end, _file in AGENTS.values())
     modules = re.compile(rf"\b(?:{names})\b|hosts import claude")
     paths = [path for path in PACKAGE.rglob("*.py") if "hosts" not in path.parts]
     assert [str(path) for path in paths if modules.search(path.read_text())] == []
@@ -76,6 +76,7 @@ def test_each_agent_is_known_by_its_name(name: str) -> None:
     host = agent_host(name)
     assert name == host.NAME
     assert agent_settings(name).host is host
+    assert AGENTS[name][2] == host.settings_files("", {}).get("project", "").lstrip("/")
     ends = [event for event, (kind, _can) in host.EVENTS.items() if kind == "turn-end"]
     assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends
 
@@ -85,7 +86,7 @@ def test_each_agent_is_known_by_its_name(name: str) -> None:
 START = (
     "import sys; sys.path[:0] = [{tests!r}, {root!r}]\n"
     "from gitgates import hosts\n"
-    "hosts.AGENTS['toy'] = 'toy_host', b'done'\n"
+    "hosts.AGENTS['toy'] = 'toy_host', b'done', '.toy/settings'\n"
     "from gitgates.__main__ import main\n"
     "main()"
 )

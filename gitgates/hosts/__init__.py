@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from gitgates.hosts.json_settings import AgentSettings
 
 DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none is known
-# As `agent-hook` names it → its module, and what stands in the payload of the end of a turn: where
-# we are switched off, no other payload is read.
+# As `agent-hook` names it → its module; what stands in the payload of the end of a turn: where we
+# are switched off, no other payload is read; and its settings of a project, which are guarded.
 AGENTS = {
-    "claude": ("gitgates.hosts.claude", b'"Stop"'),
-    "codex": ("gitgates.hosts.codex", b'"Stop"'),
-    "copilot": ("gitgates.hosts.copilot", b'"Stop"'),
-    "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"'),
-    "qwen": ("gitgates.hosts.qwen", b'"Stop"'),
-    "droid": ("gitgates.hosts.droid", b'"Stop"'),
-    "vibe": ("gitgates.hosts.vibe", b'"post_agent"'),
-    "kimi": ("gitgates.hosts.kimi", b'"Stop"'),
-    "opencode": ("gitgates.hosts.opencode", b'"Stop"'),
-    "kilo": ("gitgates.hosts.kilo", b'"Stop"'),
-    "openhands": ("gitgates.hosts.openhands", b'"Stop"'),
+    "claude": ("gitgates.hosts.claude", b'"Stop"', ".claude/settings.json"),
+    "codex": ("gitgates.hosts.codex", b'"Stop"', ".codex/hooks.json"),
+    "copilot": ("gitgates.hosts.copilot", b'"Stop"', ".github/hooks/gitgates.json"),
+    "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"', ".gemini/settings.json"),
+    "qwen": ("gitgates.hosts.qwen", b'"Stop"', ".qwen/settings.json"),
+    "droid": ("gitgates.hosts.droid", b'"Stop"', ".factory/hooks.json"),
+    "vibe": ("gitgates.hosts.vibe", b'"post_agent"', ".vibe/hooks.toml"),
+    "kimi": ("gitgates.hosts.kimi", b'"Stop"', ""),
+    "opencode": ("gitgates.hosts.opencode", b'"Stop"', ".opencode/plugins/gitgates.js"),
+    "kilo": ("gitgates.hosts.kilo", b'"Stop"', ".kilo/plugins/gitgates.js"),
+    "openhands": ("gitgates.hosts.openhands", b'"Stop"', ".openhands/hooks.json"),
 }
 
 
@@ -56,6 +56,11 @@ def agent_settings(name: str) -> AgentSettings:
 def turn_end_of(name: str) -> bytes:
     """Return what stands in the payload of the end of an agent's turn, and in few others."""
     return AGENTS[name][1]
+
+
+def project_settings() -> list[str]:
+    """Return the settings files of a project, from its root, that any agent may have."""
+    return [file for _module, _end, file in AGENTS.values() if file]
 
 
 def agent_servers(name: str) -> AgentServers | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates.config.load import LOCAL_FILE, OWN_FILE, PYPROJECT
-from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts import DEFAULT_AGENT, agent_host, project_settings
 from gitgates.record import Record
 
 TYPE_CHECKING = False
@@ -76,6 +76,9 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     for folder in dict.fromkeys((root, call.payload.project_abs or root)):
         for path in host.settings_files(folder, env).values():
+            yield Place(path, "agent_settings")
+    for path in (f"{root}/{file}" for file in project_settings()):
+        if os.path.lexists(path):  # of other agents: what there is
             yield Place(path, "agent_settings")
     folders = host.folders_of(root, env)
     for name in dict.fromkeys((review.reviewer, *review.agents)):
