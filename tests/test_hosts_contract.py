@@ -38,6 +38,8 @@ UNSAID = ("host", "can", "transcript_abs", "tool_input")  # what a fixture does 
 CONFIG = """
 [gates.check]
 command = "test ! -e bad.txt || { echo BAD-IS-THERE; exit 1; }"
+[hooks.UserPromptSubmit]
+gates = ["check"]
 [hooks.PreToolUse]
 enabled_tools = ["Edit", "Write"]
 gates = ["check"]
@@ -212,7 +214,7 @@ def test_a_gate_that_fails_blocks_what_can_be_blocked(repo: Repo, name: str) -> 
         return respond(raw(sample), env, said.append, name)
 
     for kind in host.PROVABLE:
-        if HOOK_OF[kind] not in ("Stop", "PreToolUse", "PostToolUse"):
+        if HOOK_OF[kind] not in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"):
             continue
         for is_bad in (False, True):
             (repo.path / "bad.txt").unlink(missing_ok=True)

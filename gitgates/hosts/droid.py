@@ -54,7 +54,7 @@ class Droid(AgentHost):
         "PreCompact": ("before-compact", Channels()),
         "SessionEnd": ("session-end", Channels()),
     }
-    PROVABLE = ("turn-end", "before-tool")
+    PROVABLE = ("turn-end", "before-tool", "prompt")
     TELLS_PROMPTS = False
     HANDS_TOKENS = False
     ONLY_TELLS = ("after-tool",)

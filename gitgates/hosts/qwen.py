@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from gitgates.lifecycle import EventKind
+
 _PROMPT, _TYPED = "UserPromptSubmit", "submitted_prompt"
 
 
@@ -125,6 +127,13 @@ class Qwen(AgentHost):
         payload = super().payload_of(found, env)
         is_automatic = payload.kind == "prompt" and not text_of(found, _TYPED)
         return payload._replace(automatic=is_automatic)
+
+    def sample(
+        self, kind: EventKind, root_abs: str, session: str, file: str = ""
+    ) -> dict[str, Any]:
+        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        found = super().sample(kind, root_abs, session, file)
+        return {**found, _TYPED: found["prompt"]} if "prompt" in found else found
 
 
 HOST = Qwen()
