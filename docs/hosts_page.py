@@ -9,7 +9,7 @@ from abilities import ABILITIES  # what the tests with real clients hold
 from markdown_page import page, table
 
 from gitgates.agent_types import Payload
-from gitgates.hosts import AGENTS, agent_host
+from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.capabilities import express
 from gitgates.lifecycle import HOOK_OF
 from gitgates.types import BLOCK, STOP, WARN, Verdict
@@ -71,7 +71,8 @@ def _answers(agent: str) -> list[str]:
         own = f" (`{event}`)" if event != HOOK_OF[kind] else ""
         rows.append((f"`{HOOK_OF[kind]}`{own}", *said))
     notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.CANNOT.items()]
-    notes += [f"- Before it runs the hooks of a project: {host.TRUST}"] if host.TRUST else []
+    whose = " of a project" if agent_settings(agent).FREE else ""
+    notes += [f"- Before it runs the hooks{whose}: {host.TRUST}"] if host.TRUST else []
     for most_s in dict.fromkeys(host.MOST_S.values()):
         names = ", ".join(HOOK_OF[kind] for kind, most in host.MOST_S.items() if most == most_s)
         notes.append(f"- Ended after {most_s} s at most: {names}")

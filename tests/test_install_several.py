@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,7 +53,7 @@ def test_two_agents_get_the_same_gates_by_their_own_settings(ready: Repo) -> Non
     assert f"{CLAUDE}: our hooks were added: SessionStart, UserPromptSubmit" in told
     assert f"{CODEX}: our hooks were added: SessionStart, UserPromptSubmit" in told
     assert f"gitgates: {CANNOT}\n" in told
-    assert "gitgates: Codex runs the hooks of a project only once they are trusted\n" in told
+    assert "gitgates: Codex runs these hooks only once they are trusted\n" in told
     both = [json.loads((ready.path / file).read_text())["hooks"] for file in (CLAUDE, CODEX)]
     assert [*both[0]] == [*both[1]]
     said(ready, "uninstall-hooks", "--agent", "claude")
@@ -116,6 +118,50 @@ def test_check_says_where_a_required_reviewer_cannot_be(ready: Repo) -> None:
     assert told.count("\n") == 1
 
 
+def trusted(repo: Repo) -> str:
+    """Return what Codex keeps of hooks that a person has trusted."""
+    found = ""
+    for event, (group,) in json.loads((repo.path / CODEX).read_text())["hooks"].items():
+        name = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in event)[1:]
+        hooks = [{"async": False, **group["hooks"][0]}]
+        whole = json.dumps({**group, "event_name": name, "hooks": hooks}, sort_keys=True)
+        told = whole.replace('": ', '":').replace(', "', ',"')
+        digest = hashlib.sha256(told.encode()).hexdigest()
+        found += (
+            f'[hooks.state."{repo.path}/{CODEX}:{name}:0:0"]\ntrusted_hash = "sha256:{digest}"\n'
+        )
+    return found
+
+
+@pytest.mark.slow
+def test_a_linked_worktree_has_the_hooks_of_the_main_one(ready: Repo, tmp_path: Path) -> None:
+    ready.commit_all("start")
+    ready.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    linked = Repo(tmp_path / "linked")
+    told = said(linked, "install-hooks", "--agent", "codex")
+    assert f"in all worktrees, Codex runs the hooks of {ready.path}/{CODEX}\n" in told
+    differ = f"Codex runs the hooks of {ready.path}/{CODEX} in its place, and ours there differ"
+    assert of_agents(linked)[0].what == differ
+    said(ready, "install-hooks", "--agent", "codex")
+    state = tmp_path / "home/.codex/config.toml"
+    state.parent.mkdir()
+    state.write_text(trusted(ready))
+    assert [one.what for one in of_agents(linked)] == [CANNOT]
+
+
+def test_hooks_of_a_person_are_to_be_trusted_as_well(ready: Repo) -> None:
+    told = said(ready, "install-hooks", "--agent", "codex", "--scope", "user")
+    assert "gitgates: Codex runs these hooks only once they are trusted\n" in told
+    assert of_agents(ready)[0].what == UNTRUSTED
+
+
+def test_a_key_for_which_the_file_is_ignored_is_told(ready: Repo) -> None:
+    ready.write(CODEX, '{"$schema": "x"}\n')
+    why = "has the key `$schema`: Codex ignores the file for that"
+    assert f"gitgates: {CODEX}: {why}\n" in said(ready, "install-hooks", "--agent", "codex")
+    assert ("problem", CODEX, why) in [(o.severity, o.where, o.what) for o in of_agents(ready)]
+
+
 @pytest.mark.slow
 def test_doctor_tells_whether_hooks_are_trusted(ready: Repo, tmp_path: Path) -> None:
     said(ready, "install-hooks", "--agent", "codex")
@@ -125,8 +171,11 @@ def test_doctor_tells_whether_hooks_are_trusted(ready: Repo, tmp_path: Path) -> 
     ]
     state = tmp_path / "home/.codex/config.toml"
     state.parent.mkdir()
-    state.write_text(f'[hooks.state."{ready.path}/{CODEX}:stop:0:0"]\ntrusted_hash = "sha256:0"\n')
+    state.write_text(trusted(ready))
     assert [one.what for one in of_agents(ready)] == [CANNOT]
+    ready.config(CONFIG.replace("[hooks.Stop]", "timeout = 600\n[hooks.Stop]"))
+    said(ready, "install-hooks", "--agent", "codex")
+    assert [one.what for one in of_agents(ready)] == [UNTRUSTED, CANNOT]  # they are others now
     state.write_text("no TOML")
     assert "only once they are trusted" in of_agents(ready)[0].what
 
@@ -203,3 +252,25 @@ def test_hooks_of_others_that_ours_would_silence_are_moved_first(ready: Repo) ->
     assert [*json.loads(moved.read_text())][:2] == ["Stop", "SessionStart"]
     said(ready, "uninstall-hooks", "--agent", "droid")
     assert (moved.read_bytes(), older.read_text()) == (before, theirs)
+
+
+def test_without_a_home_the_scope_that_an_agent_has_is_named(
+    ready: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOME")
+    told = said(ready, "install-hooks", "--agent", "codex", "--scope", "user", status=73)
+    assert told.endswith("Set it, or take another scope: --scope project\n")
+    said(ready, "install-hooks", "--agent", "codex")
+    assert of_agents(ready)[0].what == "Codex runs these hooks only once they are trusted"
+
+
+@pytest.mark.slow
+def test_what_is_wrong_with_one_agent_casts_no_doubt_on_another(
+    ready: Repo, tmp_path: Path
+) -> None:
+    (tmp_path / "bin/gitgates").unlink()
+    (tmp_path / "bin/gitgates").symlink_to(Path(sys.executable).parent / "gitgates")
+    said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
+    done = ready.gitgates("doctor", "--prove", "--format", "json")
+    proofs = [one for one in json.loads(done.stdout)["findings"] if one["check"] == "proof"]
+    assert [(one["severity"], one["where"]) for one in proofs] == [("ok", CLAUDE), ("note", CODEX)]

@@ -75,11 +75,9 @@ def install(
     hidden = agents.hidden(agent, repo.root_abs, environ.read())
     for what in (*agents.limits(config, agent), *hidden):
         click.echo(f"gitgates: {what}")
-    if host.TRUST and scope != "user":
-        click.echo(
-            f"gitgates: {host.TITLE} runs the hooks of a project only once they are trusted\n"
-            f"  {host.TRUST}"
-        )
+    for what in settings.read(after or "", name, scope).troubles:
+        click.echo(f"gitgates: {name}: {what}")
+    _tell_of_trust(repo, agent, scope)
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":
@@ -89,6 +87,20 @@ def install(
         click.echo(
             f"gitgates: where {host.TITLE} asks before it runs a command, allow these in its "
             f"permissions: Bash(gitgates {gate}:*)"
+        )
+
+
+def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
+    """Print where a client has its hooks from, and what it needs to run them."""
+    host = agent_host(agent)
+    if main := agents.main_settings(agent, scope, repo):
+        click.echo(
+            f"gitgates: in all worktrees, {host.TITLE} runs the hooks of {main}\n"
+            "  Install there, too, or commit these and check them out there"
+        )
+    if host.TRUST and scope not in agent_settings(agent).FREE:
+        click.echo(
+            f"gitgates: {host.TITLE} runs these hooks only once they are trusted\n  {host.TRUST}"
         )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 
 from gitgates.doctor.agents import Source, sources
 from gitgates.doctor.findings import Finding, Subject
-from gitgates.errors import ConfigError
+from gitgates.errors import ConfigError, GitgatesError
 from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts.settings import HookSettings
 from gitgates.install import user_file
-from gitgates.install.agents import detected, hidden, is_personal, limits
+from gitgates.install.agents import detected, hidden, is_personal, limits, main_settings
 from gitgates.policies.needs import needs
 
 
@@ -35,13 +38,22 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
 
 
 def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
-    """Find hooks of a project that the client does not run before a person trusts them."""
-    host, repo = agent_host(source.agent), subject.repo
-    if not host.TRUST or source.scope == "user":
+    """Find hooks that the client does not run before a person trusts them, or never here."""
+    host, settings, repo = agent_host(source.agent), agent_settings(source.agent), subject.repo
+    path_abs = host.settings_files(repo.root_abs, repo.env).get(source.scope, "")
+    if main_abs := main_settings(source.agent, source.scope, repo):
+        path_abs = main_abs
+        if [*_read(source, main_abs).ours] != [*source.own_hooks]:
+            what = f"{host.TITLE} runs the hooks of {main_abs} in its place, and ours there differ"
+            folder_abs = os.path.dirname(repo.common_dir_abs)
+            yield source.problem(what, f"cd {shlex.quote(folder_abs)} && {source.install}")
+            return
+    if not host.TRUST or source.scope in settings.FREE:
         return
-    file, settings = host.trust_file(repo.env), host.settings_files(repo.root_abs, repo.env)
+    file = host.trust_file(repo.env)
     text = user_file.content(file).decode("utf-8", "replace") if file else ""
-    trusted = host.is_trusted(text, settings[source.scope]) if file else None
+    own = user_file.content(path_abs).decode("utf-8", "replace")
+    trusted = settings.is_trusted(text, path_abs, own) if file else None
     if trusted is None:
         yield source.note(f"{host.TITLE} runs these hooks only once they are trusted", host.TRUST)
     elif not trusted:
@@ -61,6 +73,14 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
         if is_off:
             what = f"`{host.OFF}` is true: {host.TITLE} runs no hook of this project at all"
             yield source.problem(what, f"take `{host.OFF}` out of it")._replace(where=file)
+
+
+def _read(source: Source, path_abs: str) -> HookSettings:
+    try:
+        text = user_file.read(path_abs) or ""
+        return agent_settings(source.agent).read(text, path_abs, source.scope)
+    except GitgatesError:
+        return HookSettings()
 
 
 def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding]:

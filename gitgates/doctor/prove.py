@@ -305,15 +305,15 @@ def _prove_agents(
     found = [source for agent in names for source in sources(agent, subject.repo)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try_event(source, gated, env) for source in found if source.own_hooks]
-    if not any(one.check == "agent" and one.severity == "problem" for one in findings):
-        return tried
     after = "once the problems above are mended"
-    return [
-        one._replace(severity="note", what=f"{one.what.removeprefix('proved: ')}, {after}")
-        if one.severity == "ok"
-        else one
-        for one in tried
-    ]
+    wrong = {one.where for one in findings if (one.check, one.severity) == ("agent", "problem")}
+    doubted = {one.agent for one in found if one.where in wrong}
+    for number, source in enumerate(one for one in found if one.own_hooks):
+        one = tried[number]
+        if source.agent in doubted and one.severity == "ok":
+            what = f"{one.what.removeprefix('proved: ')}, {after}"
+            tried[number] = one._replace(severity="note", what=what)
+    return tried
 
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:

@@ -120,17 +120,8 @@ class Codex(AgentHost):
 
     def trust_file(self, env: Mapping[str, str]) -> str:
         """Return the file that says which hooks are trusted."""
-        return f"{self.home(env)}/config.toml"
-
-    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
-        """Return whether a person has trusted a hook of a settings file; changed since or not."""
-        import tomllib  # cold: only doctor asks
-
-        try:
-            states = tomllib.loads(text).get("hooks", {}).get("state", {})
-        except (tomllib.TOMLDecodeError, AttributeError):
-            return None
-        return any(str(key).startswith(f"{settings_abs}:") for key in states)
+        own = self.home(env)
+        return f"{own}/config.toml" if own else ""
 
 
 def _patch_in(command: str) -> tuple[str, str]:

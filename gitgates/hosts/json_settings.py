@@ -52,6 +52,8 @@ class AgentSettings:
     SWITCHES: tuple[str, ...] = ()  # other files of a project that may switch all hooks off
     AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
     TAKE_PLUGIN_OUT = ""  # what a person does for that
+    FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks nobody has to trust
+    OF_MAIN = False  # whether a linked worktree has the hooks of the main one, and not its own
 
     def __init__(self, host: AgentHost) -> None:
         self.host = host
@@ -226,6 +228,13 @@ class AgentSettings:
             matcher=matcher if isinstance(matcher, str) else None,
             is_ours=self._is_removable(handler),
         )
+
+    def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
+        """Return whether, by its file of what is trusted, a client runs our hooks in settings.
+
+        None: that is not known.
+        """
+        return self.host.is_trusted(trusted, settings_abs)
 
     def plugin(self) -> HookSettings:
         """Return what our plugin says."""

@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitgates.git.repo import Repo
     from gitgates.hosts.json_settings import AgentSettings
     from gitgates.hosts.settings import InstalledHook
 
@@ -120,11 +121,21 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
     if scope not in host.FILES:
         raise UsageError(no_scope(agent, scope), f"Take another: --scope {' | '.join(host.FILES)}")
     if scope not in found:
+        others = " | ".join(found)
         raise StateError(
             f"HOME is not set, so that there are no settings for the scope {scope}",
-            "Set it, or take another scope: --scope local",
+            f"Set it, or take another scope: --scope {others}" if others else "Set it.",
         )
     return found[scope]
+
+
+def main_settings(agent: str, scope: str, repo: Repo) -> str:
+    """Return the settings that an agent takes for those of a linked worktree; empty: its own."""
+    main_abs, folder = os.path.split(repo.common_dir_abs)
+    is_linked = folder == ".git" and repo.git_dir_abs != repo.common_dir_abs
+    if scope != "project" or not (is_linked and agent_settings(agent).OF_MAIN):
+        return ""
+    return agent_host(agent).settings_files(main_abs, repo.env)[scope]
 
 
 def no_scope(agent: str, scope: str) -> str:
