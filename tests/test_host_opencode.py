@@ -162,6 +162,26 @@ def test_what_no_gate_is_for_starts_nothing(client: Client) -> None:
 
 
 @needs_node
+@pytest.mark.parametrize(
+    ("patterns", "asked_of"),
+    [
+        (("Edit",), ["edit", "apply_patch"]),
+        (("!Read", "!bash"), ["edit", "apply_patch", "gitgates_x"]),
+        (("gitgates_*",), ["gitgates_x"]),
+        (None, ["edit", "apply_patch", "read", "bash", "gitgates_x"]),
+    ],
+)
+def test_a_matcher_lets_through_what_the_patterns_name(
+    client: Client, patterns: tuple[str, ...] | None, asked_of: list[str]
+) -> None:
+    matcher = agent_settings("opencode").matcher("before-tool", patterns, None)
+    plugin = client.plugin(Entry("PreToolUse", 20, matcher))
+    tools = ["edit", "apply_patch", "read", "bash", "gitgates_x"]
+    client.run(*(before(tool, {}) for tool in tools), plugins=(plugin,))
+    assert [one["tool_name"] for one in client.told()] == asked_of
+
+
+@needs_node
 def test_a_turn_from_its_prompt_to_its_end(client: Client) -> None:
     client.answer("SessionStart", additionalContext="RULES")
     client.answer("UserPromptSubmit", additionalContext="MORE")

@@ -30,6 +30,10 @@ const run = ({ command: [program, ...args], timeout }, cwd, input, atOnce) => ne
   } catch { done() }
 })
 
+// A matcher is some names, `write|edit`, or an expression that is searched for; without one, all fit.
+const fits = ({ matcher }, tool) => matcher === undefined
+  || (/^[\w|-]+$/.test(matcher) ? matcher.split("|").includes(tool) : new RegExp(matcher).test(tool))
+
 const quiet = (hook) => async (...args) => { try { return await hook(...args) } catch {} }
 
 export const GitGates = async ({ client, directory }) => {
@@ -54,8 +58,7 @@ export const GitGates = async ({ client, directory }) => {
     else return client.tui.showToast({ body: { message, variant: "warning" } })
   })
   const ask = async (event, id, said) => {
-    const fits = ({ matcher }) => matcher === undefined || new RegExp(`^(?:${matcher})$`).test(said.tool_name)
-    const config = configs.find(({ hooks }) => hooks[event] && fits(hooks[event]))
+    const config = configs.find(({ hooks }) => hooks[event] && fits(hooks[event], said.tool_name))
     if (!config) return {}
     const session = await rootOf(id)
     const who = session === id ? {} : { agent_id: id, agent_type: agents.get(id) }
