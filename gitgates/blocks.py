@@ -7,6 +7,7 @@ a text that ended without a new line ends with our block without one.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable
@@ -184,7 +185,12 @@ def yaml_lines(value: Any, column: int = 0) -> str:  # noqa: ANN401 - any YAML
 def _scalar(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(value)}]"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        is_plain = yaml_load.load(text) == value
+    except yaml.YAMLError:
+        is_plain = False
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _end_of(text: str, node: yaml.Node) -> int:

@@ -1,7 +1,8 @@
-"""Our hooks as a block of lines in settings that are no JSON."""
+"""Our hooks as blocks of lines in settings that are no JSON: TOML, and YAML."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,95 @@ def test_a_block_that_is_not_ours_alone_is_left_alone(vibe: AgentSettings, text:
 def test_half_a_block_is_left_alone(vibe: AgentSettings) -> None:
     with pytest.raises(ConfigError, match="nobody knows where our block ends"):
         vibe.remove(BLOCK.rpartition("#")[0], FILE)
+
+
+# YAML
+
+
+YAML_FILE = "config.yaml"
+HERMES = "'/my bin/gitgates' agent-hook hermes"
+THEIR_YAML = """\
+model: m
+hooks:   # mine
+  output_spill:
+    max: 3
+  pre_tool_call:
+  - command: guard --now
+    matcher: terminal
+tail: [1, 2]  # kept"""
+OUR_YAML = """\
+model: m
+hooks:   # mine
+  output_spill:
+    max: 3
+  pre_tool_call:
+  - command: guard --now
+    matcher: terminal
+  # gitgates: this block is written by `gitgates install-hooks --agent hermes --scope user`
+  - matcher: ^(?!(?:read_file)$).*
+    command: "'/my bin/gitgates' agent-hook hermes"
+    timeout: 15
+  # gitgates: the block ends here
+  # gitgates: this block is written by `gitgates install-hooks --agent hermes --scope user`
+  pre_verify:
+  - command: "'/my bin/gitgates' agent-hook hermes"
+    timeout: 75
+  # gitgates: the block ends here
+tail: [1, 2]  # kept"""
+
+
+def test_each_event_of_yaml_gets_our_hook_at_its_end() -> None:
+    hermes = agent_settings("hermes")
+    entries = (Entry("PreToolUse", 15, "^(?!(?:read_file)$).*"), Entry("Stop", 75))
+    after = agents.put(THEIR_YAML, entries, HERMES, host=hermes, file=YAML_FILE)
+    assert after == OUR_YAML
+    found = hermes.read(after, YAML_FILE)
+    assert [(one.event, one.is_ours) for one in found.hooks] == [
+        ("PreToolUse", False),
+        ("PreToolUse", True),
+        ("Stop", True),
+    ]
+    assert hermes.remove(after, YAML_FILE) == THEIR_YAML
+
+
+def test_each_hook_of_yaml_is_trusted_by_its_event_and_command() -> None:
+    hermes = agent_settings("hermes")
+    approvals = [{"event": event, "command": HERMES} for event in ("pre_tool_call", "pre_verify")]
+
+    def trusted(known: object, text: str = OUR_YAML) -> bool | None:
+        return hermes.is_trusted(json.dumps(known), "", text)
+
+    assert trusted({"approvals": approvals}) is True
+    assert trusted({"approvals": approvals[1:]}) is False
+    assert trusted({"approvals": []}, f"hooks_auto_accept: true\n{OUR_YAML}") is True
+    unknown: list[object] = [{}, [], {"approvals": [3]}]
+    assert [trusted(one) for one in unknown] == [None] * 3
+    assert hermes.is_trusted("", "", OUR_YAML) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hooks: {}", "cannot be added to what it says of `hooks`"),
+        ("hooks:\n  pre_verify: [{command: x}]\n", "cannot be added to what it says of `hooks`"),
+        ("hooks: 3", "`hooks` is no mapping"),
+        ("- a", "is no mapping"),
+        ("a: [", "is no valid YAML"),
+        (
+            "hooks:\n  pre_verify:\n  - command: gitgates agent-hook hermes\n",
+            "stands outside of it",
+        ),
+    ],
+)
+def test_yaml_that_cannot_be_added_to_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        agents.put(
+            text, (Entry("Stop", 75),), HERMES, host=agent_settings("hermes"), file=YAML_FILE
+        )
+    assert raised.value.message.startswith(YAML_FILE)
+    assert said in raised.value.message
+    if "cannot be added" in said:
+        assert "hooks:\n  pre_verify:\n  - command: " in raised.value.hint
 
 
 # Scopes

@@ -54,6 +54,10 @@ FOREIGN: dict[str, list[str | None]] = {
     "PluginSettings": [],  # a whole file, that is ours or is left alone
     "AgentSettings": ["", "{}", '{\r\n\t"theirs": {"a": [1]}\r\n}', '\ufeff{"x": 1}\n'],
     "OpenHandsSettings": ["", "{}", '{"hooks": {"SessionEnd": []},\r\n "x": [1]}'],
+    "YamlSettings": [
+        *("", "# mine", "a: b\r\nc:\r\n  - d", "hooks:\n  pre_verify:\n  - command: x\nz: 1\n"),
+        "hooks:\n  output_spill:\n    max: 3\n  pre_tool_call:\n    - {command: x}",
+    ],
     "BlockSettings": ["", "# mine", 'a = "b"\r\n[t]\r\n', "[[hooks]]\ntimeout = 3\n\n\n[x]\ny = 1"],
 }
 

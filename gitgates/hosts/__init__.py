@@ -31,6 +31,7 @@ AGENTS = {
     "opencode": ("gitgates.hosts.opencode", b'"Stop"', ".opencode/plugins/gitgates.js"),
     "kilo": ("gitgates.hosts.kilo", b'"Stop"', ".kilo/plugins/gitgates.js"),
     "openhands": ("gitgates.hosts.openhands", b'"Stop"', ".openhands/hooks.json"),
+    "hermes": ("gitgates.hosts.hermes", b'"pre_verify"', ""),
 }
 
 

@@ -32,7 +32,7 @@ class BlockSettings(AgentSettings):
 
         Raises: ConfigError if the text cannot be read, or that would change what it says.
         """
-        tables = [self.table_of(one, command) for one in wanted]
+        tables = [(self.own_event(one.event), self.table_of(one, command)) for one in wanted]
         if text is not None:
             self.others(self.load(text, file), file)
         if not tables:
@@ -124,19 +124,19 @@ class BlockSettings(AgentSettings):
         return {**rest, _KEY: theirs} if theirs else rest
 
     def append(
-        self, text: str | None, tables: list[dict[str, Any]], file: str, by: str
+        self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
     ) -> str | None:
         """Return the text with these hooks in a block; None if that would change what it says."""
         return blocks.append_toml(text, self.lines_of(tables), file, by)
 
-    def lines_of(self, tables: list[dict[str, Any]]) -> str:
+    def lines_of(self, tables: list[tuple[str, dict[str, Any]]]) -> str:
         """Return hooks as lines."""
         return "".join(
             f"[[{_KEY}]]\n"
             + "".join(
                 f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in one.items()
             )
-            for one in tables
+            for _event, one in tables
         )
 
 
