@@ -11,7 +11,7 @@ import pytest
 
 from gitgates.config.load import load
 from gitgates.errors import ConfigError
-from gitgates.hosts import agent_settings
+from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings import Entry
 from gitgates.install import agents
 
@@ -77,11 +77,24 @@ def test_what_was_written_behind_our_block_stays(vibe: AgentSettings) -> None:
     assert put(BLOCK.replace("75", "5") + THEIRS, vibe) == THEIRS + BLOCK
 
 
-def test_a_tool_that_is_left_out_leaves_all_others(vibe: AgentSettings) -> None:
-    matcher = vibe.matcher("before-tool", ("!read_file",), None)
-    assert matcher
-    assert re.fullmatch(matcher, "write_file")  # which the client does with `re:`
-    assert not re.fullmatch(matcher, "read_file")
+@pytest.mark.parametrize(
+    ("agent", "matches"),
+    [
+        ("vibe", re.fullmatch),
+        ("openhands", re.fullmatch),
+        ("hermes", re.fullmatch),
+        ("kimi", re.search),
+    ],
+)
+def test_a_tool_that_is_left_out_leaves_all_others(agent: str, matches: Any) -> None:
+    host = agent_host(agent)
+    reads, writes = host.TOOL_NAMES["reads"][1:], host.TOOL_NAMES["writes"][0]
+    for patterns in (("!glob", *(f"!{name}" for name in reads)), ("Edit", writes)):
+        matcher = agent_settings(agent).matcher("before-tool", patterns, None)
+        assert matcher
+        expression = host.EXPRESSION.format(matcher).removeprefix("re:")
+        assert matches(expression, writes)  # which is how the client does it
+        assert not any(matches(expression, name) for name in ("glob", *reads))
 
 
 def test_the_first_tool_call_stands_for_the_start_of_a_session(repo: Repo) -> None:

@@ -86,6 +86,7 @@ class Kimi(AgentHost):
     FILES = {"user": "config.toml"}
     SETTINGS = "gitgates.hosts.block_settings"
     FIELDS = {"event": "event"}
+    WHOLE = True
     EXPRESSION = "^({})$"
     USUAL_S = 30.0
     MOST_S: dict[EventKind, int] = {kind: _MOST_S for kind, _can in EVENTS.values()}
