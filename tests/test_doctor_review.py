@@ -79,6 +79,15 @@ def test_an_agent_of_ones_own_will_do_wherever_it_is(repo: Repo, tmp_path: Path)
     assert found == []
 
 
+def test_an_agent_is_known_by_its_files_name_where_none_of_ours_could_be(repo: Repo) -> None:
+    repo.config(REQUIRED)
+    assert repo.gitgates("install-hooks", "--agent", "opencode").returncode == 0
+    (found,) = [one for one in agents(repo) if one.severity == "problem"]
+    assert found.what.startswith("opencode has no agent `reviewer`: where its decision is wanted")
+    repo.write(".opencode/agents/reviewer.md", "Look.\n")
+    assert [one for one in agents(repo) if one.severity == "problem"] == []
+
+
 def test_the_reviewer_of_a_plugin(repo: Repo) -> None:
     install(repo, CONFIG + '[review]\nreviewer = "kit:checker"\n')
     assert agents(repo) == [missing("kit:checker", mend=DEFINE)]

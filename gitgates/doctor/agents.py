@@ -327,7 +327,8 @@ def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[
         for here in [one for one in own_hooks if one.scope in scopes][:1]:
             yield from _check_files(config, folder_abs, here, repo)
     for agent in wanted:
-        if agent.is_needed and not _is_there(agent.name, folders, found):
+        is_there = _is_there(agent.name, folders, found) or _has_file(agent.name, found, repo)
+        if agent.is_needed and not is_there:
             yield _no_reviewer(agent, own_hooks[0])
 
 
@@ -356,6 +357,13 @@ def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) ->
         return True
     plugin, is_named, _agent = reviewer.partition(":")
     return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
+
+
+def _has_file(reviewer: str, found: list[Source], repo: Repo) -> bool:
+    """Return whether a file of that name defines it, where none of ours could."""
+    client, host = agent_host(found[0].agent), agent_settings(found[0].agent)
+    files = client.agent_files(reviewer, client.folders_of(repo.root_abs, repo.env))
+    return not host.AGENTS and any(map(os.path.isfile, files))
 
 
 def _no_reviewer(agent: WantedAgent, source: Source) -> Finding:
