@@ -186,6 +186,24 @@ def test_a_matcher_names_the_tools_of_the_agent(repo: Repo, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "off"),
+    [
+        ("claude", '{"disableAllHooks": true}', True),
+        ("claude", '{"disableAllHooks": false}', False),
+        ("claude", "{}", None),
+        ("codex", '{"": true}', None),
+        ("gemini", '{"hooksConfig": {"enabled": false}}', True),
+        ("gemini", '{"hooksConfig": {"enabled": true}}', False),
+        ("gemini", '{"hooksConfig": []}', None),
+        ("qwen", '{"disableAllHooks": true}', True),
+        ("droid", '{"hooksDisabled": true}', True),
+    ],
+)
+def test_what_switches_all_hooks_off(name: str, text: str, *, off: bool | None) -> None:
+    assert agent_settings(name).read(text, "settings").off is off
+
+
+@pytest.mark.parametrize(
     ("text", "trusted"),
     [
         ('{"/a/repo": "TRUST_FOLDER"}', True),

@@ -156,9 +156,9 @@ def _switches(found: list[Source]) -> Iterator[Finding]:
     """Find what keeps the client from running hooks."""
     spoken = [one for one in by_precedence(found) if one.settings.off is not None]
     if spoken and spoken[-1].settings.off:
-        loudest, off = spoken[-1], agent_host(spoken[-1].agent).OFF
-        what = f"`{off}` is true: {agent_host(loudest.agent).TITLE} runs no hook at all"
-        yield loudest.problem(what, f"take `{off}` out of it")
+        loudest, host = spoken[-1], agent_host(spoken[-1].agent)
+        what = f"`{host.OFF}` is {host.OFF_IS}: {host.TITLE} runs no hook at all"
+        yield loudest.problem(what, f"take `{host.OFF}` out of it")
     for source in found:
         if source.broken:
             yield source.problem(f"cannot be read: {source.broken}", "mend the file")

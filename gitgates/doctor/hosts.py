@@ -71,7 +71,9 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
         except ConfigError:
             continue  # the client cannot read it either
         if is_off:
-            what = f"`{host.OFF}` is true: {host.TITLE} runs no hook of this project at all"
+            what = (
+                f"`{host.OFF}` is {host.OFF_IS}: {host.TITLE} runs no hook of this project at all"
+            )
             yield source.problem(what, f"take `{host.OFF}` out of it")._replace(where=file)
 
 

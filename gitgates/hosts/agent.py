@@ -111,7 +111,8 @@ class AgentHost:
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said
     MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
-    OFF = ""  # the key of the settings that switches all hooks off; empty: none
+    OFF = ""  # the key of the settings, `a.b` for one in a table, that switches all hooks off
+    OFF_IS = "true"  # the value by which it does
 
     @lazy
     def tools(self) -> dict[str, ToolKind]:

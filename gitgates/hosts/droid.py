@@ -1,10 +1,11 @@
 """Droid as a host.
 
-`droid exec` tells of no prompts, so that a turn begins with what comes after a stop that was let
-go. No tool call has an id, a tool that has failed has no event, and nothing names the session in a
-shell. The hooks of an event are those of `hooks.json`, or, where it has none, of `settings.json`.
+`droid exec` tells of no prompts but over JSON-RPC, so that a turn may also begin with what comes
+after a stop that was let go. No tool call has an id, a tool that has failed has no event, and
+nothing names the session in a shell. The hooks of an event are those of `hooks.json`, or, where it
+has none, of `settings.json`.
 
-Source: recorded from droid 0.225. That of prompts and of patches was read in its program.
+Source: recorded from droid 0.225; what a patch is was read in its program.
 """
 
 from __future__ import annotations

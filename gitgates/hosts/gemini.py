@@ -91,6 +91,8 @@ class Gemini(AgentHost):
     RUNS_ONCE = True
     GUARDED = True
     PER_SECOND = 1000
+    OFF = "hooksConfig.enabled"
+    OFF_IS = "false"
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

@@ -207,10 +207,12 @@ class AgentSettings:
         found = table
         for key in self.host.EVENTS_AT:
             found = found.get(key, {})
-        off = self.host.OFF
+        off: Any = table if self.host.OFF else None
+        for key in self.host.OFF.split("."):
+            off = off.get(key) if isinstance(off, dict) else None
         return HookSettings(
             hooks=tuple(self.hook_of(*one) for one in _handlers(found)),
-            off=bool(table[off]) if off and off in table else None,
+            off=None if off is None else bool(off) is (self.host.OFF_IS == "true"),
         )
 
     def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:

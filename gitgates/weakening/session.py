@@ -140,8 +140,9 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
         except OSError:
             continue
         if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):
-            off = agent_host(agent).OFF
-            yield Weakening(path, AGENT_HOOKS, f"{off}: true ({_NO_SNAPSHOT})")
+            host = agent_host(agent)
+            said = f"{host.OFF}: {host.OFF_IS} ({_NO_SNAPSHOT})"
+            yield Weakening(path, AGENT_HOOKS, said)
 
 
 # Our own gates
@@ -284,7 +285,8 @@ def read_settings(agent: str, content: bytes | None) -> HookSettings:
 def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
     if new.off and not old.off:
-        yield f"{agent_host(agent).OFF}: true"
+        host = agent_host(agent)
+        yield f"{host.OFF}: {host.OFF_IS}"
     # Another way to our own program is no other hook; one that does not keep the agent waiting is.
     was, now = (
         Counter(
