@@ -56,9 +56,8 @@ def test_two_agents_get_the_same_gates_by_their_own_settings(ready: Repo) -> Non
     assert "gitgates: Codex runs these hooks only once they are trusted\n" in told
     both = [json.loads((ready.path / file).read_text())["hooks"] for file in (CLAUDE, CODEX)]
     assert [*both[0]] == [*both[1]]
-    said(ready, "uninstall-hooks", "--agent", "claude")
+    said(ready, "uninstall-hooks", "--agent", "claude", "--agent", "codex")
     assert not (ready.path / CLAUDE).exists()
-    said(ready, "uninstall-hooks", "--agent", "codex")
     assert not (ready.path / CODEX).parent.exists()
 
 
@@ -147,6 +146,13 @@ def test_a_linked_worktree_has_the_hooks_of_the_main_one(ready: Repo, tmp_path: 
     state.parent.mkdir()
     state.write_text(trusted(ready))
     assert [one.what for one in of_agents(linked)] == [CANNOT]
+
+
+def test_each_agent_is_permitted_commands_in_its_own_words(ready: Repo) -> None:
+    ready.config('[hooks.Stop]\ngates = ["review"]\n')
+    told = said(ready, "install-hooks", "--agent", "claude", "--agent", "codex")
+    permitted = [line.partition("permissions: ")[2] for line in told.splitlines()]
+    assert [*filter(None, permitted)] == ["Bash(gitgates review:*)", "gitgates review"]
 
 
 def test_hooks_of_a_person_are_to_be_trusted_as_well(ready: Repo) -> None:

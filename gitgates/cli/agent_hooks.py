@@ -86,7 +86,7 @@ def install(
     for gate in gates_on(config):
         click.echo(
             f"gitgates: where {host.TITLE} asks before it runs a command, allow these in its "
-            f"permissions: Bash(gitgates {gate}:*)"
+            f"permissions: {settings.PERMITS.format(f'gitgates {gate}')}"
         )
 
 

@@ -40,9 +40,11 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 @click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
 @click.option(
     "--agent",
+    "agents",
+    multiple=True,
     type=click.Choice([*AGENTS]),
     help="Take our hooks out of this coding agent's settings instead, our files, and our block in "
-    "CLAUDE.md.",
+    "CLAUDE.md or AGENTS.md; may be given again.",
 )
 @click.option(
     "--purge",
@@ -60,7 +62,7 @@ def command(
     force: bool,
     via: str | None,
     pre_commit: bool,
-    agent: str | None,
+    agents: tuple[str, ...],
     purge: bool,
     scope: str | None,
 ) -> int:
@@ -75,14 +77,16 @@ def command(
     our hooks have problems, and were left alone.
     """
     via = via or ("pre-commit" if pre_commit else None)
-    require_fit({"--force": force, "--via": via, "--purge": purge}, {"--scope": scope}, agent)
+    for_git: dict[str, object] = {"--force": force, "--via": via, "--purge": purge}
+    require_fit(for_git, {"--scope": scope}, agents[0] if agents else None)
     repo = current_repo()
     if purge:
         _require_nothing_unrecovered(repo)
-    if agent:
+    for agent in dict.fromkeys(agents):
         agent_hooks.uninstall(repo, agent, scope or SCOPES[0])
         if not agent_hooks.installed(agent, repo):
             agent_servers.remove(repo, agent)
+    if agents:
         return errors.OK
     if via:
         if not uninstall_via((via,), repo):

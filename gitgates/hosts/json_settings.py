@@ -52,6 +52,7 @@ class AgentSettings:
     SWITCHES: tuple[str, ...] = ()  # other files of a project that may switch all hooks off
     AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
     TAKE_PLUGIN_OUT = ""  # what a person does for that
+    PERMITS = "{}"  # what stands in its permissions for all commands that begin so
     FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks nobody has to trust
     OF_MAIN = False  # whether a linked worktree has the hooks of the main one, and not its own
 

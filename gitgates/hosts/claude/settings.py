@@ -53,6 +53,7 @@ class ClaudeSettings(AgentSettings):
     SETTINGS_PATH = re.compile(r"(?:^|/)\.claude/settings[\w.-]*\.json$|(?:^|/)hooks/hooks\.json$")
     AGENT_PATH = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
     AGENTS = "agents"
+    PERMITS = "Bash({}:*)"
     TAKE_PLUGIN_OUT = "in Claude Code: /plugin uninstall gitgates"
 
     def more_of(self, kind: EventKind) -> dict[str, Any]:
