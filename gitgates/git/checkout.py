@@ -273,7 +273,7 @@ def _refs(git: Git) -> bytes:
 
 def _config(repo: Repo) -> bytes:
     """Return the settings: the user's by inclusion, so that filters and remotes are the same."""
-    form = repo.git.out("rev-parse", "--show-object-format").decode().strip()
+    form = repo.object_format
     if form == "sha1":
         head = "[core]\n\trepositoryformatversion = 0\n"
     else:

@@ -133,7 +133,8 @@ class Git(Record):
         """Return which of the names git ignores; with `--no-index`, also what it tracks."""
         # `check-ignore` refuses what our other git commands are told about their names.
         ask = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", *args)
-        return nul_split(self.ask(*ask, stdin=nul_ended(names)).stdout)
+        asked = nul_ended(names)
+        return nul_split(self.ask(*ask, stdin=asked).stdout) if asked else []
 
 
 def nul_ended(names: Iterable[str]) -> bytes:
@@ -188,12 +189,24 @@ class Repo(Record):
 
         Git writes it where it finds that the file system is so.
         """
-        try:
-            with open(f"{self.common_dir_abs}/config", "rb", buffering=0) as file:
-                lines = file.read().lower().splitlines()
-        except OSError:
-            return False
-        return b"ignorecase=true" in [b"".join(line.split()) for line in lines]
+        config = _read_config(self.common_dir_abs) or b""
+        return b"ignorecase=true" in [b"".join(line.split()) for line in config.splitlines()]
+
+    @property
+    def object_format(self) -> str:
+        """The algorithm of object ids: `sha1`, or `sha256` where that config says so.
+
+        Git reads it from no other file. Source: git's setup.c, check_repository_format_gently.
+        """
+        config = _read_config(self.common_dir_abs)
+        if config is not None and b"objectformat" not in config:
+            return "sha1"
+        return self.git.out("rev-parse", "--show-object-format").decode().strip()
+
+    @property
+    def head(self) -> str:
+        """The commit that is checked out; empty before the first."""
+        return read_head(self) or self.git.resolve("HEAD")
 
     def relative(self, path: str) -> str:
         """Return where a path is, links followed, relative to the root; outside, it has `..`.
@@ -309,17 +322,24 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
     git_dir_abs = os.path.normpath(git_dir)
     common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
     common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
-    if _may_move_worktree(os.path.join(common_abs, "config")):
+    if _may_move_worktree(common_abs):
         return None
     return Repo(root_abs, git_dir_abs, common_abs, env)
 
 
-def _may_move_worktree(config_abs: str) -> bool:
-    """Return whether the config may move the working tree: then git has to be asked."""
+def _read_config(common_dir_abs: str) -> bytes | None:
+    """Return the config of a repository in lower case; None where it cannot be read."""
     try:
-        with open(config_abs, "rb", buffering=0) as file:
-            config = file.read().lower()
+        with open(f"{common_dir_abs}/config", "rb", buffering=0) as file:
+            return file.read().lower()
     except OSError:
+        return None
+
+
+def _may_move_worktree(common_dir_abs: str) -> bool:
+    """Return whether the config may move the working tree: then git has to be asked."""
+    config = _read_config(common_dir_abs)
+    if config is None:
         return True
     # `bare = false` is in every config; anything else about it is for git to read.
     lines = [b"".join(line.split()) for line in config.splitlines()]

@@ -28,7 +28,6 @@ from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.environ import skipped_gates
 from gitgates.errors import GitError
 from gitgates.git.index import committed_tree, named_index
-from gitgates.git.repo import read_head
 from gitgates.lifecycle import HOOK_POINTS
 from gitgates.policy import ask, asked_at
 from gitgates.store.files import append_bounded
@@ -154,7 +153,7 @@ def _record(call: HookCall) -> None:
     try:
         tree = committed_tree(repo)
         record(
-            *(repo, tree, read_head(repo) or repo.git.resolve("HEAD")),
+            *(repo, tree, repo.head),
             hook=call.event.name,
             config=call.config.digest,
             gates=gates_met(decision, call.env),

@@ -12,7 +12,6 @@ import os
 import time
 
 from gitgates.errors import StateError
-from gitgates.git.repo import read_head
 from gitgates.lifecycle import HOOK_OF
 from gitgates.policy import Need
 from gitgates.record import Record
@@ -155,7 +154,7 @@ def _trace_writing(call: Call) -> Fact:
         if change and not path.startswith(".git/"):
             found.append((change, now))
     if found:
-        _record(call, found, read_head(call.repo) or call.repo.git.resolve("HEAD"))
+        _record(call, found, call.repo.head)
     return {"paths": [change["path"] for change, _content in found]} if found else {}
 
 
