@@ -21,6 +21,7 @@ from gitgates.errors import (
     StateError,
     UsageError,
 )
+from gitgates.git.listing import list_paths
 from gitgates.git.repo import Repo
 from gitgates.headless import defaults
 from gitgates.headless.defaults import HOOK
@@ -217,7 +218,7 @@ def _require_clear(repo: Repo, *, force: bool) -> None:
     checkpoint.remove_unfinished(repo)
     for point in checkpoint.left_behind(repo.state_abs):
         raise GitError(f"the headless run {point.run} has left its checkpoint", _ways(point))
-    if (lost := checkpoint.find_unsavable(repo)) and not force:
+    if (lost := checkpoint.find_unsavable(repo, list_paths(repo))) and not force:
         listed = "\n  ".join(lost)
         raise GitError(
             f"these could not be brought back if the run changed them:\n  {listed}",

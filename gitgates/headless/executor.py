@@ -12,6 +12,7 @@ import time
 from gitgates.agent_types import Channels, Payload
 from gitgates.engine.command import with_hook
 from gitgates.errors import GitError, GitgatesError
+from gitgates.git.listing import list_paths
 from gitgates.headless import commit, constraints
 from gitgates.headless.defaults import HOOK
 from gitgates.headless.notes import configured, differing, head_notes, protected, settings_of
@@ -77,7 +78,7 @@ class Executor:
 
         Raises: GitError, StateError; then nothing has changed.
         """
-        self.protected, self.git_settings = protected(self.repo), settings_of(self.repo)
+        self.protected, self.git_settings = self._protected(), settings_of(self.repo)
         self.configured, self.branch = configured(self.repo), branch
         self.point = checkpoint.take(self.repo, self.run)
         if branch:
@@ -143,11 +144,12 @@ class Executor:
 
     def _content(self) -> tuple[object, ...]:
         """Return the content of all files, HEAD and branch, to detect what a turn changed."""
-        paths = checkpoint.read_paths(self.repo)
+        listing = list_paths(self.repo)
+        paths = checkpoint.read_paths(self.repo, listing)
         return (
             {path: content[:2] for path, content in paths.items()},
             self._heads(),
-            protected(self.repo),
+            protected(self.repo, listing),
         )
 
     def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
@@ -188,7 +190,7 @@ class Executor:
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         tokens = sum(counted) if counted else None
         found = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
-        if changed := differing(self.protected, protected(self.repo)):
+        if changed := differing(self.protected, self._protected()):
             found += (f"must stay as before the run: {', '.join(changed)}",)
         return found
 
@@ -197,8 +199,11 @@ class Executor:
         return any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
 
     def _heads(self) -> tuple[str, str]:
-        git = self.repo.git
-        return git.resolve("HEAD"), git.ask("symbolic-ref", "-q", "HEAD").stdout.decode()
+        named = self.repo.git.ask("symbolic-ref", "-q", "HEAD")
+        return self.repo.head, named.stdout.decode()
+
+    def _protected(self) -> dict[str, str]:
+        return protected(self.repo, list_paths(self.repo))
 
     def _call(self, kind: EventKind, message: str) -> Call:
         client = self.settings.client.name
@@ -290,7 +295,7 @@ class Executor:
             text = f"{named}; nothing was committed, and the working tree is left as it is"
             return self._end(Ended("mixed", text)), ""
         if prepared.is_empty:  # the agent has committed by itself
-            return self._pass(Ended("passed", commit=self._heads()[0])), ""
+            return self._pass(Ended("passed", commit=self.repo.head)), ""
         message_abs = f"{self.point.folder_abs}/message"
         with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
             file.write(self._message(turn))
@@ -305,7 +310,7 @@ class Executor:
             self.listener.said(f"`git commit` failed: {log_abs}")
             told = f"The gates passed, but `git commit` failed:\n\n{text}"
             return self._refuse("git commit", told, turn)
-        return self._pass(Ended("passed", commit=self._heads()[0])), ""
+        return self._pass(Ended("passed", commit=self.repo.head)), ""
 
     def _pass(self, ended: Ended) -> Ended:
         """Have the index follow the commit; say what else is not as it was."""
@@ -355,7 +360,7 @@ class Executor:
         """Write the reports."""
         status, words = OUTCOMES[ended.outcome]
         before = {**self.protected, **self.git_settings}
-        changed = differing(before, {**protected(self.repo), **settings_of(self.repo)})
+        changed = differing(before, {**self._protected(), **settings_of(self.repo)})
         if changed:
             note = f"changed during the run, and left so: {', '.join(changed)}"
             ended = ended._replace(notes=(*ended.notes, note))

@@ -6,13 +6,14 @@ import os
 
 from gitgates.config.load import load
 from gitgates.errors import ConfigError
-from gitgates.worktree.checkpoint import find_unsavable, hash_algorithm, read_content
+from gitgates.worktree.checkpoint import find_unsavable, read_content
 from gitgates.worktree.rollback import ref_notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitgates.git.listing import Listing
     from gitgates.git.repo import Repo
     from gitgates.types import Config
     from gitgates.worktree.checkpoint import Checkpoint
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
 
 
-def protected(repo: Repo) -> dict[str, str]:
+def protected(repo: Repo, listing: Listing) -> dict[str, str]:
     """Return what no commit shows: git's hooks with a digest each, and what git cannot hold.
 
     Of a folder of hooks in the working tree, the name alone: its files are seen as others are.
@@ -31,8 +32,8 @@ def protected(repo: Repo) -> dict[str, str]:
     is_own = folder_abs.startswith(repo.common_dir_abs) or not folder_abs.startswith(repo.root_abs)
     for name in sorted(os.listdir(folder_abs)) if is_own and os.path.isdir(folder_abs) else []:
         if not name.endswith(".sample"):
-            found |= _digest(repo, f"{folder_abs}/{name}")
-    return found | dict.fromkeys(find_unsavable(repo), "")
+            found |= _digest(f"{folder_abs}/{name}")
+    return found | dict.fromkeys(find_unsavable(repo, listing), "")
 
 
 def settings_of(repo: Repo) -> dict[str, str]:
@@ -40,13 +41,13 @@ def settings_of(repo: Repo) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder_abs in dict.fromkeys((repo.common_dir_abs, repo.git_dir_abs)):
         for name in _SETTINGS:
-            found |= _digest(repo, f"{folder_abs}/{name}")
+            found |= _digest(f"{folder_abs}/{name}")
     refs = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags", "refs/stash")
     return found | dict(line.split(" ") for line in repo.git.lines(*refs))
 
 
-def _digest(repo: Repo, path_abs: str) -> dict[str, str]:
-    content = read_content(path_abs, hash_algorithm(repo))
+def _digest(path_abs: str) -> dict[str, str]:
+    content = read_content(path_abs, "sha256")
     return {path_abs: f"{content.mode:o} {content.digest}"} if content else {}
 
 

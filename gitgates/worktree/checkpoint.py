@@ -22,6 +22,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from gitgates.errors import StateError
+from gitgates.git.listing import SUBMODULE, list_changed, list_ignored, list_paths, wholly_ignored
 from gitgates.git.repo import nul_split
 from gitgates.record import Record
 from gitgates.store.files import remove_file, remove_tree, replace_file, sync_folder
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from gitgates.git.listing import Listing
     from gitgates.git.repo import Repo
 
 REFS = "refs/gitgates/checkpoint"
 _VERSION = 1
-_SUBMODULE = "160000"
 # What git keeps while a command waits to be continued. Source: git's wt-status.c, refs.c.
 _UNDER_WAY = {
     "MERGE_HEAD": "merge",
@@ -110,11 +111,12 @@ def under_way(repo: Repo) -> str:
     return ""
 
 
-def find_unsavable(repo: Repo) -> list[str]:
+def find_unsavable(repo: Repo, listing: Listing) -> list[str]:
     """Return messages about what a rollback could not restore if the run changed it."""
-    found = [f"{path}: a repository of its own" for path in _others(repo) if path.endswith("/")]
-    found += [f"{path}: a submodule" for path, mode in _listed(repo).items() if mode == _SUBMODULE]
-    for path in _paths(repo):
+    others = [path for path in listing.others if path.endswith("/")]
+    found = [f"{path}: a repository of its own" for path in others]
+    found += [f"{path}: a submodule" for path in listing.submodules]
+    for path in listing.paths:
         path_abs = os.path.join(repo.root_abs, path)
         mode = mode_at(path_abs)
         if mode and stat.S_ISREG(mode) and not os.access(path_abs, os.R_OK):
@@ -130,19 +132,19 @@ def take(repo: Repo, run: str) -> Checkpoint:
     Raises: GitError or StateError; then nothing was touched, and nothing is left.
     """
     folder_abs = folder_of(repo, run)
-    git = repo.git
-    head = git.resolve("HEAD")
+    git, head = repo.git, repo.head
+    listing, ignored = list_paths(repo), list_ignored(repo)
     point = Checkpoint(
         run=run,
         root_abs=repo.root_abs,
         head=head,
         branch=git.ask("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip(),
         branches=branches(repo),
-        paths=read_paths(repo),
-        tracked=frozenset(_listed(repo)),
-        dirty=frozenset([*_dirty(repo, head), *_flagged(repo)]),
-        ignored=frozenset(_ignored(repo)),
-        folders=folders(repo),
+        paths=read_paths(repo, listing),
+        tracked=frozenset(listing.tracked),
+        dirty=frozenset([*list_changed(repo), *listing.others, *listing.flagged]),
+        ignored=frozenset(wholly_ignored(repo, ignored)),
+        folders=folders(repo, listing, ignored),
         folder_abs=folder_abs,
     )
     try:
@@ -186,7 +188,8 @@ def load(folder_abs: str) -> Checkpoint:
 
 def compare(point: Checkpoint, repo: Repo) -> Difference:
     """Return the paths that differ from the checkpoint, without ignored ones."""
-    now, listed = read_paths(repo), _listed(repo)
+    listing = list_paths(repo)
+    now, listed = read_paths(repo, listing), listing.tracked
     there = {**now, **_read(repo, [path for path in point.paths if path not in now])}
     # Without the index, or with nothing in it, git says nothing of what is tracked.
     unlisted = [p for p in point.tracked if p in there and p not in listed] if listed else []
@@ -246,11 +249,6 @@ def mode_at(path_abs: str) -> int:
         return 0
 
 
-def hash_algorithm(repo: Repo) -> str:
-    """Return the repository's object format: `sha1` or `sha256`."""
-    return repo.git.out("rev-parse", "--show-object-format").decode().strip()
-
-
 def read_content(path_abs: str, algorithm: str) -> Content | None:
     """Return the content of a path; None if there is no file or link."""
     try:
@@ -268,14 +266,14 @@ def read_content(path_abs: str, algorithm: str) -> Content | None:
     return Content(found.st_mode, made.hexdigest(), found.st_mtime_ns)
 
 
-def read_paths(repo: Repo) -> dict[str, Content]:
-    """Return the content of each file and link that is tracked, or untracked and not ignored."""
-    return _read(repo, _paths(repo))
+def read_paths(repo: Repo, listing: Listing) -> dict[str, Content]:
+    """Return the content of each file and link that git lists."""
+    return _read(repo, listing.paths)
 
 
 def _read(repo: Repo, paths: list[str]) -> dict[str, Content]:
     """Return the content of files and links; a path behind a symlink has none."""
-    algorithm, folders = hash_algorithm(repo), {"": True}
+    algorithm, folders = repo.object_format, {"": True}
 
     def is_real(folder: str) -> bool:
         if folder not in folders:
@@ -291,58 +289,15 @@ def _read(repo: Repo, paths: list[str]) -> dict[str, Content]:
     return {path: content for path, content in found if content}
 
 
-def _paths(repo: Repo) -> list[str]:
-    tracked = [path for path, mode in _listed(repo).items() if mode != _SUBMODULE]
-    return tracked + [path for path in _others(repo) if not path.endswith("/")]
-
-
-def _listed(repo: Repo) -> dict[str, str]:
-    """Return each path of the index with its mode, in octal digits."""
-    entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
-    return {entry.partition("\t")[2]: entry.partition(" ")[0] for entry in entries}
-
-
-def _others(repo: Repo) -> list[str]:
-    return repo.git.names("ls-files", "-z", "--others", "--exclude-standard")
-
-
-def _ignored(repo: Repo) -> list[str]:
-    """Return the files that git ignores, and the folders of which it ignores all."""
-    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    found = repo.git.names(*ask)
-    # It names folders, too, that are not ignored themselves, only what is in them just now.
-    whole = set(repo.git.ignored(path for path in found if path.endswith("/")))
-    return [path for path in found if path in whole or not path.endswith("/")]
-
-
-def _dirty(repo: Repo, head: str) -> list[str]:
-    if not head:
-        return [*_listed(repo), *_others(repo)]
-    # Not diff-index, which names a file whose times alone differ from those in the index.
-    plain = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
-    ask = ("diff", *plain, "--ignore-submodules=none")
-    staged, unstaged = repo.git.names(*ask, "--cached", head), repo.git.names(*ask, head)
-    return [*staged, *unstaged, *_others(repo)]
-
-
-def _flagged(repo: Repo) -> list[str]:
-    """Return the files that git is told to take as unchanged, whatever is in them."""
-    found = repo.git.names("ls-files", "-v", "-z")
-    flagged = [line[2:] for line in found if line[0] == "S" or line[0].islower()]
-    return [path for path in flagged if os.path.lexists(os.path.join(repo.root_abs, path))]
-
-
 def branches(repo: Repo) -> dict[str, str]:
     """Return each branch with its commit."""
     lines = repo.git.lines("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
     return dict(line.split(" ") for line in lines)
 
 
-def folders(repo: Repo) -> dict[str, int]:
+def folders(repo: Repo, listing: Listing, ignored: list[str]) -> dict[str, int]:
     """Return each folder with its permissions; not those that git ignores, or of others."""
-    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    skipped = {path.rstrip("/") for path in (*repo.git.names(*ask), *_others(repo))}
-    skipped |= {path for path, mode in _listed(repo).items() if mode == _SUBMODULE}
+    skipped = {path.rstrip("/") for path in (*ignored, *listing.others, *listing.submodules)}
     found = {}
     for folder_abs, names, _files in os.walk(repo.root_abs):
         inside = os.path.relpath(folder_abs, repo.root_abs)
@@ -384,7 +339,7 @@ def _save_index(repo: Repo, folder_abs: str, held: set[str]) -> None:
     entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
     metas = [entry.partition("\t")[0].split(" ") for entry in entries]
     head_ids = held - set(os.listdir(f"{folder_abs}/files"))
-    ids = {digest for mode, digest, _stage in metas if mode != _SUBMODULE} - head_ids
+    ids = {digest for mode, digest, _stage in metas if mode != SUBMODULE} - head_ids
     if ids:
         listed = "".join(f"{one}\n" for one in sorted(ids)).encode()
         pack = repo.git.out("pack-objects", "--stdout", "-q", stdin=listed)

@@ -11,6 +11,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from gitgates.errors import GitError, StateError
+from gitgates.git.listing import list_ignored, list_paths
 from gitgates.store.files import remove_file, remove_tree, replace_file
 from gitgates.store.rescue import move_aside, move_into_place
 from gitgates.worktree.checkpoint import (
@@ -21,7 +22,6 @@ from gitgates.worktree.checkpoint import (
     compare,
     copy_file,
     folders,
-    hash_algorithm,
     mode_at,
     read_content,
 )
@@ -48,7 +48,7 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
         else:
             remove_file(path_abs)
     restore_index(point, repo)
-    algorithm = hash_algorithm(repo)
+    algorithm = repo.object_format
     for path, content in point.paths.items():
         path_abs = os.path.join(repo.root_abs, path)
         try:
@@ -182,7 +182,8 @@ def _restore_folders(point: Checkpoint, repo: Repo) -> None:
             os.makedirs(path_abs)
         if stat.S_ISDIR(mode_at(path_abs)) and stat.S_IMODE(mode_at(path_abs)) != mode:
             os.chmod(path_abs, mode)
-    for path in sorted(folders(repo).keys() - point.folders.keys(), reverse=True):
+    now = folders(repo, list_paths(repo), list_ignored(repo))
+    for path in sorted(now.keys() - point.folders.keys(), reverse=True):
         try:
             os.rmdir(os.path.join(repo.root_abs, path))
         except OSError:
