@@ -17,7 +17,7 @@ from gitgates.store.files import open_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gitgates.git.repo import Git, Repo
 
@@ -193,6 +193,12 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
             raise GitError(f"what a gate changed cannot be staged: {said}")
         time.sleep(_POLL_S)
     return tuple(sorted(there))
+
+
+def update_index(git: Git, paths: Iterable[str], *options: str) -> None:
+    """Run `git update-index` for these paths, if there are any."""
+    if names := nul_ended(paths):
+        git.out("update-index", *options, "-z", "--stdin", stdin=names)
 
 
 def _content(path_abs: str) -> tuple[int, int]:

@@ -16,14 +16,13 @@ import time
 
 from gitgates.errors import GitError, LockError, StateError
 from gitgates.git import object_store
-from gitgates.git.index import SETTINGS, copy_index, is_copy
-from gitgates.git.repo import nul_ended, nul_split, read_head
+from gitgates.git.index import SETTINGS, copy_index, is_copy, update_index
+from gitgates.git.repo import nul_split, read_head
 from gitgates.record import Record
 from gitgates.store.files import lock_file, open_state, remove_file, remove_tree, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import TypeAlias
 
     from gitgates.git.repo import Git, Repo
@@ -156,8 +155,8 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
     state = gone, [(path, _stat(git, path)) for path in (*changed, *new)]
     is_plain = not (modules or hidden)
     if not (is_plain and state == known_state and object_store.has(repo, tree)):
-        _update(git, ("--force-remove",), gone)
-        _update(git, ("--add", "--remove", "--replace"), (*changed, *modules, *new))
+        update_index(git, gone, "--force-remove")
+        update_index(git, (*changed, *modules, *new), "--add", "--remove", "--replace")
         if modules:
             # What only has another commit checked out is in the tree now; the rest is not.
             modules = _read_differences(git, git.ask(*_DIFFERENCES))[2]
@@ -267,11 +266,6 @@ def _stat(git: Git, path: str) -> tuple[int, ...]:
     return now.st_mode, now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
 
 
-def _update(git: Git, options: tuple[str, ...], paths: Iterable[str]) -> None:
-    if names := nul_ended(paths):
-        git.out("update-index", *options, "-z", "--stdin", stdin=names)
-
-
 def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> float:
     """Store all objects that HEAD does not have in our directory, out of reach of git gc.
 
@@ -360,8 +354,7 @@ def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
 
     rescue = Rescue(f"{repo.state_abs}/rescue")
     folder_abs = f"{repo.state_abs}/snapshot.saved"
-    paths = nul_ended(entry.path for entry in hidden)
-    git.out("update-index", "--force-remove", "-z", "--stdin", stdin=paths)
+    update_index(git, [entry.path for entry in hidden], "--force-remove")
     if os.path.lexists(folder_abs):
         remove_tree(folder_abs)
     os.mkdir(folder_abs, mode=0o700)
@@ -376,7 +369,7 @@ def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
                 names += found
         # As a working tree of its own, so that filters see each file under its name.
         there = git._replace(cwd_abs=folder_abs, env={**git.env, "GIT_WORK_TREE": folder_abs})
-        there.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(names))
+        update_index(there, names, "--add", "--replace")
     finally:
         remove_tree(folder_abs)
 

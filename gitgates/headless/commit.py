@@ -12,6 +12,7 @@ import stat
 import tempfile
 
 from gitgates.errors import GitError
+from gitgates.git.index import update_index
 from gitgates.git.repo import nul_ended
 from gitgates.record import Record
 from gitgates.store.files import remove_file
@@ -33,7 +34,11 @@ class Prepared(Record):
     paths: tuple[str, ...]  # changed by the run
     mixed: tuple[str, ...]  # of these: with earlier changes that cannot be separated
     tree: str  # its id: what gates check, and what is committed
-    is_empty: bool  # nothing differs from HEAD: the agent has committed by itself, or done nothing
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing differs from HEAD: the agent has committed by itself, or done nothing."""
+        return self.tree == self.git.resolve("HEAD^{tree}")
 
 
 def prepare(
@@ -43,8 +48,7 @@ def prepare(
 
     Raises: GitError if git cannot read what the run has written.
     """
-    git = _own_index(point, repo, name)
-    head = git.resolve("HEAD")
+    git, head = _own_index(point, repo, name), repo.head
     git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
     difference = compare(point, repo)
     # What the agent has committed is not what is in the working tree, and there the gates look.
@@ -55,14 +59,12 @@ def prepare(
     there = [path for path in paths if path not in removed and path not in unknown]
     mine = [path for path in there if whole or path not in point.dirty]
     both = [path for path in there if not whole and path in point.dirty]
-    git.out("update-index", "--force-remove", "-z", "--stdin", stdin=nul_ended(sorted(removed)))
-    git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(mine))
+    update_index(git, sorted(removed), "--force-remove")
+    update_index(git, mine, "--add", "--replace")
     mixed = tuple(path for path in both if not _add_without_earlier(point, repo, git, path))
     # Gates see those as they are; nobody commits them.
-    git.out("update-index", "--add", "--replace", "-z", "--stdin", stdin=nul_ended(mixed))
-    tree = git.out("write-tree").decode().strip()
-    is_empty = bool(head) and tree == git.out("rev-parse", f"{head}^{{tree}}").decode().strip()
-    return Prepared(git, tuple(paths), mixed, tree, is_empty)
+    update_index(git, mixed, "--add", "--replace")
+    return Prepared(git, tuple(paths), mixed, git.out("write-tree").decode().strip())
 
 
 def committed_paths(git: Git, old: str, new: str) -> list[str]:
@@ -164,13 +166,12 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
     Raises: GitError.
     """
     prepared = prepare(point, repo, whole=True)
-    git, head = prepared.git, prepared.git.resolve("HEAD")
+    git, head = prepared.git, repo.head
     if not prepared.paths and head == point.head:
         return ""
-    tree = git.out("write-tree").decode().strip()
     parents = ("-p", head) if head else ()
     message = f"Work of the failed headless run {point.run}".encode()
-    made = git.out("commit-tree", tree, *parents, stdin=message).decode().strip()
+    made = git.out("commit-tree", prepared.tree, *parents, stdin=message).decode().strip()
     ref = f"{FAILED_REFS}/{point.run}"
     git.out("update-ref", ref, made)
     return ref
@@ -203,7 +204,7 @@ def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
     What else was staged stays staged, and what an agent has staged beside is not any more.
     """
     git = repo.git
-    paths = committed_paths(git, point.head, git.resolve("HEAD"))
+    paths = committed_paths(git, point.head, repo.head)
     try:
         restore_index(point, repo)
         ask = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -217,9 +218,10 @@ def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
 
 def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:
     """Keep uncommitted content of before the run that is not there any more; say where."""
-    changed = set(compare(point, repo).paths)
-    notes = []
-    for path in sorted(point.dirty & changed & point.paths.keys()):
+    notes: list[str] = []
+    earlier = point.dirty & point.paths.keys()
+    changed = compare(point, repo).paths if earlier else ()
+    for path in sorted(earlier.intersection(changed)):
         saved_abs = f"{point.folder_abs}/files/{point.paths[path].digest}"
         is_link = stat.S_ISLNK(point.paths[path].mode)
         if is_link or os.path.isfile(saved_abs):
