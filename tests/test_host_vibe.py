@@ -1,0 +1,97 @@
+"""Turns of Mistral Vibe, which tells of no prompt, and whose ends of a turn all look the same."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gitgates.hosts import agent_host
+
+if TYPE_CHECKING:
+    from conftest import Repo
+
+CONFIG = """
+[gates.check]
+command = "test ! -e bad.txt"
+[hooks.Stop]
+gates = ["check"]
+max_retries = 2
+"""
+SESSION = "5d0d4c8a-0000-4000-8000-000000000000"
+
+
+class Vibe:
+    """A session of it: what we answer to its events."""
+
+    def __init__(self, repo: Repo) -> None:
+        self.repo, self.calls = repo, 0
+
+    def ask(self, event: str, **more: Any) -> dict[str, Any]:
+        payload = {
+            "session_id": SESSION,
+            "cwd": str(self.repo.path),
+            "parent_session_id": None,
+            "hook_event_name": event,
+            **more,
+        }
+        done = self.repo.gitgates("agent-hook", "vibe", stdin=json.dumps(payload).encode())
+        assert (done.returncode, done.stderr) == (0, b"")
+        found: dict[str, Any] = json.loads(done.stdout or b"{}")
+        return found
+
+    def write(self, name: str) -> None:
+        self.calls += 1
+        call = {
+            "tool_name": "file_system.write_file",
+            "tool_call_id": f"call{self.calls}",
+            "tool_input": {"file_path": str(self.repo.path / name), "content": "x\n"},
+        }
+        self.ask("pre_tool", **call)
+        self.repo.write(name, "x\n")
+        self.ask("post_tool", **call, tool_status="success")
+
+    def stop(self, **more: Any) -> str:
+        """End a turn; return what it is told, or else the person."""
+        answer = self.ask("post_agent", **more)
+        assert answer.keys() <= {"decision", "reason", "system_message"}
+        return str(answer.get("reason") or answer.get("system_message") or "")
+
+
+@pytest.mark.slow
+def test_equal_ends_are_several_and_each_turn_begins_anew(repo: Repo) -> None:
+    repo.config(CONFIG)
+    repo.commit_all("first")
+    vibe = Vibe(repo)
+    for name in ("bad.txt", "b.txt"):
+        vibe.write(name)
+        told = [vibe.stop() for _ in range(3)]
+        assert "This was attempt 1 of 2." in told[0]
+        assert "This was attempt 2 of 2." in told[1]
+        assert told[2].startswith("gitgates let the agent go after 2 attempts")
+    (repo.path / "bad.txt").unlink()
+    vibe.write("c.txt")
+    assert vibe.stop() == ""
+
+
+def test_the_end_of_a_sub_agent_is_none_of_the_turn(repo: Repo) -> None:
+    repo.config(CONFIG)
+    repo.commit_all("first")
+    vibe = Vibe(repo)
+    vibe.write("bad.txt")
+    assert vibe.stop(session_id="child-1", parent_session_id=SESSION) == ""
+    assert "This was attempt 1 of 2." in vibe.stop()
+
+
+def test_trust_is_that_of_the_nearest_folder() -> None:
+    host, file = agent_host("vibe"), "/home/me/work/repo/.vibe/hooks.toml"
+    for text, trusted in (
+        ("trusted = []\nuntrusted = []\n", False),
+        ('trusted = ["/home/me/work"]\n', True),
+        ('trusted = ["/home/me/work"]\nuntrusted = ["/home/me/work/repo"]\n', False),
+        ('trusted = ["/home/me/other"]\n', False),
+        ("trusted = 3", None),
+        ("no TOML", None),
+    ):
+        assert host.is_trusted(text, file) is trusted
