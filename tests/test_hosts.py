@@ -11,6 +11,7 @@ from subprocess import CompletedProcess, run
 from typing import TYPE_CHECKING
 
 import pytest
+from abilities import ABILITIES
 
 from gitgates.hosts import AGENTS, agent_host, agent_settings, turn_end_of
 from gitgates.hosts.claude import EVENTS, HOST
@@ -76,6 +77,7 @@ def test_each_agent_is_known_by_its_name(name: str) -> None:
     host = agent_host(name)
     assert name == host.NAME
     assert agent_settings(name).host is host
+    assert host.DRIVEN is (name in ABILITIES)
     assert AGENTS[name][2] == host.settings_files("", {}).get("project", "").lstrip("/")
     ends = [event for event, (kind, _can) in host.EVENTS.items() if kind == "turn-end"]
     assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends

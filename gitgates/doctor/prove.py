@@ -285,10 +285,11 @@ def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Fi
         f"its version is {visible_line(version)[:60]}{', and' if is_other else ':'} our tests "
         f"were run with {host.TESTED}; no session of it was started"
     )
-    mend = (
-        f"To see it there: let a gate fail, and ask {host.TITLE} for a change. Offline, against a "
-        f"scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
-    )
+    mend = f"To see it there: let a gate fail, and ask {host.TITLE} for a change"
+    if host.DRIVEN:
+        mend += (
+            f". Offline, against a scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
+        )
     return [*found, Finding("note", "proof", host.TITLE, what, mend)]
 
 

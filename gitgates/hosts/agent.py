@@ -48,6 +48,7 @@ class AgentHost:
     NAME = ""  # as `agent-hook` names it
     TITLE = ""  # as people know it
     TESTED = ""  # the version of its client that our tests were run with
+    DRIVEN = False  # whether `make e2e` has tests with its client
     # (name, who sets it, what it does): the variables that we read, for the documentation
     VARIABLES: tuple[tuple[str, str, str], ...] = ()
     SESSION = ""  # the variable of a command with the session of the agent that runs it

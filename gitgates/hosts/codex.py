@@ -41,6 +41,7 @@ class Codex(AgentHost):
     NAME = "codex"
     TITLE = "Codex"
     TESTED = "0.169.0"
+    DRIVEN = True
     VARIABLES = (
         ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
         ("CODEX_HOME", "you", "where Codex's settings of your own are: not ~/.codex"),

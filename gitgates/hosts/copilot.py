@@ -34,6 +34,7 @@ class Copilot(AgentHost):
     NAME = "copilot"
     TITLE = "Copilot CLI"
     TESTED = "1.0.102"
+    DRIVEN = True
     VARIABLES = (
         ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
         ("COPILOT_CLI", "copilot", "tells that an agent runs a command, and not a person"),

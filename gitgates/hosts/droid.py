@@ -30,6 +30,7 @@ class Droid(AgentHost):
     NAME = "droid"
     TITLE = "Droid"
     TESTED = "0.225.2"
+    DRIVEN = True
     VARIABLES = (
         ("FACTORY_PROJECT_DIR", "droid", "where the agent's session was started"),
         (

@@ -28,6 +28,7 @@ class Gemini(AgentHost):
     NAME = "gemini"
     TITLE = "Gemini CLI"
     TESTED = "0.61.0"
+    DRIVEN = True
     VARIABLES = (
         ("GEMINI_PROJECT_DIR", "gemini", "where the agent's session was started"),
         ("GEMINI_CLI", "gemini", "tells that an agent runs a command, and not a person"),

@@ -29,6 +29,7 @@ class Qwen(AgentHost):
     NAME = "qwen"
     TITLE = "Qwen Code"
     TESTED = "0.24.4"
+    DRIVEN = True
     VARIABLES = (
         ("QWEN_PROJECT_DIR", "qwen", "where the agent's session was started"),
         ("QWEN_CODE_SESSION_ID", "qwen", "the session of the agent that runs a command"),
