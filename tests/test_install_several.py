@@ -155,6 +155,12 @@ def test_each_agent_is_permitted_commands_in_its_own_words(ready: Repo) -> None:
     assert [*filter(None, permitted)] == ["Bash(gitgates review:*)", "gitgates review"]
 
 
+def test_what_lets_our_commands_write_in_a_sandbox_is_told(ready: Repo) -> None:
+    told = said(ready, "install-hooks", "--agent", "codex")
+    assert f"  To allow it: codex --add-dir {ready.path}/.git/gitgates\n" in told
+    assert "sandbox" not in said(ready, "install-hooks", "--agent", "claude")
+
+
 def test_hooks_of_a_person_are_to_be_trusted_as_well(ready: Repo) -> None:
     told = said(ready, "install-hooks", "--agent", "codex", "--scope", "user")
     assert "gitgates: Codex runs these hooks only once they are trusted\n" in told

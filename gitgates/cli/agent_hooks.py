@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 
@@ -101,6 +102,11 @@ def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
     if host.TRUST and scope not in agent_settings(agent).FREE:
         click.echo(
             f"gitgates: {host.TITLE} runs these hooks only once they are trusted\n  {host.TRUST}"
+        )
+    if sandbox := agent_settings(agent).SANDBOX:
+        click.echo(
+            f"gitgates: in its sandbox, {host.TITLE} keeps `gitgates review done` and others from "
+            f"writing into .git\n  To allow it: {sandbox} {shlex.quote(repo.state_abs)}"
         )
 
 

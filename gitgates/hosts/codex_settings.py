@@ -29,6 +29,7 @@ _USUAL_S = 600
 class CodexSettings(AgentSettings):
     """The settings of Codex."""
 
+    SANDBOX = "codex --add-dir"  # in its config.toml, one that is gone would let it write nothing
     FREE = ()
     OF_MAIN = True
 
