@@ -71,6 +71,7 @@ def _answers(agent: str) -> list[str]:
         own = f" (`{event}`)" if event != HOOK_OF[kind] else ""
         rows.append((f"`{HOOK_OF[kind]}`{own}", *said))
     notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.CANNOT.items()]
+    notes += [f"- Hooks of git: {host.NO_GIT_HOOKS}"] if host.NO_GIT_HOOKS else []
     whose = " of a project" if agent_settings(agent).FREE else ""
     notes += [f"- Before it runs the hooks{whose}: {host.TRUST}"] if host.TRUST else []
     for most_s in dict.fromkeys(host.MOST_S.values()):

@@ -108,6 +108,18 @@ def test_check_says_what_gates_cannot_do_where_our_hooks_are(ready: Repo) -> Non
     assert json.loads(said(ready, "check", "--format", "json"))["warnings"] == [CANNOT]
 
 
+def test_check_says_where_no_hook_of_git_is_run(ready: Repo) -> None:
+    ready.config(f'{CONFIG}[hooks.pre-commit]\ngates = ["g"]\n')
+    why = "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
+    assert why not in said(ready, "install-hooks", "--agent", "qwen")
+    told = said(ready, "install-hooks", "--agent", "gemini")
+    assert f"gitgates: pre-commit: {why}\n" in told
+    warnings = json.loads(said(ready, "check", "--format", "json"))["warnings"]
+    assert f"pre-commit: {why}" in warnings
+    ready.config(CONFIG)
+    assert why not in said(ready, "check", "--format", "json")
+
+
 def test_check_says_where_a_required_reviewer_cannot_be(ready: Repo) -> None:
     settings = '[hooks.Stop]\ngates = ["review"]\n[review]\nmode = "require"\n'
     ready.config(settings)
@@ -227,6 +239,25 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
     (ready.path / ".github/copilot").rmdir()
     said(ready, "uninstall-hooks", "--agent", "copilot")
     assert [one.name for one in (ready.path / ".github").iterdir()] == ["workflows"]
+
+
+@pytest.mark.slow
+def test_doctor_says_what_switches_hooks_of_gemini_off(ready: Repo) -> None:
+    said(ready, "install-hooks", "--agent", "gemini")
+    file = ready.path / ".gemini/settings.json"
+    settings = json.loads(file.read_text())
+    (ours,) = {group["hooks"][0]["command"] for (group,) in settings["hooks"].values()}
+
+    def problems(switches: object) -> list[str]:
+        file.write_text(json.dumps({**settings, "hooksConfig": switches}))
+        return [one.what for one in of_agents(ready) if one.severity == "problem"]
+
+    off = "`hooksConfig.enabled` is false: Gemini CLI runs no hook at all"
+    listed = "`hooksConfig.disabled` lists them: Gemini CLI does not run our hooks"
+    assert problems({"enabled": True, "disabled": ["lint"]}) == []
+    assert problems({"enabled": False, "disabled": [ours]}) == [off, listed]
+    assert problems({"disabled": ["lint", ours]}) == [listed]
+    assert problems([]) == problems({"disabled": ours}) == []
 
 
 @pytest.mark.slow

@@ -68,6 +68,7 @@ class AgentHost:
     HANDS_TOKENS = True  # whether a sub-agent, as it starts, gets a text that nobody else sees
     PROVABLE: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; most important
     CANNOT: dict[EventKind, str] = {}  # what an answer of it cannot do, for people
+    NO_GIT_HOOKS = ""  # where git runs no hooks in its shell, what that means, for people
 
     TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {}
     OLDER_TOOLS: dict[str, ToolKind] = {}  # which are installed for no more, but understood

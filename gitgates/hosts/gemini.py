@@ -52,6 +52,9 @@ class Gemini(AgentHost):
     PROVABLE = ("turn-end", "before-tool", "prompt")
     RETURNS_REASON = True
     HANDS_TOKENS = False
+    NO_GIT_HOOKS = (
+        "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
+    )
     DENIES = "deny"
     ONLY_TELLS = ("after-tool",)  # a reason would replace the tool's result
     CHANGES = "tool_input"
@@ -89,6 +92,7 @@ class Gemini(AgentHost):
     AGENT_FILES = ("agents/{}.md",)
     SKILL_FILES = ("skills/{}/SKILL.md",)
     TRUST = "start gemini in this folder once, and trust it: `gemini -p` refuses to start elsewhere"
+    SETTINGS = "gitgates.hosts.gemini_settings"
     RUNS_ONCE = True
     GUARDED = True
     PER_SECOND = 1000

@@ -13,8 +13,8 @@ from gitgates.engine.hooks import host_limit_s
 from gitgates.errors import ConfigError, StateError, UsageError
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings import Entry, bare, is_our_command, split, unguarded
-from gitgates.lifecycle import HOOK_OF, kind_of
-from gitgates.policies.needs import agent_hooks, agents_wanted, join, needs
+from gitgates.lifecycle import GIT_HOOKS, HOOK_OF, kind_of
+from gitgates.policies.needs import agent_hooks, agents_wanted, git_hooks, join, needs
 from gitgates.policy import Need
 from gitgates.proc.call import which
 from gitgates.types import Config, Hook
@@ -82,6 +82,8 @@ def limits(config: Config, agent: str) -> list[str]:
             f"{host.TITLE} cannot keep an independent reviewer apart from the agent, which is "
             "required: a review of any kind counts there"
         )
+    if host.NO_GIT_HOOKS and (names := _hooks_of_git(config)):
+        found.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
     for hook in agent_hooks(config):
         kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
         most_s = host.MOST_S.get(kind)
@@ -99,6 +101,11 @@ def limits(config: Config, agent: str) -> list[str]:
                 f"then; its gates may take until {math.ceil(host_limit_s(config, hook))} s"
             )
     return found
+
+
+def _hooks_of_git(config: Config) -> list[str]:
+    gated = [hook.name for hook in config.hooks if hook.gates]
+    return [one.name for one in GIT_HOOKS if one.name in (*gated, *git_hooks(config))]
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
