@@ -224,6 +224,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "rm -rf .claude",
             "jq . x | tee .claude/settings.local.json",
             "sed -i.bak /hooks/d ~/.claude/settings.json",
+            "echo {} > ~/.claude/settings.json",
             "mv .claude .claude-off",
         ),
         (

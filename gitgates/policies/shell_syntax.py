@@ -238,7 +238,7 @@ class _Shell:
         operator = next((one.type for one in node.children if not one.is_named), "<")
         if not operator.endswith("-"):  # `2>&-` has none
             goal = goals.pop(0)
-            value = self._value(goal)
+            value = " ".join(self._words(goal))
             if not operator.startswith("<") and goal.type != "number":
                 given = given._replace(writes=(*given.writes, value))
         for one in goals:  # words of the command, for a shell
