@@ -49,6 +49,17 @@ def shell(repo: Repo, command: str, **fields: Any) -> bool:
     return "permissionDecision" in said.get("hookSpecificOutput", {})
 
 
+def test_the_guard_keeps_what_may_switch_its_hooks_off(repo: Repo) -> None:
+    repo.config(GATES)
+    write = "echo '{\"disableAllHooks\": true}' > "
+    for file in HOST.SWITCHES:
+        assert shell(repo, write + file), file
+        path = f"{repo.path}/{file}"
+        said = tell(repo, "PreToolUse", tool_name="Write", tool_input={"path": path})
+        assert "agent_settings" in str(said), file
+    assert not shell(repo, f"{write}.github/other.json")
+
+
 def test_two_commands_of_one_time_are_two_events(repo: Repo) -> None:
     repo.config(GATES)
     assert not shell(repo, "one")

@@ -236,6 +236,11 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
         ".github/copilot/settings.json"
     ]
     (ready.path / ".github/copilot/settings.json").unlink()
+    ready.write(".claude/settings.local.json", '{"disableAllHooks": true}')
+    assert ".claude/settings.local.json" in [
+        one.where for one in of_agents(ready) if "Copilot CLI runs no hook of" in one.what
+    ]
+    (ready.path / ".claude/settings.local.json").unlink()
     (ready.path / ".github/copilot").rmdir()
     said(ready, "uninstall-hooks", "--agent", "copilot")
     assert [one.name for one in (ready.path / ".github").iterdir()] == ["workflows"]

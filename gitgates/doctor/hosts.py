@@ -64,7 +64,7 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
 def _off(source: Source, subject: Subject) -> Iterator[Finding]:
     """Find other files that switch the hooks of a project off."""
     host, settings = agent_host(source.agent), agent_settings(source.agent)
-    for file in settings.SWITCHES if source.scope != "user" else ():
+    for file in host.SWITCHES if source.scope != "user" else ():
         text = user_file.content(f"{subject.repo.root_abs}/{file}").decode("utf-8", "replace")
         try:
             is_off = settings.read(text, file).off

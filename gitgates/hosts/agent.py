@@ -115,6 +115,7 @@ class AgentHost:
     MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
     OFF = ""  # the key of the settings, `a.b` for one in a table, that switches all hooks off
     OFF_IS = "true"  # the value by which it does
+    SWITCHES: tuple[str, ...] = ()  # other files of a project that it may stand in
 
     @lazy
     def tools(self) -> dict[str, ToolKind]:

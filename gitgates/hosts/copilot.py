@@ -97,6 +97,10 @@ class Copilot(AgentHost):
     SKILL_FILES = ("skills/{}/SKILL.md",)
     USUAL_S = 30.0
     OFF = "disableAllHooks"
+    SWITCHES = (
+        *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
+        *(".claude/settings.json", ".claude/settings.local.json"),
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

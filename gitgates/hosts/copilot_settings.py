@@ -21,8 +21,7 @@ _ELSEWHERE = ("opus", "sonnet", "haiku", "inherit")  # short names of models tha
 class CopilotSettings(AgentSettings):
     """Copilot CLI's settings: one file of hooks for each program that has some."""
 
-    SETTINGS_PATH = re.compile(r"(?:^|/)\.github/(?:hooks/.+|copilot/settings)\.json$")
-    SWITCHES = (".github/copilot/settings.json", ".claude/settings.json")
+    SETTINGS_PATH = re.compile(r"(?:^|/)\.github/(?:hooks/.+|copilot/settings(?:\.local)?)\.json$")
     AGENTS = "agents"
     AGENT_PATH = re.compile(r"(?:^|/)\.github/agents/.+\.md$")
 

@@ -49,7 +49,6 @@ class AgentSettings:
     # Which settings count more, where one thing is set in several.
     LOUDER: tuple[str, ...] = ("user", "project", "local", "managed")
     AGENTS = ""  # the folder of sub-agents, beside the settings; empty: there are none
-    SWITCHES: tuple[str, ...] = ()  # other files of a project that may switch all hooks off
     AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
     TAKE_PLUGIN_OUT = ""  # what a person does for that
     PERMITS = "{}"  # what stands in its permissions for all commands that begin so

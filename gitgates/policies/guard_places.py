@@ -75,7 +75,8 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
     root, env, review = call.repo.root_abs, call.env, call.config.review
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     for folder in dict.fromkeys((root, call.payload.project_abs or root)):
-        for path in host.settings_files(folder, env).values():
+        switches = (f"{folder}/{file}" for file in host.SWITCHES)
+        for path in (*host.settings_files(folder, env).values(), *switches):
             yield Place(path, "agent_settings")
     for path in (f"{root}/{file}" for file in project_settings()):
         if os.path.lexists(path):  # of other agents: what there is
