@@ -18,12 +18,15 @@ CLIENT = .venv/client/ready-$(CLIENT_VERSION)
 COMMA = ,
 HOSTS ?=
 AGENTS = $(or $(subst $(COMMA), ,$(HOSTS)),codex copilot gemini qwen droid)
+ON_DEMAND = vibe
 NPM_codex = @openai/codex@0.169.0
 NPM_copilot = @github/copilot@1.0.102
 NPM_gemini = @google/gemini-cli@0.61.0
 NPM_qwen = @qwen-code/qwen-code@0.24.4
 # Its package asks for a program of the same version, which is not there for every platform.
 NPM_droid = @factory/cli@0.225.1 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),@factory/cli-linux-x64@0.225.2)
+# For Python 3.12 or newer.
+PYPI_vibe = mistral-vibe==3.0.2
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
@@ -42,7 +45,7 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 test: $(DEV)/ready ## Run the tests, on all cores
 	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough'
 
-e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,qwen: with these only (npm)
+e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,vibe: with these only (npm)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
 	    echo '!!! GITGATES_E2E=skip: the tests with real clients were NOT run.' >&2; \
 	else \
@@ -51,7 +54,7 @@ e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,qwen: with t
 	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
 	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
-	        $(if $(HOSTS),-k '$(subst $(COMMA), or ,$(HOSTS))'); \
+	        -k '$(if $(HOSTS),$(subst $(COMMA), or ,$(HOSTS)),not ($(subst $() , or ,$(ON_DEMAND))))'; \
 	fi
 
 thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
@@ -142,18 +145,20 @@ $(CLIENT):
 # A folder for each, so that one can be had without the others. Some are proprietary: as above.
 # Without scripts: the programs are in the packages.
 agent-%:
-	@[ -n '$(NPM_$*)' ] || { \
-	    echo 'no client is named $*. Try: make e2e HOSTS=codex,copilot,gemini,qwen,droid' >&2; \
+	@[ -n '$(NPM_$*)$(PYPI_$*)' ] || { \
+	    echo 'no client is named $*. Try some of: codex copilot gemini qwen droid $(ON_DEMAND)' >&2; \
 	    exit 1; }
-	@ready='.venv/agents/$*/ready-$(subst /,+,$(subst $() ,+,$(strip $(NPM_$*))))'; \
+	@ready='.venv/agents/$*/ready-$(subst /,+,$(subst $() ,+,$(strip $(NPM_$*)$(PYPI_$*))))'; \
 	name=GITGATES_E2E_$$(echo $* | tr a-z A-Z); \
 	if [ -n "$$(printenv $$name)" ] || [ -e "$$ready" ]; then exit 0; fi; \
-	echo 'installing $(NPM_$*) in .venv/agents/$* (once)' >&2; \
+	echo 'installing $(NPM_$*)$(PYPI_$*) in .venv/agents/$* (once)' >&2; \
 	rm -rf .venv/agents/$* && mkdir -p .venv/agents/$* && \
-	npm install --prefix .venv/agents/$* --ignore-scripts --no-audit --no-fund --loglevel=error \
-	    $(NPM_$*) && touch "$$ready" || { \
-	    echo '!!! npm could not install $(NPM_$*): the tests with $* are NOT run.' >&2; \
-	    echo "Install Node.js, see to a network, or name a client: $$name=/path/to/$*" >&2; }
+	$(if $(NPM_$*),npm install --prefix .venv/agents/$* --ignore-scripts --no-audit --no-fund \
+	    --loglevel=error $(NPM_$*),python3.12 -m venv .venv/agents/$* && \
+	    .venv/agents/$*/bin/python -m pip install --quiet $(PYPI_$*)) && touch "$$ready" || { \
+	    echo '!!! $(NPM_$*)$(PYPI_$*) could not be installed: the tests with $* are NOT run.' >&2; \
+	    echo "Install $(if $(NPM_$*),Node.js,Python 3.12), see to a network, or name a client:" \
+	        "$$name=/path/to/$*" >&2; }
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
 $(MANAGERS):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from abilities import ABILITIES  # what the tests with real clients hold
 from markdown_page import page, table
+from others import ALWAYS, ON_DEMAND
 
 from gitgates.agent_types import Payload
 from gitgates.hosts import AGENTS, agent_host, agent_settings
@@ -36,8 +37,9 @@ def hosts_page() -> str:
             (_host_row(agent) for agent in AGENTS),
         ),
         "## What works",
-        "As our tests with the real client show it, run by `make e2e HOSTS=NAME`. Claude Code can "
-        "do all of it.",
+        "As our tests with the real client show it. `make e2e` always drives Claude Code, which "
+        f"can do all of it, and {_titles(ALWAYS)}; on demand, by `make e2e HOSTS=NAME`, "
+        f"{_titles(ON_DEMAND)}.",
         table(
             ("agent", *_ALL_ABILITIES),
             (
@@ -52,6 +54,11 @@ def hosts_page() -> str:
         "which not every client shows). `as warn`, `as block`: the event cannot express more.",
         *(text for agent in AGENTS for text in _answers(agent)),
     )
+
+
+def _titles(agents: tuple[str, ...]) -> str:
+    *most, last = (agent_host(agent).TITLE for agent in agents)
+    return " and ".join((", ".join(most), last) if most else (last,))
 
 
 def _host_row(agent: str) -> tuple[str, ...]:

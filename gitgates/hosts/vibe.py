@@ -32,6 +32,7 @@ class Vibe(AgentHost):
     NAME = "vibe"
     TITLE = "Mistral Vibe"
     TESTED = "3.0.2"
+    DRIVEN = True
     VARIABLES = (
         ("VIBE_APP_SERVER_BIN", "vibe", "tells that an agent runs a command, and not a person"),
         ("VIBE_HOME", "you", "where Vibe's settings of your own are: not ~/.vibe"),

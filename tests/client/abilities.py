@@ -38,4 +38,9 @@ ABILITIES = {
         STRICT: _REMINDED,
         SUBAGENT: "not tested: sub-agents start for those who are logged in only",
     },
+    "vibe": {
+        **_MOST,
+        STRICT: _REMINDED,
+        SUBAGENT: "not possible: Vibe has no event of its own for the end of a sub-agent",
+    },
 }

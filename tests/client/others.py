@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALLED = ROOT / ".venv/agents"
-HOSTS = ("codex", "copilot", "gemini", "qwen", "droid")
+ALWAYS = ("codex", "copilot", "gemini", "qwen", "droid")
+ON_DEMAND = ("vibe",)  # make e2e HOSTS=NAME
+HOSTS = (*ALWAYS, *ON_DEMAND)
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
 # What lets them work without asking; a model's name, or Gemini CLI would ask a model for one.
@@ -33,6 +35,7 @@ _COMMANDS = {
     "gemini": [*ARGUMENTS["gemini"], "-p"],
     "qwen": ["--yolo", "-p"],
     "droid": ["exec", "--skip-permissions-unsafe", "-m", "custom:scripted-0"],
+    "vibe": ["--trust", "--auto-approve", "-p"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -71,6 +74,22 @@ _DROID = {
     "provider": "generic-chat-completion-api",
     "maxOutputTokens": 4096,
 }
+_VIBE = """\
+active_model = "scripted"
+enable_telemetry = false
+enable_update_checks = false
+enable_auto_update = false
+[[providers]]
+name = "scripted"
+api_base = "{url}/v1"
+api_key_env_var = "SCRIPTED_KEY"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "scripted"
+provider = "scripted"
+alias = "scripted"
+"""
 
 
 class Call(NamedTuple):
@@ -82,7 +101,9 @@ class Call(NamedTuple):
 
 def program(name: str) -> Path:
     """Return a client's program, which need not be there."""
-    return Path(GIVEN[name] or INSTALLED / name / "node_modules/.bin" / name)
+    places = ("bin", "node_modules/.bin")  # of a virtual environment, of npm
+    found = (INSTALLED / name / place / name for place in places)
+    return Path(GIVEN[name] or next(filter(Path.exists, found), INSTALLED / name))
 
 
 def command(host: str, prompt: str) -> tuple[str, ...]:
@@ -101,6 +122,7 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         (".gemini/settings.json", json.dumps(_GEMINI)),
         (".qwen/settings.json", json.dumps(_QWEN)),
         (".factory/settings.json", json.dumps(droid)),
+        (".vibe/config.toml", _VIBE.format(url=url)),
     ):
         (home / file).parent.mkdir(exist_ok=True)
         (home / file).write_text(text)
@@ -134,6 +156,7 @@ def write(host: str, path: Path, content: str) -> Call:
         "gemini": Call("write_file", named),
         "qwen": Call("write_file", named),
         "droid": Call("Create", named),
+        "vibe": Call("write_file", {"path": str(path), "content": content}),
     }[host]
 
 
@@ -147,6 +170,7 @@ def edit(host: str, path: Path, old: str, new: str) -> Call:
         "gemini": Call("replace", {**named, "instruction": "i"}),
         "qwen": Call("edit", named),
         "droid": Call("Edit", {"file_path": str(path), "old_str": old, "new_str": new}),
+        "vibe": Call("edit", named),
     }[host]
 
 
@@ -159,6 +183,7 @@ def shell(host: str, line: str) -> Call:
         "gemini": Call("run_shell_command", {"command": line}),
         "qwen": Call("run_shell_command", {"command": line, "is_background": False}),
         "droid": Call("Execute", {"command": line, **risk}),
+        "vibe": Call("bash", {"command": line}),
     }[host]
 
 
@@ -173,6 +198,9 @@ def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
             Call("multi_agent_v1.spawn_agent", {"message": word, **typed}),
             Call("multi_agent_v1.wait_agent", {"targets": [its_id], "timeout_ms": 60_000}),
         )
+    if host == "vibe":
+        spawn = f"return await tools.agents.spawn({json.dumps({'message': word, 'name': 'sub'})})"
+        return Call("run_typescript", {"code": spawn}), Call("wait", {"timeout_ms": 60_000})
     call = {
         "copilot": Call(
             "task", {**named, "agent_type": kind or worker, "name": "sub", "mode": "sync"}
