@@ -28,6 +28,7 @@ class Kimi(AgentHost):
     NAME = "kimi"
     TITLE = "Kimi Code"
     TESTED = "2.1.0"
+    DRIVEN = True
     VARIABLES = (
         ("KIMI_CODE_HOME", "you", "where Kimi Code's settings of your own are: not ~/.kimi-code"),
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALLED = ROOT / ".venv/agents"
 ALWAYS = ("codex", "copilot", "gemini", "qwen", "droid")
-ON_DEMAND = ("vibe",)  # make e2e HOSTS=NAME
+ON_DEMAND = ("vibe", "kimi")  # make e2e HOSTS=NAME
 HOSTS = (*ALWAYS, *ON_DEMAND)
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
@@ -36,6 +36,7 @@ _COMMANDS = {
     "qwen": ["--yolo", "-p"],
     "droid": ["exec", "--skip-permissions-unsafe", "-m", "custom:scripted-0"],
     "vibe": ["--trust", "--auto-approve", "-p"],
+    "kimi": ["-p"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -90,6 +91,18 @@ name = "scripted"
 provider = "scripted"
 alias = "scripted"
 """
+_KIMI = """\
+default_model = "scripted"
+telemetry = false
+[providers.scripted]
+type = "openai"
+base_url = "{url}/v1"
+api_key = "no-key"
+[models.scripted]
+provider = "scripted"
+model = "scripted"
+max_context_size = 200000
+"""
 
 
 class Call(NamedTuple):
@@ -108,7 +121,9 @@ def program(name: str) -> Path:
 
 def command(host: str, prompt: str) -> tuple[str, ...]:
     """Return the command that has a client work on one prompt, to its end."""
-    return (host, *_COMMANDS[host], prompt)
+    node = program(host).with_name("node")  # where a client brings a newer one
+    start = (str(node), str(program(host))) if node.exists() else (host,)
+    return (*start, *_COMMANDS[host], prompt)
 
 
 def configure(job: dict[str, Any], port: int) -> dict[str, str]:
@@ -123,9 +138,12 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         (".qwen/settings.json", json.dumps(_QWEN)),
         (".factory/settings.json", json.dumps(droid)),
         (".vibe/config.toml", _VIBE.format(url=url)),
+        (".kimi-code/config.toml", _KIMI.format(url=url)),
     ):
         (home / file).parent.mkdir(exist_ok=True)
-        (home / file).write_text(text)
+        there = (home / file).read_text() if (home / file).exists() else ""
+        ours = "".join(there.partition("# gitgates:")[1:])  # some have our hooks in the same file
+        (home / file).write_text(text + ours)
     return {
         "CODEX_HOME": f"{home}/.codex",
         "SCRIPTED_KEY": "no-key",
@@ -157,6 +175,7 @@ def write(host: str, path: Path, content: str) -> Call:
         "qwen": Call("write_file", named),
         "droid": Call("Create", named),
         "vibe": Call("write_file", {"path": str(path), "content": content}),
+        "kimi": Call("Write", {"path": str(path), "content": content}),
     }[host]
 
 
@@ -171,6 +190,7 @@ def edit(host: str, path: Path, old: str, new: str) -> Call:
         "qwen": Call("edit", named),
         "droid": Call("Edit", {"file_path": str(path), "old_str": old, "new_str": new}),
         "vibe": Call("edit", named),
+        "kimi": Call("Edit", {"path": str(path), "old_string": old, "new_string": new}),
     }[host]
 
 
@@ -184,6 +204,7 @@ def shell(host: str, line: str) -> Call:
         "qwen": Call("run_shell_command", {"command": line, "is_background": False}),
         "droid": Call("Execute", {"command": line, **risk}),
         "vibe": Call("bash", {"command": line}),
+        "kimi": Call("Bash", {"command": line}),
     }[host]
 
 
@@ -210,6 +231,7 @@ def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
             "agent", {**named, "subagent_type": kind or worker, "run_in_background": False}
         ),
         "droid": Call("Task", {**named, "subagent_type": kind or worker}),
+        "kimi": Call("Agent", {**named, "subagent_type": "coder"}),
     }
     return (call[host],)
 

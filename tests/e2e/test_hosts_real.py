@@ -11,10 +11,10 @@ import abilities
 import others
 import pytest
 from abilities import ABILITIES
-from claude import Run, Turn
+from claude import Run, Turn, after
 from host_scene import HostScene, need
 from others import agent, edit, report, shell, write
-from scene import CHECK, STOP
+from scene import CHECK, STOP, gitgates_abs
 from test_review import ASKS, DONE, LINES, REVIEW
 from test_review_strict import COMPLETE
 
@@ -30,6 +30,8 @@ gates = ["look"]
 """
 STRICT = '[review]\nmode = "require"\n' + REVIEW
 MEND = "mv bad.txt good.txt"
+# The others wait for a hook after a tool; of this one's, we have to hear before its turn ends.
+TAKES_S = {"kimi": 1.0}
 
 
 def said(**seen: bool) -> str:
@@ -82,14 +84,16 @@ def retries(host: str, folder: Path) -> str:
 def review(host: str, folder: Path) -> str:
     scene = HostScene(folder, host, config=REVIEW)
     work = write(host, scene.at("a.py"), LINES)
-    run = scene.session(work, "finished", shell(host, DONE), "end")
+    finished = after(TAKES_S.get(host, 0), "finished")
+    run = scene.session(work, finished, shell(host, DONE), "end")
     return said(blocked=ASKS in told(run, 2), let_go=run.turns == 4)
 
 
 def strict(host: str, folder: Path) -> str:
     scene = HostScene(folder, host, config=STRICT)
     start = agent(host, "WORD", "reviewer")
-    turns: list[Turn] = [write(host, scene.at("a.py"), LINES), "finished", *start, "end"]
+    finished = after(TAKES_S.get(host, 0), "finished")
+    turns: list[Turn] = [write(host, scene.at("a.py"), LINES), finished, *start, "end"]
     # Twice: where none hears of its token in the beginning, it is sent back with one.
     reviewer: list[Turn] = [shell(host, COMPLETE), report(host, "REPORT")] * 2
     run = scene.session(*turns, agents={"WORD": reviewer})
@@ -159,6 +163,8 @@ def test_without_our_program_the_agent_goes_on(
     scene = HostScene(tmp_path, host, config=CHECK + BEFORE + STOP)
     folders = os.environ["PATH"].split(os.pathsep)
     others_only = [folder for folder in folders if not Path(folder, "gitgates").exists()]
+    for file in scene.client.home.glob(".*/config.*"):  # a person's settings have its whole path
+        file.write_text(file.read_text().replace(gitgates_abs(), "/gone/gitgates"))
     monkeypatch.setenv("PATH", os.pathsep.join(others_only))
     run = scene.session(write(host, scene.at("bad.txt"), "x\n"), "end")
     assert scene.at("bad.txt").exists()
