@@ -342,7 +342,7 @@ def test_a_file_that_somebody_has_changed_is_left_alone() -> None:
     assert text
     changed = text.replace("await run(", "({}) || await run(")
     loose = {one.loose for one in settings.read(changed, "").ours}
-    assert loose == {"the plugin has been changed since we wrote it"}
+    assert loose == {"the plugin has been changed since we wrote it: remove it first"}
     pair = Pair(".opencode/plugins/gitgates.js", text.encode(), changed.encode())
     gone = [one.detail for one in find_in_agent_settings((pair,), "reviewer")]
     assert gone == [f"{event}: `gitgates agent-hook opencode` is gone" for event in EVENTS]

@@ -302,6 +302,22 @@ def test_hooks_of_others_that_ours_would_silence_are_moved_first(ready: Repo) ->
     assert (moved.read_bytes(), older.read_text()) == (before, theirs)
 
 
+def test_of_two_files_the_broken_one_is_named(ready: Repo) -> None:
+    ready.write(".factory/settings.json", "{}\n")
+    ready.write(".factory/hooks.json", "[]\n")
+    told = said(ready, "install-hooks", "--agent", "droid", status=78)
+    assert told.startswith("gitgates: .factory/hooks.json: the file is an array, expected")
+
+
+@pytest.mark.parametrize(
+    ("agent", "where"),
+    [("claude", " in the scope project or local"), ("vibe", " in the scope project"), ("kimi", "")],
+)
+def test_the_scopes_that_an_agent_has_are_named(ready: Repo, agent: str, where: str) -> None:
+    told = said(ready, "install-hooks", "--agent", agent, "--scope", "user")
+    assert f"\n  Where others need more, install there{where}\n" in told
+
+
 def test_without_a_home_the_scope_that_an_agent_has_is_named(
     ready: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

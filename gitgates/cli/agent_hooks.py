@@ -64,8 +64,8 @@ def install(
         return
     _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
     before = user_file.read(path_abs)
-    _require_none_hidden(repo, agent, path_abs, before)
     there = settings.read(before, name).ours if before else ()
+    _require_none_hidden(repo, agent, path_abs, before)
     wanted = agents.joined(wanted, there) if agents.is_personal(agent) else wanted
     after = agents.put(before, wanted, start, host=settings, file=name)
     how = added((one.event for one in wanted), before=bool(there))
@@ -111,7 +111,8 @@ def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
 
 
 def _tell_of_others(agent: str) -> None:
-    where = "" if agents.is_personal(agent) else " in the scope project or local"
+    others = " or ".join(scope for scope in agent_host(agent).FILES if scope != "user")
+    where = f" in the scope {others}" if others else ""
     click.echo(
         "gitgates: these are your settings for every project, and hold what this repository "
         f"needs\n  Where others need more, install there{where}"

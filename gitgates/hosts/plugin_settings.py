@@ -69,7 +69,8 @@ class PluginSettings(AgentSettings):
         line = _CONFIG.search(text) if _HEAD.match(text) else None
         if line is None:
             return HookSettings()
-        loose = "the plugin has been changed since we wrote it" if _is_changed(text) else ""
+        changed = "the plugin has been changed since we wrote it: remove it first"
+        loose = changed if _is_changed(text) else ""
         try:
             config = json.loads(line[1])
             hooks = tuple(self._read_hook(config, event, loose) for event in config["hooks"])
