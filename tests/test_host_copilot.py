@@ -81,7 +81,10 @@ def test_what_happens_in_a_subagent_is_of_the_session_and_ends_no_turn(repo: Rep
     assert tell(repo, "Stop")["decision"] == "block"
 
 
-def test_a_stop_has_new_attempts_after_a_prompt_and_none_after_its_own_reason(repo: Repo) -> None:
+@pytest.mark.parametrize("returned", ["{}", "{}\n{}", "{}\nAnother's reason.", "Another's.\n{}"])
+def test_a_stop_has_new_attempts_after_a_prompt_and_none_after_its_own_reason(
+    repo: Repo, returned: str
+) -> None:
     repo.config(GATES)
     tell(repo, "SessionStart", source="new")
     times = (f"2026-11-22T10:00:{second:02}.000Z" for second in range(60))
@@ -95,7 +98,9 @@ def test_a_stop_has_new_attempts_after_a_prompt_and_none_after_its_own_reason(re
         repo.write("bad.txt", prompt)
         reason = stop(again=False)
         assert "BAD-IS-THERE" in reason
-        tell(repo, "UserPromptSubmit", timestamp=next(times), prompt=reason)
+        tell(
+            repo, "UserPromptSubmit", timestamp=next(times), prompt=returned.format(reason, reason)
+        )
         assert not stop(again=True)
 
 

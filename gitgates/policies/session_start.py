@@ -9,6 +9,7 @@ import zlib
 
 from gitgates.agent_types import Point
 from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts.capabilities import cut
 from gitgates.lifecycle import ENDINGS, HOOK_OF
 from gitgates.types import BLOCK, STOP, Verdict
 
@@ -80,16 +81,24 @@ def is_scheduled(call: Call) -> bool:
     payload = call.payload
     if payload.kind != "prompt" or payload.automatic:
         return False
-    mark = _mark_of(payload.prompt)
-    return any(
-        entry.get("what") == "scheduled" and mark in entry.get("prompts", ())
-        for entry in (*call.entries, *call.entries_elsewhere)
-    )
+    facts = (*call.entries, *call.entries_elsewhere)
+    scheduled = [entry for entry in facts if entry.get("what") == "scheduled"]
+    known = {mark for entry in scheduled for mark in entry.get("prompts", ())}
+    text = _bytes_of(payload.prompt)
+    if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
+        return _mark_of(text) in known
+    # Where others have blocked as well, the reasons of all are one prompt.
+    longest = [int(size) for mark in known if (size := mark.partition(":")[0]).isdecimal()]
+    parts = (part for most in longest if most for part in (text[:most], text[-most:]))
+    return any(_mark_of(part) in known for part in parts)
 
 
-def _mark_of(prompt: str) -> str:
+def _bytes_of(prompt: str) -> bytes:
+    return prompt.strip().encode("utf-8", "replace")
+
+
+def _mark_of(text: bytes) -> str:
     """Return a digest of the text of a prompt."""
-    text = prompt.strip().encode("utf-8", "replace")
     return f"{len(text)}:{zlib.crc32(text):08x}"
 
 
@@ -119,7 +128,8 @@ def entries_of(call: Call) -> list[Fact]:
     if has_written and not payload.failed:
         found += [{"what": "wrote", "path": path} for path in call.edited_paths or ()]
     if payload.scheduled:
-        found.append({"what": "scheduled", "prompts": [*map(_mark_of, payload.scheduled)]})
+        marks = [_mark_of(_bytes_of(one)) for one in payload.scheduled]
+        found.append({"what": "scheduled", "prompts": marks})
     if payload.kind == "prompt" and payload.automatic:
         found.append({"what": "pseudo-prompt", "prompt_id": payload.prompt_id})
     elif payload.kind == "prompt":
@@ -148,7 +158,8 @@ def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
         return ()
     if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
         return ()
-    return ({"what": "scheduled", "prompts": [_mark_of(verdict.to_agent)]},)
+    reason = _bytes_of(cut(verdict.to_agent))  # as the client gets it
+    return ({"what": "scheduled", "prompts": [_mark_of(reason)]},)
 
 
 def _prompt(call: Call) -> Fact:
