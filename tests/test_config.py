@@ -95,6 +95,7 @@ def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
 
 
 # key, value in TOML, the message after the place
+_LEFT_OUT = "the name of one that it answers to: none can be left out"
 BAD: list[tuple[str, str, str]] = [
     ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
     (
@@ -214,6 +215,10 @@ BAD: list[tuple[str, str, str]] = [
     ("strategy", "1", "got 1, expected one of sequence, collect"),
     ("enabled_tools", '"Edit"', 'got "Edit", expected an array of texts. Try ["Edit"].'),
     ("enabled_agents", "{}", "got {}, expected an array of texts"),
+    *(
+        (f"{key}[0]", f'["{pattern}"]', f'got "{pattern}", expected {_LEFT_OUT}')
+        for key, pattern in (("enabled_agents", "a|!b"), ("enabled_tools", "!Bash"))
+    ),
     ("max_retries", "1.0", "got 1.0, expected a whole number, 0 or more"),
 ]
 REST = {

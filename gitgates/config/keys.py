@@ -190,10 +190,10 @@ HOOK_KEYS: tuple[Key, ...] = (
         "`pre-merge-commit`, as `gitgates verify` tells. What is missing runs, on exactly that "
         "commit."
     ),
-    Key("enabled_tools", v.NAMES, weaker="fewer", only_in=_TOOL_EVENTS).means(
+    Key("enabled_tools", v.SELECTED, weaker="fewer", only_in=_TOOL_EVENTS).means(
         "The agent's tools that the hook answers to. Missing: all; an empty array: none."
     ),
-    Key("enabled_agents", v.NAMES, weaker="fewer", only_in=_AGENT_EVENTS).means(
+    Key("enabled_agents", v.SELECTED, weaker="fewer", only_in=_AGENT_EVENTS).means(
         "The agents that the hook answers to. Missing: all; an empty array: none."
     ),
     Key("max_retries", v.COUNT, "3", weaker="less", only_in=RETRY_HOOKS).means(

@@ -178,6 +178,14 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _selected(value: object) -> tuple[str, ...]:
+    found = _names(value)
+    for entry, item in enumerate(found):
+        if any(part.strip().startswith("!") for part in item.split("|")):  # it would match nothing
+            raise BadValue("the name of one that it answers to: none can be left out", entry=entry)
+    return found
+
+
 def _patterns(value: object) -> tuple[str, ...]:
     if isinstance(value, str) and ("\\" in value or value[:1] == "^" or value[-1:] == "$"):
         # As other tools want it; as a pattern it would match nothing, and the gate be skipped.
@@ -339,6 +347,8 @@ def _numbers(of: Mapping[str, object], *names: str) -> dict[str, object]:
 FLAG = ValueType(_flag, {"type": "boolean"})
 TEXT = ValueType(_text, _ANY_TEXT)
 NAMES = ValueType(_names, _TEXTS)
+_SELECTED = {"type": "string", "allOf": [FILLED, {"pattern": r"^(?!\s*!)(?!.*\|\s*!)"}]}
+SELECTED = ValueType(_selected, {"type": "array", "items": _SELECTED})
 PATTERNS = ValueType(_patterns, _TEXTS)
 FOLDER = ValueType(_folder, FILLED)
 INTENTS_FILE = ValueType(_intents_file, FILLED)
