@@ -84,6 +84,16 @@ def test_the_end_of_a_sub_agent_is_none_of_the_turn(repo: Repo) -> None:
     assert "This was attempt 1 of 2." in vibe.stop()
 
 
+def test_what_the_first_tool_of_a_session_writes_is_to_be_reviewed(repo: Repo) -> None:
+    repo.config('[hooks.Stop]\ngates = ["review"]\n')
+    repo.commit_all("first")
+    vibe = Vibe(repo)
+    command = {"command": "seq 200 > a.py"}
+    vibe.ask("pre_tool", tool_name="file_system.bash", tool_call_id="call1", tool_input=command)
+    repo.write("a.py", "x = 1\n" * 200)
+    assert "nothing shows that this change was reviewed: 200 weighted lines" in vibe.stop()
+
+
 def test_trust_is_that_of_the_nearest_folder() -> None:
     host, file = agent_host("vibe"), "/home/me/work/repo/.vibe/hooks.toml"
     for text, trusted in (

@@ -104,6 +104,9 @@ def own_files_now(call: Call) -> list[str] | None:
     if may_be_unseen or _is_shell_running(call) or point.get("running"):
         return None
     events = [fact for fact in since if fact.get("event") in _TOOL_HOOKS]
+    last = _last_event(facts[:at])
+    if _kind(last) == "before-tool":  # the first that was heard of: its tool ran afterwards
+        events.insert(0, last)
     # Not every client tells of it.
     tells = knows_tools and any(fact.get("agent") for fact in events)
     quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
@@ -137,11 +140,13 @@ def _is_idle(before: list[Fact], point: Fact, since: list[Fact]) -> bool:
 
     So it is between a stop that was let go and the next prompt, and before the first prompt.
     """
-    if point["what"] != "rest":
-        last = next((fact for fact in reversed(before) if fact.get("what") == "event"), {})
-        if _kind(last) != "session-start":
-            return False
+    if point["what"] != "rest" and _kind(_last_event(before)) != "session-start":
+        return False
     return not any(map(_is_work, since))
+
+
+def _last_event(facts: list[Fact]) -> Fact:
+    return next((fact for fact in reversed(facts) if fact.get("what") == "event"), {})
 
 
 def _is_work(fact: Fact) -> bool:
