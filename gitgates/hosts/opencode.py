@@ -35,6 +35,7 @@ class OpenCode(AgentHost):
     NAME = "opencode"
     TITLE = "opencode"
     TESTED = "1.18.33"
+    DRIVEN = True
     VARIABLES: tuple[tuple[str, str, str], ...] = (
         ("GITGATES_SESSION", "gitgates", "the session of opencode, or Kilo, that runs a command"),
         ("OPENCODE", "opencode", "tells that an agent runs a command, and not a person"),

@@ -24,6 +24,7 @@ _MOST = {
     SUBAGENT: "blocked, let go",
 }
 _REMINDED = "reminded instead: a reviewer cannot be told from the agent that started it"
+_ENDS = "not possible: `opencode run` ends with the agent's turn"
 ABILITIES = {
     "codex": {**_MOST, STRICT: _REMINDED},
     "copilot": _MOST,
@@ -52,5 +53,13 @@ ABILITIES = {
         "which Kimi Code does not wait for",
         STRICT: _REMINDED,
         SUBAGENT: "not possible: Kimi Code tells nobody what a hook says there",
+    },
+    "opencode": {
+        **_MOST,
+        BLOCK: _ENDS,
+        RETRIES: _ENDS,
+        REVIEW: _ENDS,
+        STRICT: _ENDS,
+        SUBAGENT: "not possible: the agent may have the report before a hook is asked",
     },
 }

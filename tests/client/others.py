@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALLED = ROOT / ".venv/agents"
 ALWAYS = ("codex", "copilot", "gemini", "qwen", "droid")
-ON_DEMAND = ("vibe", "kimi")  # make e2e HOSTS=NAME
+ON_DEMAND = ("vibe", "kimi", "opencode")  # make e2e HOSTS=NAME
 HOSTS = (*ALWAYS, *ON_DEMAND)
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
@@ -37,6 +37,7 @@ _COMMANDS = {
     "droid": ["exec", "--skip-permissions-unsafe", "-m", "custom:scripted-0"],
     "vibe": ["--trust", "--auto-approve", "-p"],
     "kimi": ["-p"],
+    "opencode": ["run"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -103,6 +104,13 @@ provider = "scripted"
 model = "scripted"
 max_context_size = 200000
 """
+_OPENCODE = {
+    "autoupdate": False,
+    "share": "disabled",
+    "model": "scripted/scripted",
+    "small_model": "scripted/scripted",
+    "permission": "allow",
+}
 
 
 class Call(NamedTuple):
@@ -114,9 +122,10 @@ class Call(NamedTuple):
 
 def program(name: str) -> Path:
     """Return a client's program, which need not be there."""
-    places = ("bin", "node_modules/.bin")  # of a virtual environment, of npm
-    found = (INSTALLED / name / place / name for place in places)
-    return Path(GIVEN[name] or next(filter(Path.exists, found), INSTALLED / name))
+    # Of npm without the script that would put it in place, of a virtual environment, of npm.
+    places = ("node_modules/opencode-*/bin", "bin", "node_modules/.bin")
+    found = (one for place in places for one in sorted((INSTALLED / name).glob(f"{place}/{name}")))
+    return Path(GIVEN[name] or next(found, INSTALLED / name))
 
 
 def command(host: str, prompt: str) -> tuple[str, ...]:
@@ -131,6 +140,14 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
     home = Path(job["home"])
     url = f"http://127.0.0.1:{port}"
     droid = {"customModels": [{**_DROID, "baseUrl": f"{url}/v1"}], "cloudSessionSync": False}
+    model = {"name": "scripted", "limit": {"context": 200_000, "output": 8000}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "scripted",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "no-key"},
+        "models": {"scripted": model},
+    }
+    opencode = {**_OPENCODE, "provider": {"scripted": provider}}
     for file, text in (
         (".codex/config.toml", _CODEX.format(url=url, cwd=job["cwd"])),
         (".profile", f"PATH='{job['path']}'\n"),  # Codex runs commands in a login shell
@@ -139,11 +156,14 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         (".factory/settings.json", json.dumps(droid)),
         (".vibe/config.toml", _VIBE.format(url=url)),
         (".kimi-code/config.toml", _KIMI.format(url=url)),
+        (".config/opencode/opencode.json", json.dumps(opencode)),
     ):
-        (home / file).parent.mkdir(exist_ok=True)
+        (home / file).parent.mkdir(parents=True, exist_ok=True)
         there = (home / file).read_text() if (home / file).exists() else ""
         ours = "".join(there.partition("# gitgates:")[1:])  # some have our hooks in the same file
         (home / file).write_text(text + ours)
+    for name in ("opencode",):
+        _link_packages(name, home / ".config" / name, Path(job["cwd"], f".{name}"))
     return {
         "CODEX_HOME": f"{home}/.codex",
         "SCRIPTED_KEY": "no-key",
@@ -160,7 +180,18 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_MODEL": "scripted",
         "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false",
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     }
+
+
+def _link_packages(name: str, *folders: Path) -> None:
+    """Link what a client would install into its folders for plugins: it waits for a network."""
+    for folder in filter(Path.is_dir, folders):
+        for one in ("node_modules", "package.json", "package-lock.json"):
+            if (there := INSTALLED / name / one).exists() and not (folder / one).exists():
+                (folder / one).symlink_to(there)
 
 
 def write(host: str, path: Path, content: str) -> Call:
@@ -176,6 +207,7 @@ def write(host: str, path: Path, content: str) -> Call:
         "droid": Call("Create", named),
         "vibe": Call("write_file", {"path": str(path), "content": content}),
         "kimi": Call("Write", {"path": str(path), "content": content}),
+        "opencode": Call("write", {"filePath": str(path), "content": content}),
     }[host]
 
 
@@ -191,6 +223,7 @@ def edit(host: str, path: Path, old: str, new: str) -> Call:
         "droid": Call("Edit", {"file_path": str(path), "old_str": old, "new_str": new}),
         "vibe": Call("edit", named),
         "kimi": Call("Edit", {"path": str(path), "old_string": old, "new_string": new}),
+        "opencode": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
     }[host]
 
 
@@ -205,6 +238,7 @@ def shell(host: str, line: str) -> Call:
         "droid": Call("Execute", {"command": line, **risk}),
         "vibe": Call("bash", {"command": line}),
         "kimi": Call("Bash", {"command": line}),
+        "opencode": Call("bash", {"command": line, "description": "d"}),
     }[host]
 
 
@@ -232,6 +266,7 @@ def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
         ),
         "droid": Call("Task", {**named, "subagent_type": kind or worker}),
         "kimi": Call("Agent", {**named, "subagent_type": "coder"}),
+        "opencode": Call("task", {**named, "subagent_type": kind or "general"}),
     }
     return (call[host],)
 
