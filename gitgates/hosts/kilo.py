@@ -14,7 +14,6 @@ class Kilo(OpenCode):
     NAME = "kilo"
     TITLE = "Kilo"
     TESTED = "7.8.1"
-    DRIVEN = False
     VARIABLES = (("KILO", "kilo", "tells that an agent runs a command, and not a person"),)
     CALLER = ("KILO",)
     SECRETS = (

@@ -25,6 +25,7 @@ _MOST = {
 }
 _REMINDED = "reminded instead: a reviewer cannot be told from the agent that started it"
 _ENDS = "not possible: `opencode run` ends with the agent's turn"
+_LATE = "not possible: the agent may have the report before a hook is asked"
 ABILITIES = {
     "codex": {**_MOST, STRICT: _REMINDED},
     "copilot": _MOST,
@@ -60,6 +61,11 @@ ABILITIES = {
         RETRIES: _ENDS,
         REVIEW: _ENDS,
         STRICT: _ENDS,
-        SUBAGENT: "not possible: the agent may have the report before a hook is asked",
+        SUBAGENT: _LATE,
+    },
+    "kilo": {
+        **_MOST,
+        RETRIES: "not possible: `kilo run` is kept at work once",
+        SUBAGENT: _LATE,
     },
 }

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALLED = ROOT / ".venv/agents"
 ALWAYS = ("codex", "copilot", "gemini", "qwen", "droid")
-ON_DEMAND = ("vibe", "kimi", "opencode")  # make e2e HOSTS=NAME
+ON_DEMAND = ("vibe", "kimi", "opencode", "kilo")  # make e2e HOSTS=NAME
 HOSTS = (*ALWAYS, *ON_DEMAND)
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
@@ -38,6 +38,7 @@ _COMMANDS = {
     "vibe": ["--trust", "--auto-approve", "-p"],
     "kimi": ["-p"],
     "opencode": ["run"],
+    "kilo": ["run", "--auto"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -157,12 +158,13 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         (".vibe/config.toml", _VIBE.format(url=url)),
         (".kimi-code/config.toml", _KIMI.format(url=url)),
         (".config/opencode/opencode.json", json.dumps(opencode)),
+        (".config/kilo/kilo.json", json.dumps(opencode)),
     ):
         (home / file).parent.mkdir(parents=True, exist_ok=True)
         there = (home / file).read_text() if (home / file).exists() else ""
         ours = "".join(there.partition("# gitgates:")[1:])  # some have our hooks in the same file
         (home / file).write_text(text + ours)
-    for name in ("opencode",):
+    for name in ("opencode", "kilo"):
         _link_packages(name, home / ".config" / name, Path(job["cwd"], f".{name}"))
     return {
         "CODEX_HOME": f"{home}/.codex",
@@ -180,9 +182,11 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_MODEL": "scripted",
         "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false",
-        "OPENCODE_DISABLE_AUTOUPDATE": "1",
-        "OPENCODE_DISABLE_MODELS_FETCH": "1",
-        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        **{
+            f"{name}_DISABLE_{what}": "1"
+            for name in ("OPENCODE", "KILO")
+            for what in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")
+        },
     }
 
 
@@ -208,6 +212,7 @@ def write(host: str, path: Path, content: str) -> Call:
         "vibe": Call("write_file", {"path": str(path), "content": content}),
         "kimi": Call("Write", {"path": str(path), "content": content}),
         "opencode": Call("write", {"filePath": str(path), "content": content}),
+        "kilo": Call("write", {"filePath": str(path), "content": content}),
     }[host]
 
 
@@ -224,6 +229,7 @@ def edit(host: str, path: Path, old: str, new: str) -> Call:
         "vibe": Call("edit", named),
         "kimi": Call("Edit", {"path": str(path), "old_string": old, "new_string": new}),
         "opencode": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
+        "kilo": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
     }[host]
 
 
@@ -239,6 +245,7 @@ def shell(host: str, line: str) -> Call:
         "vibe": Call("bash", {"command": line}),
         "kimi": Call("Bash", {"command": line}),
         "opencode": Call("bash", {"command": line, "description": "d"}),
+        "kilo": Call("bash", {"command": line, "description": "d"}),
     }[host]
 
 
@@ -267,6 +274,7 @@ def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
         "droid": Call("Task", {**named, "subagent_type": kind or worker}),
         "kimi": Call("Agent", {**named, "subagent_type": "coder"}),
         "opencode": Call("task", {**named, "subagent_type": kind or "general"}),
+        "kilo": Call("task", {**named, "subagent_type": kind or "general"}),
     }
     return (call[host],)
 
