@@ -94,6 +94,19 @@ def test_what_the_first_tool_of_a_session_writes_is_to_be_reviewed(repo: Repo) -
     assert "nothing shows that this change was reviewed: 200 weighted lines" in vibe.stop()
 
 
+def test_what_was_there_before_a_refused_first_tool_is_not_of_the_session(repo: Repo) -> None:
+    repo.config("[intents]\nrequired = true\n[hooks.Stop]\n")
+    repo.commit_all("first")
+    repo.write("mine.txt", "x\n")
+    vibe = Vibe(repo)
+    command = {"command": "touch a.txt"}
+    told = vibe.ask(
+        "pre_tool", tool_name="file_system.bash", tool_call_id="call1", tool_input=command
+    )
+    assert "wants an intent to be selected" in told["reason"]
+    assert vibe.stop() == ""
+
+
 def test_trust_is_that_of_the_nearest_folder() -> None:
     host, file = agent_host("vibe"), "/home/me/work/repo/.vibe/hooks.toml"
     for text, trusted in (

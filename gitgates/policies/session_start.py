@@ -22,6 +22,8 @@ _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 _UNKNOWN = "this session's beginning was not heard of here"
 _NOW = "HEAD, so that all that differs from HEAD counts as its work"
 
+always = True  # the first tool may be refused, where no start of the session is told of
+
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record the first snapshot, and that of each prompt; stop after a sub-agent's STOP.
@@ -38,7 +40,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         from gitgates.policies.tampering import begin  # once in a session
 
         begin(call)
-    if session.stop and not payload.agent_id and not call.config_error:
+    is_asked = not (so_far.final or payload.agent_id or call.config_error)
+    if session.stop and is_asked:
         return _end_main_thread(call, so_far)
     return so_far
 
