@@ -302,6 +302,12 @@ def test_hooks_of_others_that_ours_would_silence_are_moved_first(ready: Repo) ->
     assert (moved.read_bytes(), older.read_text()) == (before, theirs)
 
 
+def test_an_agent_is_detected_by_a_folder_without_plugins(ready: Repo) -> None:
+    folder = ready.write(".opencode/agents/a.md", "").parent.parent
+    told = said(ready, "install-hooks", "--agent", "detected")
+    assert told.startswith(f"opencode: {folder} is there\n")
+
+
 def test_of_two_files_the_broken_one_is_named(ready: Repo) -> None:
     ready.write(".factory/settings.json", "{}\n")
     ready.write(".factory/hooks.json", "[]\n")

@@ -37,7 +37,7 @@ def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
     for name in AGENTS:
         host = agent_host(name)
         own = host.settings_files(root_abs, env).get("project", "")
-        folders = (os.path.dirname(own), host.home(env))
+        folders = (os.path.dirname(own).removesuffix("/plugins"), host.home(env))
         there = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
         if program := shutil.which(name, path=env.get("PATH")):
             there.insert(0, f"its program is {program}")
