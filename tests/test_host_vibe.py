@@ -118,3 +118,16 @@ def test_trust_is_that_of_the_nearest_folder() -> None:
         ("no TOML", None),
     ):
         assert host.is_trusted(text, file) is trusted
+
+
+@pytest.mark.slow
+def test_the_session_is_named_where_commands_could_not_tell_it(repo: Repo) -> None:
+    repo.config(CONFIG)
+    vibe = Vibe(repo)
+    vibe.write("bad.txt")
+    assert "--session" not in vibe.stop()
+    vibe.ask("pre_tool", tool_name="file_system.bash", tool_input={}, session_id="another")
+    option = f"--session {SESSION}"
+    assert vibe.stop().endswith(f"add `{option}` to commands of gitgates that you run.")
+    done = repo.gitgates("cannot-fix", "check", *option.split(), "--reason", "not mine")
+    assert done.returncode == 0, done.stderr

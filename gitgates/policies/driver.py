@@ -344,7 +344,7 @@ def ask_all(
         level = BLOCK if _fails_closed(call, dict(asked)[name]) else WARN
         return Verdict(level, to_agent=_structured(call, name, error), to_person=text)
 
-    return refuse_unasked(call.payload, ask(call, asked, failed, heard))
+    return refuse_unasked(call.payload, session_start.named(call, ask(call, asked, failed, heard)))
 
 
 def _structured(call: Call, name: str, error: Exception) -> str:

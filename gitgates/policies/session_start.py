@@ -154,6 +154,20 @@ def _begins_turn(call: Call) -> bool:
     return not (rounds and rounds[-1].key == last and rounds[-1].outcome == "blocked")
 
 
+def named(call: Call, verdict: Verdict) -> Verdict:
+    """Return a block that names the session, where our commands could not tell it from others."""
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    if verdict.level < BLOCK or host.SESSION or host.CHANGES:
+        return verdict
+    from gitgates.store.log import sessions  # few hosts come here
+
+    if len(sessions(call.repo.state_abs)) < 2:  # noqa: PLR2004 - this one and another
+        return verdict
+    option = f"--session {call.payload.session}"
+    own = f"Other sessions were here: add `{option}` to commands of gitgates that you run."
+    return verdict._replace(to_agent=f"{verdict.to_agent}\n\n{own}")
+
+
 def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
     """Return the entry for a block whose reason a host submits as a prompt."""
     payload = call.payload
