@@ -34,6 +34,7 @@ class Hermes(AgentHost):
     NAME = "hermes"
     TITLE = "Hermes"
     TESTED = "0.19.0"
+    DRIVEN = True
     VARIABLES = (
         (_SESSION, "hermes", "the session of the agent that runs a command"),
         ("HERMES_HOME", "you", "where Hermes' settings of your own are: not ~/.hermes"),

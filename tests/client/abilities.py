@@ -68,4 +68,10 @@ ABILITIES = {
         RETRIES: "not possible: `kilo run` is kept at work once",
         SUBAGENT: _LATE,
     },
+    "hermes": {
+        **_MOST,
+        FEED: "not possible: Hermes tells nobody what a hook says there",
+        STRICT: _REMINDED,
+        SUBAGENT: "not possible: Hermes has no event of its own for the end of a sub-agent",
+    },
 }

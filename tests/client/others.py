@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALLED = ROOT / ".venv/agents"
 ALWAYS = ("codex", "copilot", "gemini", "qwen", "droid")
-ON_DEMAND = ("vibe", "kimi", "opencode", "kilo")  # make e2e HOSTS=NAME
+ON_DEMAND = ("vibe", "kimi", "opencode", "kilo", "hermes")  # make e2e HOSTS=NAME
 HOSTS = (*ALWAYS, *ON_DEMAND)
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
@@ -39,6 +39,7 @@ _COMMANDS = {
     "kimi": ["-p"],
     "opencode": ["run"],
     "kilo": ["run", "--auto"],
+    "hermes": ["--accept-hooks", "--yolo", "-z"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -112,6 +113,16 @@ _OPENCODE = {
     "small_model": "scripted/scripted",
     "permission": "allow",
 }
+_HERMES = """\
+model:
+  default: scripted
+  provider: custom
+  base_url: {url}/v1
+  api_key: no-key
+  context_length: 200000
+agent:
+  verify_on_stop: false  # or it sends itself back, before it asks us
+"""
 
 
 class Call(NamedTuple):
@@ -157,6 +168,7 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         (".factory/settings.json", json.dumps(droid)),
         (".vibe/config.toml", _VIBE.format(url=url)),
         (".kimi-code/config.toml", _KIMI.format(url=url)),
+        (".hermes/config.yaml", _HERMES.format(url=url)),
         (".config/opencode/opencode.json", json.dumps(opencode)),
         (".config/kilo/kilo.json", json.dumps(opencode)),
     ):
@@ -213,6 +225,7 @@ def write(host: str, path: Path, content: str) -> Call:
         "kimi": Call("Write", {"path": str(path), "content": content}),
         "opencode": Call("write", {"filePath": str(path), "content": content}),
         "kilo": Call("write", {"filePath": str(path), "content": content}),
+        "hermes": Call("write_file", {"path": str(path), "content": content}),
     }[host]
 
 
@@ -230,6 +243,7 @@ def edit(host: str, path: Path, old: str, new: str) -> Call:
         "kimi": Call("Edit", {"path": str(path), "old_string": old, "new_string": new}),
         "opencode": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
         "kilo": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
+        "hermes": Call("patch", {"path": str(path), "old_string": old, "new_string": new}),
     }[host]
 
 
@@ -246,6 +260,7 @@ def shell(host: str, line: str) -> Call:
         "kimi": Call("Bash", {"command": line}),
         "opencode": Call("bash", {"command": line, "description": "d"}),
         "kilo": Call("bash", {"command": line, "description": "d"}),
+        "hermes": Call("terminal", {"command": line}),
     }[host]
 
 
@@ -275,6 +290,7 @@ def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
         "kimi": Call("Agent", {**named, "subagent_type": "coder"}),
         "opencode": Call("task", {**named, "subagent_type": kind or "general"}),
         "kilo": Call("task", {**named, "subagent_type": kind or "general"}),
+        "hermes": Call("delegate_task", {"goal": word, "context": "c"}),
     }
     return (call[host],)
 
