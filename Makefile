@@ -18,7 +18,7 @@ CLIENT = .venv/client/ready-$(CLIENT_VERSION)
 COMMA = ,
 HOSTS ?=
 AGENTS = $(or $(subst $(COMMA), ,$(HOSTS)),codex copilot gemini qwen droid)
-ON_DEMAND = vibe kimi opencode kilo hermes
+ON_DEMAND = vibe kimi opencode kilo hermes openhands
 NPM_codex = @openai/codex@0.169.0
 NPM_copilot = @github/copilot@1.0.102
 NPM_gemini = @google/gemini-cli@0.61.0
@@ -33,6 +33,7 @@ NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64
 # For Python 3.12 or newer.
 PYPI_vibe = mistral-vibe==3.0.2
 PYPI_hermes = hermes-agent==0.19.0
+PYPI_openhands = openhands==1.16.0
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 

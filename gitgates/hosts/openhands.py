@@ -30,6 +30,7 @@ class OpenHands(AgentHost):
     NAME = "openhands"
     TITLE = "OpenHands"
     TESTED = "1.16.0"
+    DRIVEN = True
     VARIABLES = (
         (_MARK, "openhands", "`OpenHands`: an agent runs a command, and not a person"),
         ("OPENHANDS_PROJECT_DIR", "openhands", "where the agent's session was started"),

@@ -74,4 +74,10 @@ ABILITIES = {
         STRICT: _REMINDED,
         SUBAGENT: "not possible: Hermes has no event of its own for the end of a sub-agent",
     },
+    "openhands": {
+        **_MOST,
+        FEED: "not possible: OpenHands tells nobody what a hook says there",
+        STRICT: _REMINDED,
+        SUBAGENT: "not possible: OpenHands runs no hooks of sub-agents",
+    },
 }

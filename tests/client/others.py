@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALLED = ROOT / ".venv/agents"
 ALWAYS = ("codex", "copilot", "gemini", "qwen", "droid")
-ON_DEMAND = ("vibe", "kimi", "opencode", "kilo", "hermes")  # make e2e HOSTS=NAME
+ON_DEMAND = ("vibe", "kimi", "opencode", "kilo", "hermes", "openhands")  # make e2e HOSTS=NAME
 HOSTS = (*ALWAYS, *ON_DEMAND)
 # Read once: the tests' own fixture takes every GITGATES name away.
 GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HOSTS}
@@ -40,6 +40,7 @@ _COMMANDS = {
     "opencode": ["run"],
     "kilo": ["run", "--auto"],
     "hermes": ["--accept-hooks", "--yolo", "-z"],
+    "openhands": ["--headless", "--json", "--always-approve", "--override-with-envs", "-t"],
 }
 _CODEX = """\
 model = "gpt-5.5"
@@ -123,6 +124,7 @@ model:
 agent:
   verify_on_stop: false  # or it sends itself back, before it asks us
 """
+_LOW = {"security_risk": "LOW"}  # what OpenHands asks of each call
 
 
 class Call(NamedTuple):
@@ -194,6 +196,11 @@ def configure(job: dict[str, Any], port: int) -> dict[str, str]:
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_MODEL": "scripted",
         "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false",
+        "LLM_API_KEY": "no-key",
+        "LLM_BASE_URL": f"{url}/v1",
+        "LLM_MODEL": "openai/scripted",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "OPENHANDS_SUPPRESS_BANNER": "1",
         **{
             f"{name}_DISABLE_{what}": "1"
             for name in ("OPENCODE", "KILO")
@@ -226,6 +233,9 @@ def write(host: str, path: Path, content: str) -> Call:
         "opencode": Call("write", {"filePath": str(path), "content": content}),
         "kilo": Call("write", {"filePath": str(path), "content": content}),
         "hermes": Call("write_file", {"path": str(path), "content": content}),
+        "openhands": Call(
+            "file_editor", {"command": "create", "path": str(path), "file_text": content, **_LOW}
+        ),
     }[host]
 
 
@@ -244,6 +254,10 @@ def edit(host: str, path: Path, old: str, new: str) -> Call:
         "opencode": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
         "kilo": Call("edit", {"filePath": str(path), "oldString": old, "newString": new}),
         "hermes": Call("patch", {"path": str(path), "old_string": old, "new_string": new}),
+        "openhands": Call(
+            "file_editor",
+            {"command": "str_replace", "path": str(path), "old_str": old, "new_str": new, **_LOW},
+        ),
     }[host]
 
 
@@ -261,6 +275,7 @@ def shell(host: str, line: str) -> Call:
         "opencode": Call("bash", {"command": line, "description": "d"}),
         "kilo": Call("bash", {"command": line, "description": "d"}),
         "hermes": Call("terminal", {"command": line}),
+        "openhands": Call("terminal", {"command": line, **_LOW}),
     }[host]
 
 
@@ -291,6 +306,7 @@ def agent(host: str, word: str, kind: str = "") -> tuple[Call, ...]:
         "opencode": Call("task", {**named, "subagent_type": kind or "general"}),
         "kilo": Call("task", {**named, "subagent_type": kind or "general"}),
         "hermes": Call("delegate_task", {"goal": word, "context": "c"}),
+        "openhands": Call("task", {**named, "subagent_type": "default", **_LOW}),
     }
     return (call[host],)
 
