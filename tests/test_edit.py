@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitgates.config import load
@@ -234,6 +234,7 @@ LINES = st.lists(
 
 
 @given(old=LINES, cut=st.booleans())
+@example(old="[[tool.many]]\n[tool.gitgates.hooks.pre-commit]\n[[tool.many]]\n", cut=False)
 @pytest.mark.slow
 def test_whatever_is_accepted_is_kept(old: str, *, cut: bool) -> None:
     old = old[:-1] if cut and old.endswith("\n") and not old.endswith("\r\n") else old

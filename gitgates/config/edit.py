@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -149,14 +149,24 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
             at(document, path).setdefault("gates", []).extend(added)
             new = document.as_string()
         new = append(new, *blocks)
-        rest = iter(new)
-        if all(char in rest for char in old) and as_json(tomllib.loads(new)) == as_json(expected):
+        if _is_kept(old, new) and as_json(tomllib.loads(new)) == as_json(expected):
             return new
     blocks += [to_toml(path, {"gates": at(expected, path)["gates"]}) for path in lists]
     raise ConfigError(
         f"{edit.file}: its tables are written so that nothing can be added without rewriting them",
         "Write them with [headers] and run this again, or add by hand:\n\n" + "\n".join(blocks),
     )
+
+
+def _is_kept(old: str, new: str) -> bool:
+    """Return whether a text is another one with insertions, and has its headers in their order."""
+    headers = [[line for line in text.split("\n") if line[:1] == "["] for text in (old, new)]
+    return _is_within(old, new) and _is_within(*headers)
+
+
+def _is_within(parts: Sequence[str], other: Sequence[str]) -> bool:
+    rest = iter(other)
+    return all(part in rest for part in parts)
 
 
 def at(node: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - of tomllib or tomlkit
