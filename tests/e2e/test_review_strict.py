@@ -144,7 +144,7 @@ def test_a_prompt_that_the_agent_has_scheduled_ends_nothing(tmp_path: Path) -> N
     run = scene.run(
         *(write(scene.at("a.py"), LINES), Call("ScheduleWakeup", wake), "1", "2", "3", "4", "5"),
         prompts=("#review do it",),
-        options=Options(limit_s=120),  # the client wakes after a minute, no sooner
+        options=Options(limit_s=180),  # the client wakes after one to two minutes
     )
     assert "counts only in a prompt of yours" in run.person
     assert (blocks(run), run.turns) == (3, 7)  # the wake-up brings no attempts
