@@ -63,6 +63,7 @@ class AgentHost:
     # Its events → what each is, and what it can be answered with.
     EVENTS: dict[str, tuple[EventKind, Channels]] = {}
     TELLS_PROMPTS = True  # False: not always; then a turn begins with what comes after its end
+    TELLS_EDITS = True  # False: maybe too late, so that an edit counts as soon as it is announced
     REPEATS = True  # whether it may deliver one event twice: where two settings files call us
     RETURNS_REASON = False  # True: the reason of a block comes back as a prompt
     HANDS_TOKENS = True  # whether a sub-agent, as it starts, gets a text that nobody else sees

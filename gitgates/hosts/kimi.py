@@ -49,6 +49,7 @@ class Kimi(AgentHost):
         "PostCompact": ("after-compact", Channels()),
         "SessionEnd": ("session-end", Channels()),
     }
+    TELLS_EDITS = False
     REPEATS = False
     HANDS_TOKENS = False
     CANNOT: dict[EventKind, str] = {

@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitgates.agent_types import ToolKind
     from gitgates.git.repo import Repo
     from gitgates.hosts.json_settings import AgentSettings
     from gitgates.hosts.settings import InstalledHook
@@ -233,11 +234,17 @@ def put(
 def _needs(config: Config, agent: str) -> list[Need]:
     """Return the events of an agent that are needed, in the order of a session."""
     found = {need.kind: need for need in needs(config)}
-    if "session-start" in found and not agent_host(agent).has("session-start"):
+    host = agent_host(agent)
+    before: tuple[ToolKind, ...] = ()
+    if "session-start" in found and not host.has("session-start"):
         # What is there before the first change stands for what was there at the start.
-        before = Need("before-tool", tools=(), tool_kinds=("writes", "shell"))
-        found["before-tool"] = join(found.get("before-tool", before), before)
-    kinds = [kind for kind in HOOK_OF if kind in found and agent_host(agent).has(kind)]
+        before = ("writes", "shell")
+    elif "after-tool" in found and not host.TELLS_EDITS:
+        before = ("writes",)
+    if before:
+        need = Need("before-tool", tools=(), tool_kinds=before)
+        found["before-tool"] = join(found.get("before-tool", need), need)
+    kinds = [kind for kind in HOOK_OF if kind in found and host.has(kind)]
     return [found[kind] for kind in kinds]
 
 

@@ -127,8 +127,9 @@ def entries_of(call: Call) -> list[Fact]:
         from gitgates.policies.shell_commands import only_shows  # only shells pay for it
 
         event["shows"] = only_shows(payload.command)
-    has_written = payload.kind == "after-tool" and payload.tool_kind == "writes"
-    if has_written and not payload.failed:
+    host = agent_host(payload.host or DEFAULT_AGENT)
+    written_at = "after-tool" if host.TELLS_EDITS else "before-tool"
+    if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
         found += [{"what": "wrote", "path": path} for path in call.edited_paths or ()]
     if payload.scheduled:
         marks = [_mark_of(_bytes_of(one)) for one in payload.scheduled]

@@ -50,8 +50,6 @@ ABILITIES = {
         FEED: "not possible: Kimi Code tells nobody what a hook says there",
         BLOCK: "blocked: Kimi Code does not ask again in the same turn",
         RETRIES: "not possible: Kimi Code asks once in a turn",
-        REVIEW: "blocked, let go: what it did counts once the hook after that tool has ended, "
-        "which Kimi Code does not wait for",
         STRICT: _REMINDED,
         SUBAGENT: "not possible: Kimi Code tells nobody what a hook says there",
     },

@@ -11,7 +11,7 @@ import abilities
 import others
 import pytest
 from abilities import ABILITIES
-from claude import Run, Turn, after
+from claude import Run, Turn
 from host_scene import HostScene, need
 from others import agent, edit, report, shell, write
 from scene import CHECK, STOP, gitgates_abs
@@ -30,8 +30,6 @@ gates = ["look"]
 """
 STRICT = '[review]\nmode = "require"\n' + REVIEW
 MEND = "mv bad.txt good.txt"
-# The others wait for a hook after a tool; of this one's, we have to hear before its turn ends.
-TAKES_S = {"kimi": 1.0}
 
 
 def said(**seen: bool) -> str:
@@ -84,16 +82,14 @@ def retries(host: str, folder: Path) -> str:
 def review(host: str, folder: Path) -> str:
     scene = HostScene(folder, host, config=REVIEW)
     work = write(host, scene.at("a.py"), LINES)
-    finished = after(TAKES_S.get(host, 0), "finished")
-    run = scene.session(work, finished, shell(host, DONE), "end")
+    run = scene.session(work, "finished", shell(host, DONE), "end")
     return said(blocked=ASKS in told(run, 2), let_go=run.turns == 4)
 
 
 def strict(host: str, folder: Path) -> str:
     scene = HostScene(folder, host, config=STRICT)
     start = agent(host, "WORD", "reviewer")
-    finished = after(TAKES_S.get(host, 0), "finished")
-    turns: list[Turn] = [write(host, scene.at("a.py"), LINES), finished, *start, "end"]
+    turns: list[Turn] = [write(host, scene.at("a.py"), LINES), "finished", *start, "end"]
     # Twice: where none hears of its token in the beginning, it is sent back with one.
     reviewer: list[Turn] = [shell(host, COMPLETE), report(host, "REPORT")] * 2
     run = scene.session(*turns, agents={"WORD": reviewer})
