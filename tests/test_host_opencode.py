@@ -292,6 +292,14 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(client: Client) 
 
 
 @needs_node
+def test_an_answer_counts_though_somebody_keeps_the_output_open(client: Client) -> None:
+    answer = json.dumps({"decision": "block", "reason": "not yet"})
+    file = hanging(client, f"#!/bin/sh\nsleep 30 &\necho '{answer}'\n")
+    _seen, asked, _said = client.run(prompt("go"), event("session.idle"), plugins=(file,))
+    assert "not yet" in json.dumps(asked)
+
+
+@needs_node
 def test_run_does_not_wait_for_ever_either(client: Client) -> None:
     steps, file = (prompt("go"), event("session.idle")), hanging(client, "#!/bin/sh\nexec sleep 30")
     _seen, asked, said = client.run(*steps, plugins=(file,), once=True)

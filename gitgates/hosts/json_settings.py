@@ -52,9 +52,8 @@ class AgentSettings:
     AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
     TAKE_PLUGIN_OUT = ""  # what a person does for that
     PERMITS = "{}"  # what stands in its permissions for all commands that begin so
-    SANDBOX = (
-        ""  # how to start it so that commands may write into a folder of .git; empty: they may
-    )
+    # How to start it so that commands may write into a folder of .git; empty: they may.
+    SANDBOX = ""
     FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks nobody has to trust
     OF_MAIN = False  # whether a linked worktree has the hooks of the main one, and not its own
 
