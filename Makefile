@@ -30,10 +30,8 @@ NPM_kimi = @moonshot-ai/kimi-code@2.1.0 $(if $(filter Linux-x86_64,$(shell uname
 # With the packages that they would install beside each plugin.
 NPM_opencode = opencode-ai@1.18.33 @opencode-ai/plugin@1.18.33
 NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),@kilocode/cli-linux-x64@7.7.9)
-# For Python 3.12 or newer.
-PYPI_vibe = mistral-vibe==3.0.2
-PYPI_hermes = hermes-agent==0.19.0
-PYPI_openhands = openhands==1.16.0
+# For Python 3.12: from .requirements/agent-NAME.txt, locked like our own.
+PYPI = vibe hermes openhands
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
@@ -104,7 +102,11 @@ lock: ## Lock the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv. Try: pipx install uv' >&2; exit 1; }
 	cd .requirements && for set in run dev; do \
 	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
-	        --no-emit-index-url --no-header --output-file $$set.txt $$set.in || exit 1; done
+	        --no-emit-index-url --no-header --output-file $$set.txt $$set.in || exit 1; done; \
+	for agent in $(PYPI); do \
+	    uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --upgrade \
+	        --no-emit-index-url --no-header \
+	        --output-file agent-$$agent.txt agent-$$agent.in || exit 1; done
 
 clean: ## Remove the virtual environments and all caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
@@ -152,18 +154,21 @@ $(CLIENT):
 # A folder for each, so that one can be had without the others. Some are proprietary: as above.
 # Without scripts: the programs are in the packages.
 agent-%:
-	@[ -n '$(NPM_$*)$(PYPI_$*)' ] || { \
+	@[ -n '$(NPM_$*)$(filter $*,$(PYPI))' ] || { \
 	    echo 'no client is named $*. Try some of: codex copilot gemini qwen droid $(ON_DEMAND)' >&2; \
 	    exit 1; }
-	@ready='.venv/agents/$*/ready-$(subst /,+,$(subst $() ,+,$(strip $(NPM_$*)$(PYPI_$*))))'; \
+	@$(if $(NPM_$*),what='$(strip $(NPM_$*))',locked=.requirements/agent-$*.txt && \
+	    what="$$(cat .requirements/agent-$*.in) $$(cksum <$$locked)") && \
+	ready=".venv/agents/$*/ready-$$(echo "$$what" | tr ' /' ++)"; \
 	name=GITGATES_E2E_$$(echo $* | tr a-z A-Z); \
 	if [ -n "$$(printenv $$name)" ] || [ -e "$$ready" ]; then exit 0; fi; \
-	echo 'installing $(NPM_$*)$(PYPI_$*) in .venv/agents/$* (once)' >&2; \
+	echo "installing $$what in .venv/agents/$* (once)" >&2; \
 	rm -rf .venv/agents/$* && mkdir -p .venv/agents/$* && \
 	$(if $(NPM_$*),npm install --prefix .venv/agents/$* --ignore-scripts --no-audit --no-fund \
 	    --loglevel=error $(NPM_$*),python3.12 -m venv .venv/agents/$* && \
-	    .venv/agents/$*/bin/python -m pip install --quiet $(PYPI_$*)) && touch "$$ready" || { \
-	    echo '!!! $(NPM_$*)$(PYPI_$*) could not be installed: the tests with $* are NOT run.' >&2; \
+	    .venv/agents/$*/bin/python -m pip install --quiet --require-hashes -r $$locked) && \
+	    touch "$$ready" || { \
+	    echo "!!! $$what could not be installed: the tests with $* are NOT run." >&2; \
 	    echo "Install $(if $(NPM_$*),Node.js,Python 3.12), see to a network, or name a client:" \
 	        "$$name=/path/to/$*" >&2; }
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
-from gitgates import environ, errors
 from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
 from gitgates.config.section_keys import ADVICE, SECTION_KEYS
+from gitgates.core import environ, errors, limits
+from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
+from gitgates.features.headless.tasks import TASK_KEYS
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
-from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.report import result
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ _HERE = Path(__file__).resolve().parent
 # The table of what works in each agent is that of the tests, which hold it.
 sys.path += [str(_HERE), str(_HERE.parent / "tests/client")]
 
+from guard_page import guard_page  # noqa: E402 - from there
 from hosts_page import hosts_page  # noqa: E402 - from there
 from markdown_page import page, table  # noqa: E402 - from there
 
@@ -49,7 +51,9 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": _configuration(),
         "hooks.md": _hooks(),
+        "tasks.md": _tasks(),
         "hosts.md": hosts_page(),
+        "guard.md": guard_page(),
         "commands.md": _commands(),
         "result-json.md": _result_json(),
         "environment.md": _environment(),
@@ -63,13 +67,16 @@ def _configuration() -> str:
         "Configuration",
         "`gitgates/config/keys.py`",
         f"The settings stand in `[tool.gitgates]` of `{pyproject}`, or in `{own}` with the same "
-        f"keys and no prefix; both at once is an error. `{local}` beside it, which git should "
+        f"keys and no prefix; both at once is an error. `{local}` beside it, which verbs have git "
         "ignore, is laid over them key by key. `gitgates check` tells whether they are right, and "
         "`gitgates schema` prints the same as a JSON Schema.",
         "Names of gates are free, but for the words "
         + ", ".join(f"`{name}`" for name in keys.RESERVED_GATE_NAMES)
         + ", and for commas. A text with `s`, `m` and `h` is a time (`1h30m`); one with `KiB`, "
         "`MiB`, `kB` or `MB` is a size.",
+        f"A settings file has at most {limits.LONGEST >> 10} KiB, keys of at most "
+        f"{limits.MOST_PARTS} parts, and {limits.DEEPEST} levels: what is beyond that is refused "
+        "before it is parsed.",
         "## `[tool.gitgates]`",
         _keys(keys.TOP_KEYS),
         "## `[tool.gitgates.gates.NAME]`",
@@ -90,6 +97,17 @@ def _configuration() -> str:
         "## `[[tool.gitgates.advice]]`",
         ADVICE.meaning,
         _keys(ADVICE.keys),
+    )
+
+
+def _tasks() -> str:
+    return page(
+        "Tasks of a queue",
+        "`gitgates/features/headless/tasks.py`",
+        "The keys of each `[[tasks]]` in the file that `gitgates headless --tasks FILE` reads. "
+        "[How to use it](../how-to/headless-queue.md). What a task leaves out is as the options "
+        "of the command say, else the configuration.",
+        _keys(TASK_KEYS),
     )
 
 
@@ -144,7 +162,7 @@ def _hooks() -> str:
     )
     return page(
         "Hooks",
-        "`gitgates/lifecycle.py`",
+        "`gitgates/core/lifecycle.py`",
         "Every hook that `[tool.gitgates.hooks.HOOK]` may name. A gate with `files`, `exclude`, "
         "`pass_files` or `pre-commit` is about the paths in the second column, and is skipped "
         "where no path matches; any other gate runs each time. "
@@ -281,7 +299,7 @@ def _environment() -> str:
     )
     return page(
         "Environment",
-        "`gitgates/environ.py`",
+        "`gitgates/core/environ.py`",
         "Every name that gitgates reads or sets. For the variables that gates get, see "
         "[The environment of gates](../explanation/git-environment.md).",
         table(("name", "set by", "meaning"), rows),
@@ -292,7 +310,7 @@ def _exit_statuses() -> str:
     rows = ((str(status), meaning) for status, meaning in errors.EXIT_STATUSES)
     return page(
         "Exit statuses",
-        "`gitgates/errors.py`",
+        "`gitgates/core/errors.py`",
         "The same for every command. A gate's own exit status is shown, and never passed on: to "
         "git any status but 0 blocks, and to a coding agent 2 has a meaning of its own.",
         table(("status", "meaning"), rows),

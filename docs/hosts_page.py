@@ -9,15 +9,15 @@ from abilities import ABILITIES  # what the tests with real clients hold
 from markdown_page import page, table
 from others import ALWAYS, ON_DEMAND
 
-from gitgates.agent_types import Payload
+from gitgates.core.agent_types import Payload
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.capabilities import express
-from gitgates.lifecycle import HOOK_OF
-from gitgates.types import BLOCK, STOP, WARN, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Level
+    from gitgates.core.types import Level
 
 _BESIDE = ("reason", "stopReason", "permissionDecisionReason", "hookEventName")
 _ALL_ABILITIES = tuple(dict.fromkeys(one for can in ABILITIES.values() for one in can))
@@ -81,11 +81,22 @@ def _answers(agent: str) -> list[str]:
     notes += [f"- Hooks of git: {host.NO_GIT_HOOKS}"] if host.NO_GIT_HOOKS else []
     whose = " of a project" if agent_settings(agent).FREE else ""
     notes += [f"- Before it runs the hooks{whose}: {host.TRUST}"] if host.TRUST else []
+    if switches := _switches(agent):
+        notes.append(f"- All hooks are off, which the guard refuses, with {switches}")
     for most_s in dict.fromkeys(host.MOST_S.values()):
         names = ", ".join(HOOK_OF[kind] for kind, most in host.MOST_S.items() if most == most_s)
         notes.append(f"- Ended after {most_s} s at most: {names}")
     answers = table(("event", "warn", "block", "stop"), rows)
     return [f"### {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
+
+
+def _switches(agent: str) -> str:
+    """Return what switches all hooks of an agent off."""
+    host = agent_host(agent)
+    keys = [f"{_code(key)} {host.OFF_IS}" for key in (host.OFF, *host.FORMER_OFF) if key]
+    words = [_code(" ".join(row).strip()) for row in host.OFF_WORDS if all(row)]
+    variables = [_code(name) for name in host.OFF_VARIABLES]
+    return ", ".join((*keys, *words, *variables))
 
 
 def _answer(payload: Payload, level: Level) -> str:

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from gitgates import errors, pyc_import
+from gitgates.core import errors, pyc_import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
         _say("gitgates: interrupted; nothing was decided")
         return errors.Interrupted.exit_status
     except Exception as error:  # noqa: BLE001 - what comes here is our bug
-        if full := errors.full_disk(error):
+        from gitgates.store.owners import denied  # seldom needed
+
+        if full := denied(error) or errors.unwritable(error):
             _say(f"gitgates: {full}")
             return full.exit_status
         import traceback
@@ -81,7 +83,7 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
 
 
 def _say(text: str) -> None:
-    from gitgates.clean import visible  # only trouble is said
+    from gitgates.core.clean import visible  # only trouble is said
 
     text = visible(text)
     try:

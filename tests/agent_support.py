@@ -12,9 +12,9 @@ from typing import Any
 
 from conftest import Repo
 
-from gitgates.policies import call
-from gitgates.policies.driver import respond
-from gitgates.policies.session import Session, fold
+from gitgates.session import call
+from gitgates.session.driver import respond
+from gitgates.session.state import Session, fold
 from gitgates.store.log import session_journal
 
 COUNT = 'echo x >> "$COUNT_ABS"'  # what a gate starts with, so that its runs can be counted
@@ -93,11 +93,11 @@ class Agent:
         self.repo.write(name, content)
         self.transcript("Bash")
 
-    def transcript(self, tool: str, **tool_input: str) -> None:
+    def transcript(self, tool: str, *, call_id: str = "t", **tool_input: str) -> None:
         """Have the host's transcript tell of a tool."""
         transcript = self.repo.path.parent / f"{self.session}.transcript"
         with transcript.open("a") as file:
-            call = {"type": "tool_use", "id": "t", "name": tool, "input": tool_input}
+            call = {"type": "tool_use", "id": call_id, "name": tool, "input": tool_input}
             stamp = datetime.now(UTC).isoformat()
             record = {"type": "assistant", "message": {"content": [call]}, "timestamp": stamp}
             file.write(json.dumps(record) + "\n")

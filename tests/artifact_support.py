@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gitgates.core.types import ALLOW, BLOCK, Decision, GateResult, Visit
 from gitgates.report import artifacts
 from gitgates.report.result import AttemptReport, outcome_of
-from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Level, Status
+    from gitgates.core.types import Level, Status
 
 START_S = 1705314600.0  # 2024-01-15T10:30:00Z, when the seed's example begins
 

@@ -7,7 +7,7 @@ import tomllib
 from gitgates.config.load import describe
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.types import Config
+from gitgates.core.types import Config
 
 
 def read(shared: str, local: str | None = None) -> tuple[Config, str, str]:

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,7 @@ import forked
 import pytest
 from hypothesis import settings
 
-from gitgates.install.githooks import render
+from gitgates.setup.install.githooks import render
 
 # How long an example takes says how busy the machine is, and nothing of the code.
 settings.register_profile("busy", deadline=None, max_examples=15)
@@ -52,8 +53,20 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` is heeded
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files with slow tests first, so that no worker is left with one at the end."""
+    """Leave all cases but the first of `samples(N)` to `make thorough`; put slow files first.
+
+    So no worker is left with a slow test at the end.
+    """
+    cases = Counter[str]()
+    for item in items:
+        marker = item.get_closest_marker("samples")
+        if marker and not item.get_closest_marker("thorough"):
+            name = item.nodeid.partition("[")[0]
+            cases[name] += 1
+            if cases[name] > marker.args[0]:
+                item.add_marker(pytest.mark.thorough)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from gitgates.policy import Need, Policy
-from gitgates.types import BLOCK, Config, Verdict
+from gitgates.core.policy import Need, Policy
+from gitgates.core.types import BLOCK, Config, Verdict
 
 if TYPE_CHECKING:
-    from gitgates.policy import AnyCall
+    from gitgates.core.policy import AnyCall
 
 ROW = Policy(
     name="notes", module="example_policy", kinds=("turn-end", "before-commit", "before-push")

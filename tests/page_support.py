@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from gitgates.core.types import ALLOW, BLOCK, Decision, GateResult, Visit
 from gitgates.report.result import AttemptReport, add_attempt
-from gitgates.types import ALLOW, BLOCK, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.types import Status
+    from gitgates.core.types import Status
 
 RUN = "20260301T101500.204816Z-4242"
 HOSTILE = (
@@ -89,7 +89,7 @@ def twelve_attempts() -> dict[str, Any]:
     return run_result(
         *[("blocked", bad)] * 11,
         ("exhausted", bad),
-        task="Mend it\n" + "with many words " * 200,
+        task="Fix it\n" + "with many words " * 200,
         status="failed",
         outcome="the gates still failed when no retry was left",
         failed_ref=f"refs/gitgates/failed/{RUN}",

@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 from worktree_state import where
 
-from gitgates.agent_types import Changed, Point
+from gitgates.core.agent_types import Changed, Point
 from gitgates.git.authorship import Span
 from gitgates.git.diff import changes, diff_text, patch_id
 from gitgates.git.snapshot import take

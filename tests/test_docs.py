@@ -15,13 +15,13 @@ import click
 import pytest
 import yaml
 
-from gitgates import environ, errors
 from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
 from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
+from gitgates.core import environ, errors
+from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.lifecycle import HOOK_POINTS
 from gitgates.report import result as fields
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,7 +122,7 @@ def test_nothing_is_missing_in_the_reference(page: str, words: list[str]) -> Non
 def test_every_exit_status_in_use_is_documented() -> None:
     classes: list[type[errors.GitgatesError]] = [errors.GitgatesError]
     used = {cls.exit_status for cls in classes + errors.GitgatesError.__subclasses__()}
-    shim = (ROOT / "gitgates" / "install" / "shim.sh").read_text(encoding="utf-8")
+    shim = (ROOT / "gitgates" / "setup" / "install" / "shim.sh").read_text(encoding="utf-8")
     used |= {int(status) for status in re.findall(r"^\s*exit (\d+)$", shim, re.MULTILINE)}
     assert used - {status for status, _meaning in errors.EXIT_STATUSES} == set()
 
@@ -210,6 +210,12 @@ def _anchors(path: Path) -> set[str]:
     return {
         re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
     }
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").glob("*/*.md")}
+    assert sorted(p for p in pages if not p.startswith("adr/") and f"]({p})" not in index) == []
 
 
 @pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))

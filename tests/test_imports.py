@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gitgates.install.githooks import render
+from gitgates.setup.install.githooks import render
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -43,7 +43,7 @@ LEAN = {
 }
 
 # A module of ours costs a hook a quarter of a million instructions: see docs/adr/0001.
-MOST_OF_OURS = 44  # before `commit -a`, which isolates, with patterns; 37 without either
+MOST_OF_OURS = 45  # before `commit -a`, which isolates, with patterns; 37 without either
 
 CONFIG = """\
 [tool.gitgates.gates.first]
@@ -170,6 +170,7 @@ def test_hooks_without_gates_load_nothing_heavy(repo: Repo) -> None:
     assert [not_lean(loaded - own) for loaded in repo.take_loaded()] == [[], []]
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("stage", ["pre-commit", "commit-msg", "pre-push"])
 def test_hooks_of_the_framework_load_nothing_heavy(repo: Repo, stage: str) -> None:
     repo.env["PYTHONPATH"] = str(ROOT)
@@ -203,31 +204,38 @@ AGENT_PARTS = {
         "entry",
         "config",
         "engine",
-        "hosts",
-        "policies",
+        "core",
+        *("features", "features.gates", "features.guard", "features.trace"),
+        *("hosts", "hosts.agents"),
         "proc",
+        "session",
         "store",
         "git",
     ),
-    *("entry.agent", "policy"),
-    *(f"policies.{name}" for name in ("driver", "call", "trust", "session_start", "gates")),
-    "policies.trace",  # which tells that it is off
+    *("entry.agent", "core.policy"),
+    *(
+        f"session.{name}"
+        for name in ("driver", "call", "trust", "start", "rules", "needs", "state")
+    ),
+    "features.gates.policy",
+    "features.trace.policy",  # which tells that it is off
     *(
         "config.load",
         "engine.hooks",
         "hosts.agent",
         "hosts.payload",
-        "hosts.claude",
+        "hosts.agents.claude",
         "hosts.capabilities",
     ),
-    *("policies.needs", "policies.session", "environ", "errors", "store.files", "lifecycle"),
-    *("record", "types", "agent_types", "lean_json", "pyc_import"),
+    *(f"core.{name}" for name in ("environ", "errors", "lifecycle", "record", "types")),
+    *(f"core.{name}" for name in ("agent_types", "lean_json", "pyc_import")),
+    "store.files",
     *("proc.call", "proc.alarm", "store.log", "git.repo"),
-    "policies.guard",
+    "features.guard.policy",
 }
-TO_GUARD = {"policies.guard_places"}
+TO_GUARD = {"features.guard.places"}
 TO_LOOK = {
-    *(f"policies.{name}" for name in ("breaker", "tampering")),
+    *(f"session.{name}" for name in ("breaker", "tampering")),
     *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
 }
 
@@ -257,6 +265,7 @@ def own_modules(loaded: set[str]) -> set[str]:
     return {name.removeprefix("gitgates.") for name in loaded if name.startswith("gitgates.")}
 
 
+@pytest.mark.samples(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "parts"),
@@ -268,7 +277,7 @@ def own_modules(loaded: set[str]) -> set[str]:
                 "tool_name": "Bash",
                 "tool_input": {"command": "make test > /dev/null"},
             },
-            AGENT_PARTS | TO_GUARD | {"policies.shell_commands"},
+            AGENT_PARTS | TO_GUARD | {"session.shell_commands"},
         ),
         ({"hook_event_name": "PostToolUse", "tool_name": "Bash"}, AGENT_PARTS),
         ({"hook_event_name": "Stop"}, AGENT_PARTS | TO_LOOK),
@@ -302,7 +311,11 @@ def test_advice_loads_no_runner_for_other_commands_of_an_agent(repo: Repo) -> No
         own_modules(loaded_by_agent_hook(repo, config, event, session=str(len(config))))
         for config in (AGENT_CONFIG, AGENT_CONFIG + ADVICE)
     )
-    assert loaded - without == {"policies.advice", "policies.advice_items"}
+    assert loaded - without == {
+        "features.advice",
+        "features.advice.policy",
+        "features.advice.items",
+    }
 
 
 @pytest.mark.slow
@@ -313,7 +326,7 @@ def test_advice_of_a_git_hook_loads_what_gates_do_and_a_digest(repo: Repo) -> No
     repo.git("commit", "-q", "--allow-empty", "-m", "second")
     before_commit = repo.take_loaded()[2]
     assert not_lean(before_commit - own) == []
-    assert "gitgates.policies.advice_run" not in before_commit
+    assert "gitgates.features.advice.run" not in before_commit
 
 
 @pytest.mark.slow
@@ -324,7 +337,7 @@ def test_what_reads_failures_is_loaded_where_a_gate_has_failed(repo: Repo) -> No
     passing = failing.replace('"false"', '"true"')
     for config, expected in ((passing, set()), (failing, reading)):
         loaded = loaded_by_agent_hook(repo, config, event, session=str(expected), changes="new.py")
-        assert "policies.attempt" in own_modules(loaded)
+        assert "features.gates.attempt" in own_modules(loaded)
         assert own_modules(loaded) & reading == expected
 
 

@@ -1,4 +1,4 @@
-"""Who may import whom, and what only some may do. `.importlinter` holds the layers as well.
+"""What only some modules may import or do. `.importlinter` holds the layers.
 
 Read from the source: an import inside a function, or one for type checkers only, ties two parts of
 the house together as any other does.
@@ -21,100 +21,69 @@ import size
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
-LONGEST_FILE = {"gitgates": 400, "docs": 400, "tests": 600}  # a test file is a list
+OWN_FOLDERS = ("gitgates", "docs", "tests")
 LONGEST_FUNCTION = 60
 
-# part of the house → the parts that it may import. A package may import itself besides.
-_ROOT = ("__init__", "__version__")  # the version, which everybody may know
-_WORDS = (
-    "record",
-    "errors",
-    "clean",
-    "yaml_load",
-    "json_text",
-    "blocks",
-    "lean_json",
-    "agent_types",
-    "types",
-    "environ",
-    "lifecycle",
-    "policy",
-)
-_BASE = (*_WORDS, "store", "config", "hosts", "proc")
-_RUN = (*_BASE, "git", "worktree", "engine")
-_SHOWN = (*_RUN, "report", "intents", "trace", "policies")
-_REVIEW = (*_SHOWN, "weakening")
-_ALL = (*_REVIEW, "caller", "approval")
-MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "record": (),
-    "errors": (),
-    "clean": (),
-    "yaml_load": (),
-    "json_text": ("record", "errors"),
-    "blocks": ("errors", "yaml_load"),
-    "lean_json": (),
-    "pyc_import": (),
-    "agent_types": ("record", "lifecycle"),
-    "types": ("record", "agent_types"),
-    "environ": ("record",),
-    "policy": ("record", "errors", "lifecycle", "agent_types", "types"),
-    "lifecycle": ("record",),
-    "store": _WORDS,
-    "config": (*_WORDS, "store"),
-    "hosts": _WORDS,
-    "proc": (*_WORDS, "store"),
-    "git": (*_WORDS, "store", "proc"),
-    "worktree": (*_WORDS, "store", "proc", "git"),
-    "trace": (*_WORDS, "store", "proc", "git"),
-    "engine": (*_BASE, "git", "worktree"),
-    "intents": _RUN,
-    "report": _RUN,
-    "policies": (*_RUN, "report", "intents", "trace"),
-    "headless": _SHOWN,
-    "weakening": _SHOWN,
-    "caller": _SHOWN,
-    "approval": _SHOWN,
-    "install": _SHOWN,
-    "discover": _SHOWN,
-    "doctor": (*_SHOWN, "install", "discover"),
-    "entry": _ALL,
-    "cli": (*_ALL, "headless", "install", "discover", "doctor"),
-    "__main__": ("errors", "clean", "pyc_import", "entry", "cli"),
-    "__init__": (),
+# What is left to be taken apart: none is to be added.
+FEATURE_IMPORTS = {
+    "advice imports gates",
+    "advice imports guard",
+    "advice imports intents",
+    "advice imports review",
+    "gates imports review",
+    "guard imports review",
+    "intents imports review",
+    "intents imports trace",
+    "session imports intents",
+    "session imports review",
+    "trace imports intents",
 }
 
 # Heavy packages, and the only places that may load them: no hook comes there.
 COLD = (
-    *("cli/", "install/", "discover", "doctor"),
+    *("cli/", "verbs/", "setup/"),
     "config/edit.py",  # writes settings, with tomlkit
-    "config/edit_advice.py",
-    "intents/edit.py",  # writes a scope, with tomlkit
-    "trace/blame.py",  # reads objects, with dulwich
+    "features/advice/edit.py",
+    "features/intents/edit.py",  # writes a scope, with tomlkit
+    "features/trace/blame.py",  # reads objects, with dulwich
     "git/notes.py",  # reads notes, with dulwich
     "report/page.py",  # renders a page, with jinja2
-    "yaml_load.py",
-    "blocks.py",
+    "core/yaml_load.py",
+    "edit/blocks.py",
 )
 
 # what is held back → the places that may use it
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "os.environ": ("environ.py",),
-    "os.environb": ("environ.py",),
-    "os.getenv": ("environ.py",),
+    "os.environ": ("core/environ.py",),
+    "os.environb": ("core/environ.py",),
+    "os.getenv": ("core/environ.py",),
     "os.putenv": (),
     "os.unsetenv": (),
-    "print": ("entry/", "cli/", "__main__.py"),
+    "print": ("entry/", "cli/", "verbs/", "__main__.py"),
     "input": (),
-    "click.echo": ("cli/",),
+    "click.echo": ("cli/", "verbs/"),
     "exit": (),
     "quit": (),
     "sys.exit": ("entry/", "cli/", "__main__.py"),
-    # kept.py ends a process that it forked itself, which must not run our way out.
-    "os._exit": ("entry/", "cli/", "__main__.py", "git/previous_hook.py"),
-    "sys.stdout": ("entry/", "cli/", "__main__.py"),
-    "sys.stderr": ("entry/", "cli/", "__main__.py"),
-    "sys.stdin": ("entry/", "cli/", "__main__.py"),
+    # The last two end a process that they forked themselves, which must not run our way out.
+    "os._exit": (
+        "entry/",
+        "cli/",
+        "verbs/",
+        "__main__.py",
+        "git/previous_hook.py",
+        "proc/bounded.py",
+    ),
+    "sys.stdout": ("entry/", "cli/", "verbs/", "__main__.py"),
+    "sys.stderr": ("entry/", "cli/", "verbs/", "__main__.py"),
+    "sys.stdin": ("entry/", "cli/", "verbs/", "__main__.py"),
     "sys.argv": ("__main__.py",),
+    # What others have written may be of any depth.
+    "tomllib.loads": ("core/limits.py", "config/jsonschema.py"),
+    "json.loads": (
+        *("core/limits.py", "core/lean_json.py", "report/", "git/diff.py"),
+        "features/review/reviewer.py",
+    ),
     "os.fork": ("proc/", "git/", "worktree/"),
     "os.kill": ("proc/", "git/", "worktree/", "store/runs.py"),
     "os.killpg": ("proc/", "git/", "worktree/"),
@@ -210,7 +179,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     assert node.level == 0, f"line {node.lineno}: a relative import hides its layer"
-    # `from gitgates import errors` imports a module, `from gitgates.errors import …` too.
+    # `from gitgates import entry` imports a package, `from gitgates.core import …` too.
     if node.module == "gitgates":
         return [f"gitgates.{alias.name}" for alias in node.names]
     return [node.module or ""]
@@ -237,40 +206,20 @@ def _all_imports() -> list[Import]:
     return [found for facts in _facts().values() for found in facts.imports]
 
 
-def _part(file: str) -> str:
-    return file.partition("/")[0].removesuffix(".py")
-
-
-def _target(module: str) -> str:
-    """Return the part of the house that `gitgates.…` names."""
-    return module.split(".")[1] if "." in module else "__init__"
-
-
 def _is_in(file: str, places: tuple[str, ...]) -> bool:
-    return file.startswith(places)
+    """Return whether a file is in a place; the verbs of features are those of `cli/`."""
+    of_verb = file.startswith("features/") and file.split("/")[2].startswith("cli")
+    return file.startswith(places) or (of_verb and "cli/" in places)
 
 
-def test_every_part_of_the_house_has_its_row() -> None:
-    parts = {_part(file) for file in _facts()}
-    assert sorted(parts - MAY_IMPORT.keys()) == []
-
-
-def test_each_part_imports_only_what_lies_below_it() -> None:
-    wrong = [
-        f"gitgates/{file}:{line}: imports {name}"
-        for file, line, name, _for_types in _all_imports()
-        if name.split(".")[0] == "gitgates"
-        and _target(name) not in (*_ROOT, _part(file), *MAY_IMPORT[_part(file)])
-    ]
-    assert wrong == []
-
-
-def test_the_table_has_no_circles() -> None:
-    done: set[str] = set()
-    while left := MAY_IMPORT.keys() - done:
-        free = {part for part in left if set(MAY_IMPORT[part]) <= done}
-        assert free, f"these import one another: {sorted(left)}"
-        done |= free
+def test_no_more_features_import_one_another() -> None:
+    imports = set()
+    for file, _line, name, _for_types in _all_imports():
+        own, other = file.removeprefix("features/").split("/")[0], name.split(".")
+        is_below = file.startswith(("features/", "session/"))
+        if is_below and other[1:2] == ["features"] and own != other[2]:
+            imports.add(f"{own} imports {other[2]}")
+    _hold(imports, FEATURE_IMPORTS)
 
 
 def test_what_hooks_load_is_of_the_standard_library() -> None:
@@ -305,13 +254,7 @@ def test_is_used_only_where_it_belongs(name: str) -> None:
 
 
 def _own_files() -> list[Path]:
-    return [path for top in LONGEST_FILE for path in (ROOT / top).rglob("*.py")]
-
-
-def test_no_file_is_too_long() -> None:
-    lengths = {path.relative_to(ROOT): path.read_bytes().count(b"\n") for path in _own_files()}
-    too_long = {str(p): n for p, n in lengths.items() if n > LONGEST_FILE[p.parts[0]]}
-    assert too_long == {}
+    return [path for top in OWN_FOLDERS for path in (ROOT / top).rglob("*.py")]
 
 
 def test_no_function_is_too_long() -> None:
@@ -366,7 +309,9 @@ def test_every_module_is_imported() -> None:
         if not _importers()[module.name]
         and not module.path.endswith(("__init__.py", "__main__.py"))
         and module.name not in by_name
-        and not (module.path.startswith("gitgates/cli/") and _has_command(module))
+        and not (
+            module.path.startswith(("gitgates/cli/", "gitgates/features/")) and _has_command(module)
+        )
     ]
     assert unused == []
 

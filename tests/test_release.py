@@ -54,7 +54,8 @@ def test_nothing_is_linked_whose_address_nobody_knows(tmp_path: Path) -> None:
     targets = TARGETS.findall(said["readme"]["text"])
     assert [target for target in targets if not target.startswith("https://")] == []
     assert (
-        "How they are chosen (`docs/explanation/paths.md` in the source" in (said["readme"]["text"])
+        "How the paths are chosen (`docs/explanation/paths.md` in the source"
+        in (said["readme"]["text"])
     )
 
 
@@ -63,7 +64,9 @@ def unpacked(tmp_path: Path) -> Path:
     build = [*HATCHLING, "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(build, cwd=SRC, capture_output=True, check=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as tar:
-        tar.extractall(tmp_path, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Python 3.11.4 and newer
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(tmp_path)
     return next(tmp_path.glob("gitgates-*/"))
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gitgates.agent_types import Channels, Payload
+from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS
+from gitgates.core.types import BLOCK
 from gitgates.hosts.agent import AgentHost, BadPayload
 from gitgates.hosts.capabilities import express, reaches_agent
-from gitgates.hosts.json_settings import AgentSettings
-from gitgates.hosts.settings import Entry, HookSettings, InstalledHook, is_our_command
-from gitgates.lifecycle import HOOK_OF, HOOK_POINTS
-from gitgates.types import BLOCK
+from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, is_our_command
+from gitgates.hosts.settings.json_settings import AgentSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.lifecycle import EventKind
-    from gitgates.types import Verdict
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Verdict
 
 
 class Toy(AgentHost):
-    """The protocol is no JSON; a host with that has less to say."""
+    """The protocol is not valid JSON; a host with that has less to say."""
 
     NAME = "toy"
     TITLE = "The Toy"

@@ -25,7 +25,7 @@ from weakening_samples import (
     up_to,
 )
 
-from gitgates.weakening import finding as F  # noqa: N812 - one letter in a long table
+from gitgates.features.review.weakening import finding as F  # noqa: N812 - one letter in a long table
 
 T = "tests/test_sums.py"
 WEAKER: tuple[Case, ...] = (
@@ -545,7 +545,7 @@ WEAKER: tuple[Case, ...] = (
         ((".github/workflows/ci.yml", F.CI, "does not run on `pull_request`"),),
     ),
     (
-        "a workflow that is no YAML",
+        "a workflow that is not valid YAML",
         ((".github/workflows/ci.yml", "on: push\n", "on: [push\n"),),
         ((".github/workflows/ci.yml", F.CI, "cannot be read as YAML, and was not compared"),),
     ),

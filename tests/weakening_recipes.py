@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakening_samples import HOOKS, Case, Files, but, one
 
-from gitgates.weakening import finding as F  # noqa: N812 - one letter in a long table
+from gitgates.features.review.weakening import finding as F  # noqa: N812 - one letter in a long table
 
 M = "Makefile"
 C = ".pre-commit-config.yaml"

@@ -9,39 +9,64 @@ import importlib
 
 import click
 
-from gitgates import __version__, errors
-from gitgates.cli import output
+from gitgates import __version__
+from gitgates.core import errors
+from gitgates.verbs import output
+from gitgates.verbs.group import VerbGroup
 
-# verb → the line that the list of verbs shows. Its file has the verb's name, and `command` in it.
-VERBS = {
-    "init": "Propose gates from what the project says about itself.",
-    "run": "Run the gates of a hook now.",
-    "headless": "Run an agent until its gates pass, then commit.",
-    "runs": "Show what came of earlier runs.",
-    "explain": "Tell what a hook would run, and why.",
-    "check": "Check the configuration.",
-    "verify": "Tell which commits went round the gates.",
-    "install-hooks": "Let git, or an agent, run the gates.",
-    "uninstall-hooks": "Take the hooks out again.",
-    "doctor": "Find out why gates do not run.",
-    "convert": "Take over the gates of another tool.",
-    "schema": "Print the JSON Schema of the configuration.",
-    "completion": "Print the completion script of a shell.",
-    "review": "Show what is to be reviewed, and say what came of it.",
-    "intent": "Show what agents may work on, and where.",
-    "advice": "Tell agents what to know, and run commands at moments of their work.",
-    "handoff": "Leave the work to the next session.",
-    "journal": "Post to the repository's message log, read it, search it.",
-    "approve": "Let an agent run a person's command once.",
-    "mcp": "Serve some verbs as tools of an agent.",
-    "trace": "Tell which agent wrote what.",
-    "cannot-fix": "Say that a gate's failure cannot be fixed here.",
-    "recover": "Put back what a killed run had hidden.",
-    "gc": "Clear away what has grown old.",
+# section of the help → verb → its line. A verb's file has its name, and `command` in it.
+SECTIONS = {
+    "Start": {
+        "init": "Propose gates from the checks that the project already has.",
+        "check": "Check the configuration.",
+        "install-hooks": "Install hooks into git, a hook manager or a coding agent.",
+        "run": "Run the gates of a hook now.",
+        "explain": "Show which gates a hook would run, and why.",
+    },
+    "Agents": {
+        "headless": "Run an agent until the gates pass, then commit.",
+        "intent": "Show and select what agents may work on.",
+        "advice": "Manage guidance for agents, and hooks of their work.",
+        "handoff": "Hand work over to the next session.",
+        "journal": "Post, read and search the messages of the repository.",
+        "cannot-fix": "Report that the failure of a gate cannot be fixed here.",
+        "approve": "Approve one command of an agent that needs a person.",
+        "mcp": "Serve verbs as tools of a Model Context Protocol server.",
+    },
+    "Review and evidence": {
+        "review": "Show what is to be reviewed, and record reviews.",
+        "verify": "List commits that bypassed their gates.",
+        "trace": "Show which agent wrote what.",
+        "runs": "Show past runs.",
+    },
+    "Maintenance": {
+        "doctor": "Find out why gates do not run.",
+        "recover": "Restore files that an interrupted run stashed.",
+        "gc": "Remove old state.",
+        "uninstall-hooks": "Uninstall hooks.",
+        "convert": "Convert the gates of another tool.",
+        "schema": "Print the JSON Schema of the configuration.",
+        "completion": "Print a completion script for a shell.",
+    },
 }
+VERBS = {verb: line for verbs in SECTIONS.values() for verb, line in verbs.items()}
 
 # Verbs that stand in another verb's file, under their own name.
 _BESIDE = {"schema": "check", "gc": "recover"}
+
+# Verbs of features → their modules in gitgates.features; all others are beside this one.
+_FEATURE_MODULES = {
+    "advice": "advice.cli",
+    "cannot-fix": "gates.cli_cannot_fix",
+    "handoff": "advice.cli_handoff",
+    "headless": "headless.cli",
+    "intent": "intents.cli",
+    "journal": "messages.cli",
+    "mcp": "mcp.cli",
+    "review": "review.cli",
+    "trace": "trace.cli",
+    "verify": "evidence.cli",
+}
 
 # `recover` looks before it acts; `run` says even then what went wrong in the format asked for.
 _HEAL_THEMSELVES = ("recover", "run")
@@ -50,31 +75,10 @@ _HEAL_THEMSELVES = ("recover", "run")
 def load_verb(verb: str) -> click.Command:
     """Load the file of a verb, and return the verb."""
     file = _BESIDE.get(verb, verb).replace("-", "_")
-    module = importlib.import_module(f"gitgates.cli.{file}")
+    name = f"features.{own}" if (own := _FEATURE_MODULES.get(verb)) else f"cli.{file}"
+    module = importlib.import_module(f"gitgates.{name}")
     command: click.Command = getattr(module, verb if verb in _BESIDE else "command")
     return command
-
-
-class VerbGroup(click.Group):
-    """A group that lists its verbs in the order of their use, and suggests the nearest name."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
-        """Return the verbs in their order."""
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; suggest the nearest name for an unknown one."""
-        from gitgates.config.values import did_you_mean
-
-        known = tuple(self.list_commands(ctx))
-        # A shell that completes (resilient) has no place for the message.
-        unknown = args and args[0] not in known and not args[0].startswith("-")
-        if unknown and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], known) or f"See: {ctx.command_path} --help"
-            raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 class LazyGroup(VerbGroup):
@@ -93,8 +97,10 @@ class LazyGroup(VerbGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """List the verbs without loading any of their files."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        column = max(map(len, VERBS))
+        for title, verbs in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(verb.ljust(column), line) for verb, line in verbs.items()])
 
     def get_command(
         self,
@@ -115,7 +121,7 @@ def main(ctx: click.Context) -> None:
     verb = ctx.invoked_subcommand or ""
     if verb not in _HEAL_THEMSELVES:
         # Not where only a list of verbs is wanted.
-        from gitgates.cli.repository import restore_interrupted
+        from gitgates.verbs.repository import restore_interrupted
 
         restore_interrupted(verb)
 
@@ -141,7 +147,9 @@ def _run() -> int:
         click.echo(f"gitgates: {error}", err=True)
         status = error.exit_status
     except Exception as error:  # noqa: BLE001 - the last door: what comes here is our bug
-        if full := errors.full_disk(error):
+        from gitgates.store.owners import denied  # seldom needed
+
+        if full := denied(error) or errors.unwritable(error):
             click.echo(f"gitgates: {full}", err=True)
             return full.exit_status
         import traceback

@@ -9,22 +9,27 @@ from collections.abc import Iterable
 
 import click
 
-from gitgates import blocks, environ
-from gitgates.cli.repository import configuration
 from gitgates.config.load import load
-from gitgates.errors import ConfigError, GitgatesError, UsageError
+from gitgates.core import environ
+from gitgates.core.errors import ConfigError, GitgatesError, UsageError
+from gitgates.core.types import Config
+from gitgates.edit import blocks, user_file
+from gitgates.edit.user_file import shown
+from gitgates.features.gates.rules import rules_text
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host, agent_settings
-from gitgates.hosts.settings import HookSettings
-from gitgates.install import agent_files, agents, user_file
-from gitgates.install.agent_files import AgentFile
-from gitgates.install.user_file import shown
-from gitgates.policies.needs import agents_wanted, gates_on
-from gitgates.policies.rules import rules_text
-from gitgates.types import Config
+from gitgates.hosts.settings.base import HookSettings
+from gitgates.session.needs import agents_wanted, gates_on, is_reason
+from gitgates.setup.install import agent_files, agents
+from gitgates.setup.install.agent_files import AgentFile
+from gitgates.verbs.repository import configuration
 
 _RULES = "the rules of the gates"
 _LEFT = "has been changed since we wrote it, and is left as it is"
+_GUARD_ALONE = (
+    "gitgates: the configuration names no hook of an agent: {} gets the guard alone, and runs no "
+    "gates before it may stop\n  Have it run them, too: gitgates init --agent {}"
+)
 _SAID = {
     agent_files.MISSING: "written",
     agent_files.OLD: "brought up to date",
@@ -46,8 +51,10 @@ def install(
     """Write our hooks into the settings of a scope, and the files for reviews; print changes."""
     config = load(repo.root_abs) or Config()
     start, missing = agents.start(agent, scope, environ.read())
-    if not agents.entries(config, agent):
-        _add_hooks(repo, agent, may_ask=not (without_asking or print_only), yes=without_asking)
+    if not is_reason(config):
+        may_ask = not (without_asking or print_only)
+        has_some = bool(agents.entries(config, agent))
+        _add_hooks(repo, agent, may_ask=may_ask, yes=without_asking, has_some=has_some)
         config = configuration(repo)
     wanted = agents.entries(config, agent)
     settings, host = agent_settings(agent), agent_host(agent)
@@ -160,23 +167,30 @@ def write_rules(repo: Repo, file: str, *, only_check: bool = False) -> None:
         replace(repo, path_abs, before, after, what=_RULES, how="written")
 
 
-def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool) -> None:
+def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bool) -> None:
     """Configure what `gitgates init --agent` proposes, if the person agrees.
 
-    Raises: ConfigError if nobody can be asked, or does not want it.
+    Raises: ConfigError if nobody can be asked, or does not want it, unless there are some to
+    install without.
     """
+    if has_some and not yes and not (may_ask and sys.stdin.isatty()):
+        click.echo(_GUARD_ALONE.format(agent_host(agent).TITLE, agent))
+        return
     # Cold: most have configured their hooks, and need no tomlkit.
     from gitgates.cli.init import finish
     from gitgates.config.edit import difference
-    from gitgates.discover.propose import propose_agent
+    from gitgates.setup.discover.propose import propose_agent
 
-    edit = propose_agent(repo.root_abs)
+    edit = propose_agent(repo.root_abs, repo.env)
     proposal = difference(edit).decode("utf-8", "surrogateescape")
     is_asked = may_ask and sys.stdin.isatty()
     if is_asked:
         click.echo(f"The configuration names no hook of an agent. Proposed is:\n\n{proposal}")
     if yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
         finish(repo.root_abs, edit, dry_run=False)
+        return
+    if has_some:
+        click.echo(_GUARD_ALONE.format(agent_host(agent).TITLE, agent))
         return
     what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
     raise ConfigError(

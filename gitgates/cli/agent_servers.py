@@ -8,11 +8,11 @@ import os
 import click
 
 from gitgates.cli.agent_hooks import replace
-from gitgates.errors import UsageError
+from gitgates.core.errors import UsageError
+from gitgates.edit import user_file
 from gitgates.git.repo import Repo
 from gitgates.hosts import agent_host, agent_servers
-from gitgates.hosts.settings import SCOPES
-from gitgates.install import user_file
+from gitgates.hosts.settings.base import SCOPES
 
 _WHAT = "the lines of our server"
 _PROGRAM = "gitgates"  # by its bare name: a team shares the file

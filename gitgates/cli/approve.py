@@ -6,35 +6,60 @@ import os
 
 import click
 
-from gitgates.approval import ACTIONS, LASTS_S, is_person_at_terminal, new_token
-from gitgates.cli.repository import current_repo
 from gitgates.config.values import did_you_mean
-from gitgates.errors import OK, UsageError
+from gitgates.core.errors import OK, UsageError
+from gitgates.features.intents.approved import approve_intents
+from gitgates.session.approval import ACTIONS, LASTS_S, is_person_at_terminal, new_token
+from gitgates.session.rules import approve_settings
+from gitgates.verbs.repository import configuration, current_repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+
+_RULES = "rules"
 
 
 @click.command("approve")
 @click.argument("action", nargs=-1, required=True, metavar="COMMAND...")
 def command(action: tuple[str, ...]) -> int:
-    """Print a token that lets an agent, or a script, run a person's command once.
+    """Print a token that approves one command, which an agent or a script then may run.
 
     COMMAND is `review skip`, `intent approve-scope`, `trace prune`, `advice edit`, `advice close`
     or `advice remove`, which take it as --token. It is for this repository, for ten minutes and for
     one use, and is printed to a terminal only.
+
+    `gitgates approve rules` prints no token: from then on, the intents and the settings of policies
+    count that the files have now, also in sessions that began with others.
     """
     named = " ".join(action).removeprefix("gitgates ")
-    if named not in ACTIONS:
-        hint = did_you_mean(named, tuple(ACTIONS)) or f"Known are: {', '.join(ACTIONS)}."
+    if named not in (*ACTIONS, _RULES):
+        hint = did_you_mean(named, (*ACTIONS, _RULES)) or f"Known are: {', '.join(ACTIONS)}."
         raise UsageError(f"no command that takes a person's approval: {named!r}", hint)
     repo = current_repo()
     if not (is_person_at_terminal(repo.env) and os.isatty(1)):
         raise UsageError(
-            "a token is printed to a person's terminal only",
+            "rules are approved in a person's terminal only"
+            if named == _RULES
+            else "a token is printed to a person's terminal only",
             "Run this in a terminal outside of the agent, with its output not redirected.",
         )
+    if named == _RULES:
+        return _approve_rules(repo)
     click.echo(new_token(repo, named))
     click.echo(
         f"gitgates: lets `gitgates {named} --token TOKEN` {ACTIONS[named]}: once, within "
         f"{LASTS_S / 60:.0f} minutes",
         err=True,
     )
+    return OK
+
+
+def _approve_rules(repo: Repo) -> int:
+    config = configuration(repo)
+    if config.intents:
+        approve_intents(repo, config)
+    approve_settings(repo, config)
+    what = f"{config.intents.file} and the settings" if config.intents else "the settings"
+    click.echo(f"gitgates: {what} of policies count as they are now, in running sessions, too")
     return OK

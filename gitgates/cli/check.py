@@ -6,23 +6,27 @@ import json
 
 import click
 
-from gitgates import environ, errors
-from gitgates.clean import counted
 from gitgates.cli import agent_hooks
-from gitgates.cli.output import format_option, print_json
-from gitgates.cli.repository import config_root, no_configuration
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
-from gitgates.git.repo import current_folder
+from gitgates.core import environ, errors
+from gitgates.core.clean import counted
+from gitgates.core.types import Config, Problem
+from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.install.agents import limits
-from gitgates.types import Config, Problem
+from gitgates.setup.doctor.checks import NO_GATES, find_unmatched, has_gates
+from gitgates.setup.install.agents import limits
+from gitgates.verbs.output import format_option, print_json
+from gitgates.verbs.repository import config_root, ignore_local_settings, no_configuration
 
 
 @click.command("check")
 @format_option
 def command(fmt: str) -> int:
     """Check the configuration and report every problem at once.
+
+    Also told, as warnings: gates that no tracked file matches, and what gates cannot do in the
+    agents that are installed here.
 
     Exit status 0: it is right. 78: it has problems, or there is none.
     """
@@ -37,7 +41,7 @@ def command(fmt: str) -> int:
         raise no_configuration(root_abs)
     if fmt == "json":
         found = [{"where": p.where, "message": p.message, "hint": p.hint} for p in problems]
-        warnings = _limits(config, root_abs) if config else []
+        warnings = _warnings(config, root_abs) if config else []
         document = {"version": 1, "ok": not problems, "problems": found, "warnings": warnings}
         print_json(document)
     elif problems:
@@ -46,10 +50,24 @@ def command(fmt: str) -> int:
     elif config:
         files = " and ".join(config.sources)
         gates, hooks = counted(len(config.gates), "gate"), counted(len(config.hooks), "hook")
-        click.echo(f"{files}: {gates}, {hooks}, no problems")
-        for what in _limits(config, root_abs):
+        warnings = _warnings(config, root_abs)
+        more = f", {counted(len(warnings), 'warning')}" if warnings else ""
+        click.echo(f"{files}: {gates}, {hooks}, no problems{more}")
+        for what in warnings:
             click.echo(f"gitgates: {what}", err=True)
     return errors.ConfigError.exit_status if problems else errors.OK
+
+
+def _warnings(config: Config, root_abs: str) -> list[str]:
+    try:
+        repo = find_repo(root_abs, environ.read())
+        ignore_local_settings(repo)
+        unmatched = list(find_unmatched(config, repo))
+    except errors.GitError:
+        unmatched = []  # a configuration can be checked where git is not
+    idle = [] if has_gates(config) else [NO_GATES]
+    matching = [f"gate `{name}`: {what}" for name, what in unmatched]
+    return idle + matching + _limits(config, root_abs)
 
 
 def _limits(config: Config, root_abs: str) -> list[str]:

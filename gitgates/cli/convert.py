@@ -13,16 +13,17 @@ from typing import Any
 
 import click
 
-from gitgates.clean import visible_line
 from gitgates.cli.init import finish
-from gitgates.cli.repository import config_root
 from gitgates.config.edit import Addition, make_edit
 from gitgates.config.load import describe, read_files
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.discover.project import read_text
-from gitgates.errors import OK, UsageError
-from gitgates.yaml_load import load_texts
+from gitgates.core.clean import visible_line
+from gitgates.core.errors import OK, UsageError
+from gitgates.core.limits import parse_json
+from gitgates.core.yaml_load import load_texts
+from gitgates.setup.discover.project import read_text
+from gitgates.verbs.repository import config_root
 
 _WANTED = "a gates.json (`gates`, `hooks`) or a quality_gates file (`headless`, `quality_gates`)"
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
@@ -96,12 +97,13 @@ def _load(path: str, text: str) -> object:
     name = os.path.basename(path)
     is_json = path.endswith(".json") or text.lstrip().startswith("{")
     try:
-        found: object = json.loads(text) if is_json else load_texts(text)
+        found: object = parse_json(text) if is_json else load_texts(text)
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError(f"{name}: half of a surrogate pair is no character") from error
+        raise UsageError(f"{name}: half of a surrogate pair is not a character") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name}: is no valid {'JSON' if is_json else 'YAML'}: {error}") from error
+        kind = "JSON" if is_json else "YAML"
+        raise UsageError(f"{name}: is not valid {kind}: {error}") from error
     return found
 
 

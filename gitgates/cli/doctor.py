@@ -6,14 +6,14 @@ import json
 
 import click
 
-from gitgates import environ, errors
-from gitgates.clean import counted, utf8, visible, visible_line
-from gitgates.cli.output import stdout
-from gitgates.doctor.checks import examine
-from gitgates.doctor.findings import Finding, survey
-from gitgates.doctor.prove import prove
+from gitgates.core import environ, errors
+from gitgates.core.clean import counted, utf8, visible, visible_line
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS
+from gitgates.setup.doctor.checks import examine
+from gitgates.setup.doctor.findings import Finding, survey
+from gitgates.setup.doctor.prove import prove
+from gitgates.verbs.output import stdout
 
 _VERSION = 1
 ALL = "all"  # that is installed
@@ -34,7 +34,7 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
     "which fails blocks there. With the name of a coding agent, its hooks only.",
 )
 def command(fmt: str, *, proved: str | None) -> int:
-    """Look at the configuration, and at the hooks in every worktree; say what mends the rest.
+    """Check the configuration, and the hooks in every worktree; name a fix for each problem.
 
     Nothing is changed, but for what every verb does first: what a killed run had hidden is put
     back. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
@@ -50,8 +50,9 @@ def command(fmt: str, *, proved: str | None) -> int:
             errors.GitError,
             OSError,
         ) as error:  # what was found by looking is told all the same
-            what = error.message if isinstance(error, errors.GitError) else str(error)
-            findings.append(Finding("problem", "proof", repo.root_abs, what, _ROOM))
+            known = error if isinstance(error, errors.GitError) else None
+            what, mend = (known.message, known.hint) if known else (str(error), "")
+            findings.append(Finding("problem", "proof", repo.root_abs, what, mend or _ROOM))
     is_wrong = any(finding.severity == "problem" for finding in findings)
     if fmt == "json":
         listed = [{k: utf8(value) for k, value in one._asdict().items()} for one in findings]

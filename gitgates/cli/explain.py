@@ -6,24 +6,24 @@ from typing import Any
 
 import click
 
-from gitgates import environ
-from gitgates.caller import find_caller
-from gitgates.clean import utf8, visible_line
-from gitgates.cli.completion import complete_hooks, unknown_hook
-from gitgates.cli.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
-from gitgates.cli.output import format_option, print_json, stdout
-from gitgates.cli.repository import configuration, current_repo
 from gitgates.cli.run import PathCommand, path_options, select_paths, with_gates
-from gitgates.engine.plan import find_hook, make_plan
-from gitgates.errors import OK, UsageError
+from gitgates.core import environ
+from gitgates.core.clean import utf8, visible_line
+from gitgates.core.errors import OK, UsageError
+from gitgates.core.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
+from gitgates.core.record import Record
+from gitgates.core.types import VERDICTS, Config, Event, Hook, Plan
+from gitgates.engine.plan import find_hook, framework_gate, make_plan
+from gitgates.features.advice.git_hooks import joined, plan_of
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
-from gitgates.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
-from gitgates.policies.advice_git import joined, plan_of
-from gitgates.policies.needs import asked_besides
-from gitgates.record import Record
 from gitgates.report.documents import VERSION, plan_document, plan_text
-from gitgates.types import VERDICTS, Config, Event, Hook, Plan
+from gitgates.session.caller import find_caller
+from gitgates.session.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
+from gitgates.session.needs import asked_besides
+from gitgates.verbs.completion import complete_hooks, unknown_hook
+from gitgates.verbs.output import format_option, print_json, stdout
+from gitgates.verbs.repository import configuration, current_repo
 
 # What is said at these depends on the tool, the prompt or the sub-agent.
 _TOLD_BY_EVENT = (*TOOL_EVENTS, "prompt", "prompt-expansion", "subagent-start", "subagent-end")
@@ -62,7 +62,7 @@ def command(
     fmt: str,
     **options: Any,  # noqa: ANN401 - click's
 ) -> int:
-    """Tell what HOOK would run now: every gate, why or why not, on which paths.
+    """Show what HOOK would run now: each gate, why or why not, and on which paths.
 
     Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
     unstaged and untracked, unless an option says otherwise; where an agent stops, what its session
@@ -95,8 +95,7 @@ def command(
     plan = plan or make_plan(config, found, event, environ.skipped_gates(environ.read()))
     if answers.advice:
         plan = joined(plan, answers.advice)
-    if besides:
-        note = f"asked besides the gates: {', '.join(besides)}"
+    if note := _note(repo, config, hook, besides):
         plan = plan._replace(event=plan.event._replace(note=note))
     if fmt == "json":
         print_json({**plan_document(plan), **_fields(answers)})
@@ -105,6 +104,24 @@ def command(
         text = plan_text(plan, colour=terminal.colour) + _text(hook, answers)
         terminal.write(text.encode("utf-8", "surrogateescape"))
     return OK
+
+
+def _note(repo: Repo, config: Config, hook: str, besides: tuple[str, ...]) -> str:
+    asked = ", ".join(besides)
+    texts = (_of_framework(repo, config, hook), asked and f"asked besides the gates: {asked}")
+    return "; ".join(filter(None, texts))
+
+
+def _of_framework(repo: Repo, config: Config, hook: str) -> str:
+    """Return how a gate goes together with the own hook of the pre-commit framework."""
+    if not framework_gate(config, hook) or HOOK_POINTS[hook].host != "git":
+        return ""
+    from gitgates.setup.doctor.findings import survey  # asks git for all worktrees
+    from gitgates.setup.doctor.twice import left_to_framework, stands_in
+
+    here = survey(repo).here
+    shim_abs = f"{here.folder.path_abs}/{hook}"
+    return stands_in(shim_abs, repo.root_abs, config) or left_to_framework(here, hook, config)
 
 
 def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
@@ -176,7 +193,7 @@ def _fields(answers: _Answers) -> dict[str, Any]:
 
 
 def _print_rules(config: Config) -> None:
-    from gitgates.policies.rules import rules_text  # seldom needed
+    from gitgates.features.gates.rules import rules_text  # seldom needed
 
     if text := rules_text(config):
         click.echo(text)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
 
 import click
 
-from gitgates import environ, errors
-from gitgates.clean import plain_line
-from gitgates.cli.output import dump, stdout
-from gitgates.cli.repository import config_root, current_repo
 from gitgates.config.edit import Edit, difference, summary
 from gitgates.config.load import FILES, parse_files, read_files
-from gitgates.discover.propose import (
-    Inspection,
-    agents_used,
-    inspect_project,
-    propose,
-    wants_agent,
-)
-from gitgates.doctor.checks import find_missing
+from gitgates.core import environ, errors
+from gitgates.core.clean import plain_line
+from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS
+from gitgates.core.record import Record
+from gitgates.core.types import Config, Gate, GateResult, Hook
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
@@ -28,12 +22,23 @@ from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import find_repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.hosts.git import decode_by_hand
-from gitgates.install.framework import read_framework
-from gitgates.lifecycle import HOOK_OF
 from gitgates.report.text import Console
+from gitgates.setup.discover.propose import (
+    Inspection,
+    agents_used,
+    inspect_project,
+    propose,
+    wants_agent,
+)
+from gitgates.setup.doctor.checks import find_missing
+from gitgates.setup.install.framework import read_framework
+from gitgates.setup.install.managers import VIA
 from gitgates.store.files import replace_unchanged
-from gitgates.types import Config, Gate, Hook
+from gitgates.verbs.output import dump, stdout
+from gitgates.verbs.repository import config_root, current_repo
 
+_SAW_NOTHING = ("skipped", "unchecked")
+_AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read files, longer
 _NOTHING = """\
 Looked in {root_abs} for tasks named test, check, lint, typecheck, build and format in
   mise, just, make, Taskfile.yml, package.json, nox, tox, the tables of poe, taskipy, pdm, hatch,
@@ -58,38 +63,48 @@ Write a gate yourself, for example in {file}:
     "--try",
     "tries",
     is_flag=True,
-    help="Run each proposed gate once, and leave out what cannot pass here. Asks first.",
+    help="Run each proposed gate once, leave out what cannot pass here, and tell which looked at "
+    "nothing. Asks first.",
 )
 @click.option("--yes", "-y", is_flag=True, help="With --try: do not ask.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Make gates of what husky, lefthook and others run also in the hooks where they run it: "
+    "they are to be uninstalled.",
+)
 @click.option(
     "--agent",
     type=click.Choice([*AGENTS]),
     help="Propose hooks of this coding agent, too. Taken by itself where the settings of one, "
     "AGENTS.md or CLAUDE.md are.",
 )
-def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
-    """Find out how this project checks itself, and make gates and hooks of that.
+def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_over: bool) -> int:
+    """Propose gates and hooks from the checks that the project already has.
 
     The project's own words (make lint, npm test, …) come first, and what its hook managers and its
-    CI run already; a tool's default only where its settings name its paths and the project's own
-    environment has it. They go to pyproject.toml, or to gitgates.toml where there is none; every
-    other byte of the file stays, and so does every gate and hook that is there.
+    CI run already. What husky, lefthook or simple-git-hooks run in a hook is no gate of that hook,
+    unless they are taken over; one gate runs all hooks of pre-commit. A tool's default comes last,
+    and only where its settings, or it, tell its paths, and the project's environment has it. They
+    go to pyproject.toml, or to gitgates.toml where there is none; every other byte of the file
+    stays, and so does every gate and hook that is there.
 
-    With --try, a gate that rewrites files, or is about a commit message, is not run: for it, only
-    its program is looked for.
+    With --try, a gate that passes and seems to have looked at nothing is proposed with that remark,
+    also above it in the file. A gate that rewrites files, or is about a commit message, is not run:
+    for it, only its program is looked for.
 
     Exit status 0: done, or nothing to do. 64: --try without --yes, where nobody can be asked. 78:
     the configuration has problems, or cannot be written.
     """
     if tries and not yes and not sys.stdin.isatty():
         raise errors.UsageError(
-            "--try runs the proposed commands and asks first, but standard input is no terminal; "
-            "nothing was run or written",
+            "--try runs the proposed commands and asks first, but standard input is not a "
+            "terminal; nothing was run or written",
             "To run them without being asked: gitgates init --try --yes",
         )
     cwd_abs = os.getcwd()
     root_abs = config_root(cwd_abs)
-    found = inspect_project(root_abs)
+    found = inspect_project(root_abs, environ.read(), take_over=take_over)
     for_agent = bool(agent) or wants_agent(root_abs)
     edit = propose(root_abs, found, with_agent=for_agent)
     for trouble in found.troubles:
@@ -102,16 +117,16 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
         click.echo(text, nl=False, err=dry_run)
         _has_repository(cwd_abs)
         return errors.OK
-    click.echo(_shown(found), nl=False, err=dry_run)
+    click.echo(_shown(found, take_over=take_over), nl=False, err=dry_run)
     if tries and edit.adds:
-        failed = _try_gates(edit, yes=yes, err=dry_run)
-        if failed is None:
+        trial = _try_gates(edit, yes=yes, err=dry_run)
+        if trial is None:
             click.echo("nothing was run, and nothing was written", err=True)
             return errors.OK
-        edit = propose(root_abs, found, failed, with_agent=for_agent)
+        edit = propose(root_abs, found, trial.failed, remarks=trial.remarks, with_agent=for_agent)
         if not edit.adds:
             click.echo("no gate is left, and nothing was written", err=True)
-            click.echo("  Mend what failed, or write them all the same: gitgates init", err=True)
+            click.echo("  Fix what failed, or write them all the same: gitgates init", err=True)
             return errors.OK
     finish(root_abs, edit, dry_run=dry_run)
     if not edit.adds:
@@ -119,10 +134,19 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None) -> int:
     if _has_repository(cwd_abs) and edit.adds and not dry_run:
         has_agent = HOOK_OF["turn-end"] in edit.hooks
         names = [agent] if agent else agents_used(root_abs) or [DEFAULT_AGENT]
-        options = "".join(f" --agent {name}" for name in names)
-        agents = f" and gitgates install-hooks{options}" if has_agent else ""
-        click.echo(f"next: gitgates install-hooks{agents}, and to try the gates now: gitgates run")
+        managers = () if take_over else found.managers
+        click.echo(_next_step(edit.hooks, managers, names if has_agent else []))
     return errors.OK
+
+
+def _next_step(hooks: Iterable[str], managers: tuple[str, ...], agents: list[str]) -> str:
+    """Return the commands that install the added hooks: those of git, those of agents."""
+    via = next((f" --via {one}" for one in managers if one in VIA), "")
+    of_git = any(HOOK_POINTS[hook].host == "git" for hook in hooks)
+    options = [via] if of_git else []
+    options += ["".join(f" --agent {name}" for name in agents)] if agents else []
+    install = " and ".join(f"gitgates install-hooks{one}" for one in options)
+    return f"next: {install and f'{install}, and '}to try the gates now: gitgates run"
 
 
 def _has_repository(cwd_abs: str) -> bool:
@@ -135,22 +159,38 @@ def _has_repository(cwd_abs: str) -> bool:
     return True
 
 
-def _shown(found: Inspection) -> str:
+def _beside(found: Inspection, *, take_over: bool) -> Iterator[str]:
+    """Yield how the gates go together with the hook managers of a project."""
+    own = {one.name: one.task.manager for one in found.proposals if "pre-commit" in one.task.keys}
+    for manager in found.managers:
+        if take_over:
+            yield f"uninstall {manager}, or what gates have taken over from it runs twice"
+        else:
+            yield f"{manager} goes on running its own commands: none is a gate of the same hook"
+    for gate, manager in own.items():
+        yield f"gate `{gate}` stands in for {manager}'s own hook, which then does not run"
+
+
+def _shown(found: Inspection, *, take_over: bool) -> str:
     width = max((len(proposal.name) for proposal in found.proposals), default=0)
     lines = [f"languages: {', '.join(found.languages)}"] if found.languages else []
     for proposal in found.proposals:
         command = plain_line(proposal.task.command or proposal.task.description, 50)
         lines.append(f"  {proposal.name:{width}}  {command}  ({proposal.task.source})")
     lines += [f"  left out: {note}" for note in found.left_out]
-    managed = {one.task.source.partition(":")[0] for one in found.proposals if one.task.hooks}
-    if managed:
-        named = ", ".join(sorted(managed))
-        lines.append(f"  runs twice while its manager is installed: {named}")
+    lines += [f"  {line}" for line in _beside(found, take_over=take_over)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
-    """Run the new gates of an edit in sequence; return which fail, and why.
+class Trial(Record):
+    """What became of gates that were run once: each as `gate: command: what`."""
+
+    failed: dict[str, str] = {}
+    remarks: dict[str, str] = {}  # on gates that pass, and seem to have looked at nothing
+
+
+def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
+    """Run the new gates of an edit in sequence; return which fail, which saw nothing, and why.
 
     None: the person did not want that. Raises: GitError outside of a repository.
     """
@@ -183,15 +223,34 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> dict[str, str] | None:
     plan = make_plan(config, hook, event, {})
     console = Console(stdout())
     decision = run_plan(plan, config._replace(jobs=1), repo, console)
-    for visit in decision.visits:
-        if visit.result.status not in ("passed", "skipped"):
-            failed[visit.result.gate] = describe(visit.result)
-    for gate in gates:
-        if gate.name in failed:
-            command = gate.command if isinstance(gate.command, str) else gate.runner
-            failed[gate.name] = " ".join(f"{gate.name}: {command}: {failed[gate.name]}".split())
-            click.echo(f"  left out: {failed[gate.name]}", err=err)
-    return failed
+    results = [visit.result for visit in decision.visits]
+    passed = [one for one in results if one.status in ("passed", *_SAW_NOTHING)]
+    failed |= {one.gate: describe(one) for one in results if one not in passed}
+    remarks = {one.gate: remark for one in passed if (remark := _remark(one))}
+    trial = Trial(failed=_with_commands(failed, gates), remarks=_with_commands(remarks, gates))
+    for line in trial.failed.values():
+        click.echo(f"  left out: {line}", err=err)
+    for line in trial.remarks.values():
+        click.echo(f"  look at: {line}", err=err)
+    return trial
+
+
+def _remark(result: GateResult) -> str:
+    """Return why a gate that passed may have looked at nothing; empty if there is no sign of it."""
+    if result.status in _SAW_NOTHING:
+        return describe(result)
+    if result.duration_s < _AT_ONCE_S and not result.output.strip():
+        return "passed at once, and printed nothing: does it look at anything?"
+    return ""
+
+
+def _with_commands(texts: dict[str, str], gates: list[Gate]) -> dict[str, str]:
+    """Return `gate: command: text` for each gate, in the order of the gates."""
+    commands = {one.name: one.command or one.runner for one in gates if one.name in texts}
+    return {
+        name: " ".join(f"{name}: {command}: {texts[name]}".split())
+        for name, command in commands.items()
+    }
 
 
 def _confirm(gates: list[Gate], root_abs: str) -> bool:

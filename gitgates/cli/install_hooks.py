@@ -6,24 +6,29 @@ from collections.abc import Mapping
 
 import click
 
-from gitgates import errors
 from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.agent_hooks import added, replace
-from gitgates.cli.repository import configuration, current_repo
-from gitgates.errors import GitError, UsageError
+from gitgates.core import errors
+from gitgates.core.errors import GitError, UsageError
+from gitgates.core.types import Config
+from gitgates.edit import user_file
+from gitgates.engine.plan import framework_gate
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS
-from gitgates.hosts.settings import SCOPES
-from gitgates.install import agents, framework, githooks, managers, user_file
-from gitgates.install.agents import DETECTED
-from gitgates.install.hookspath import (
+from gitgates.hosts.settings.base import SCOPES
+from gitgates.setup.doctor.findings import survey
+from gitgates.setup.doctor.twice import left_to_framework, stands_in
+from gitgates.setup.install import agents, framework, githooks, managers
+from gitgates.setup.install.agents import DETECTED
+from gitgates.setup.install.hookspath import (
     hooks_folder,
     remarks,
     require_usable,
     setting,
     unset_command,
 )
-from gitgates.install.selection import select
+from gitgates.setup.install.selection import select
+from gitgates.verbs.repository import configuration, current_repo
 
 
 @click.command("install-hooks")
@@ -107,8 +112,9 @@ def command(  # noqa: PLR0913 - one for each option
 
     For an agent, its settings get the events that the configuration needs; all else in them stays
     as it is, byte for byte. Where it has no hook of an agent, those that gitgates init --agent
-    proposes are offered. Where it lists the gate `review`, a sub-agent that reviews and the
-    command `/gitgates:review` are written beside them, and never over a file that is not ours.
+    proposes are offered; where git's hooks run gates, the guard is installed without them, too.
+    Where it lists the gate `review`, a sub-agent that reviews and the command `/gitgates:review`
+    are written beside them, and never over a file that is not ours.
 
     Exit status 0: done. 64: no such hook, or options that do not go together. 73: a hook is in the
     way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
@@ -177,20 +183,38 @@ def require_fit(
 
 def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     """Install shims and print what was done."""
-    hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
+    config = None if hook_types else configuration(repo)
+    hooks, left_out = select(config, hook_types)
     folder = hooks_folder(repo)
     require_usable(folder, force=force)
     user_file.require_inside(repo.root_abs, folder.path_abs)
     found = managers.present(repo.root_abs, folder, hooks)
     done = githooks.install(folder.path_abs, hooks, force=force)
-    show(done, repo)
+    show([(path_abs, _with_gate(path_abs, what, repo, config)) for path_abs, what in done], repo)
     for remark in (*remarks(folder, repo), *left_out):
         click.echo(f"gitgates: {remark}")
     for manager, file in found.items():
+        gates = {framework_gate(config, hook) for hook in hooks} - {""} if config else set()
+        if gates and manager in managers.FRAMEWORK:
+            click.echo(
+                f"gitgates: {manager} is used here ({file}); gate `{min(gates)}` runs its hooks\n"
+                f"  Each runs once, also after: {manager} install"
+            )
+            continue
         click.echo(
             f"gitgates: {manager} is used here ({file}), and may write its hooks over ours\n"
             f"  Let it run the gates instead: gitgates install-hooks --via {manager}"
         )
+
+
+def _with_gate(path_abs: str, what: str, repo: Repo, config: Config | None) -> str:
+    """Return what was done with a hook, also where a gate runs in place of the previous one."""
+    text = stands_in(path_abs, repo.root_abs, config) if config else ""
+    return (
+        what.replace(" runs first", f" is kept, and not run: {text.partition(': ')[2]}")
+        if text
+        else what
+    )
 
 
 def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
@@ -216,7 +240,10 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     show(githooks.uninstall(folder.path_abs, hooks), repo)
     if manager == "pre-commit":
         click.echo(framework.run_pre_commit("install", hooks, repo.env))
-    for one in left_out:
+    if config and manager in managers.FRAMEWORK:
+        here = survey(repo).here
+        left_out += tuple(filter(None, (left_to_framework(here, hook, config) for hook in hooks)))
+    for one in dict.fromkeys(left_out):
         click.echo(f"gitgates: {one}")
     if not agents.is_in_path(repo.env):
         click.echo(f"gitgates: {agents.not_in_path()}")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 
 import click
 
-from gitgates import environ, errors
-from gitgates.cli.output import dump
-from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
+from gitgates.core import environ, errors
+from gitgates.core.types import Config
 from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.store.files import lock_file, open_regular
+from gitgates.store.owners import require_access
 from gitgates.store.rescue import Rescue
-from gitgates.types import Config
+from gitgates.verbs.output import dump
+from gitgates.verbs.repository import current_repo
 from gitgates.worktree import checkpoint
 from gitgates.worktree.checkpoint import Checkpoint
 from gitgates.worktree.gc import collect
 from gitgates.worktree.isolate import recover
+from gitgates.worktree.restored import Restored, bring_back, list_missing
 
 
 @click.command("recover")
@@ -27,15 +31,23 @@ from gitgates.worktree.isolate import recover
 @click.option(
     "--drop", metavar="RUN", help="Keep what a headless run left, and drop its checkpoint."
 )
+@click.option("--restore", "missing", metavar="PATH", help="Bring back what --list calls restored.")
 @click.option("--show", "path", metavar="PATH", help="Print the text that is hidden or kept.")
-def command(wish: str, roll_back: str | None, drop: str | None, path: str | None) -> int:
-    """Put back the unstaged work that a killed run had hidden.
+def command(
+    *, wish: str, roll_back: str | None, drop: str | None, missing: str | None, path: str | None
+) -> int:
+    """Restore unstaged work that an interrupted run stashed.
 
     Every gitgates command does this by itself before anything else; this one also lists and shows.
     Texts that could not be merged are kept for 30 days. The checkpoint of a headless run that was
     interrupted stays until --roll-back or --drop names the run.
+
+    What was put back stays a day, in case another git command replaces it that had looked at the
+    files while they were hidden. Where git's own version is in its place now, or nothing, it is
+    brought back: beside, as PATH.recovered, if something is there.
     """
     repo = find_repo(current_folder(), environ.read())
+    require_access(repo.state_abs)
     if path:
         return _show(repo, path)
     if wish == "list":
@@ -46,8 +58,39 @@ def command(wish: str, roll_back: str | None, drop: str | None, path: str | None
         click.echo(line)
     if roll_back or drop:
         return _end_headless(repo, roll_back or drop or "", rolls_back=bool(roll_back))
-    if not _name_checkpoints(repo) and lines is None:
+    if missing:
+        return _restore(repo, missing)
+    was_missing = _bring_back(repo, list_missing(repo))
+    if not _name_checkpoints(repo) and not was_missing and lines is None:
         click.echo("nothing to recover")
+    return errors.OK
+
+
+def _bring_back(repo: Repo, missing: list[Restored]) -> bool:
+    """Bring back what git has replaced, name the rest; return whether there was anything."""
+    for one in missing:
+        if one.is_replaced:
+            _bring_back_one(repo, one)
+    # What somebody has edited since is most often meant so.
+    for path in dict.fromkeys(one.path for one in missing if not one.is_replaced):
+        click.echo(f"{path} has changed since it was put back")
+        click.echo(f"  to have that beside: gitgates recover --restore {shlex.quote(path)}")
+    return bool(missing)
+
+
+def _bring_back_one(repo: Repo, missing: Restored) -> None:
+    place = bring_back(repo, missing)
+    beside = "" if place == missing.path else f" in {place}, beside what is there"
+    click.echo(f"brought back {missing.path}{beside}: as it was put back after {missing.when}")
+
+
+def _restore(repo: Repo, path: str) -> int:
+    """Bring back the last version of a path that was restored."""
+    found = next((one for one in list_missing(repo) if one.path == path), None)
+    if found is None:
+        what = f"nothing of `{path}` was put back within a day and is missing now"
+        raise errors.UsageError(what, "See: gitgates recover --list")
+    _bring_back_one(repo, found)
     return errors.OK
 
 
@@ -55,11 +98,9 @@ def _name_checkpoints(repo: Repo) -> bool:
     """Print the checkpoints of headless runs that have not ended well; return if there are any."""
     points = _checkpoints(repo)
     for point in points:
-        lock = lock_file(f"{os.path.dirname(os.path.dirname(point.folder_abs))}/headless.lock")
-        if lock < 0:
+        if checkpoint.is_in_progress(point):
             click.echo(f"the headless run {point.run} is in progress")
             continue
-        os.close(lock)
         click.echo(f"the headless run {point.run} has left a checkpoint: {point.folder_abs}")
         click.echo(f"  to put everything back: gitgates recover --roll-back {point.run}")
         click.echo(f"  to keep what is there: gitgates recover --drop {point.run}")
@@ -74,7 +115,7 @@ def _checkpoints(repo: Repo) -> list[Checkpoint]:
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
     """Roll back to the checkpoint of a headless run, or drop it."""
-    from gitgates.headless.commit import follow_commit, keep_and_roll_back  # seldom needed
+    from gitgates.features.headless.commit import follow_commit, keep_and_roll_back  # seldom needed
 
     points = {point.run: point for point in _checkpoints(repo)}
     if run not in points:
@@ -110,17 +151,17 @@ def _is_committed(repo: Repo, run: str) -> bool:
 
 
 def _list(repo: Repo) -> int:
-    found = [*_hidden(repo), *_kept(repo)]
+    found = [*_hidden(repo), *_kept(repo), *_restored(repo)]
     for path, what, path_abs in found:
         click.echo(f"{path}  {what}{path_abs}")
-    if not found:
+    if not _name_checkpoints(repo) and not found:
         click.echo("nothing is hidden or kept")
     return errors.OK
 
 
 def _show(repo: Repo, wanted: str) -> int:
     """Print a text: the stashed one, otherwise the last kept one."""
-    texts = [*_hidden(repo), *reversed(_kept(repo))]
+    texts = [*_hidden(repo), *reversed(_kept(repo)), *_restored(repo)]
     path_abs = next((text_abs for path, _what, text_abs in texts if path == wanted), None)
     if path_abs is None:
         raise errors.UsageError(f"nothing of `{wanted}` is hidden or kept", "See: recover --list")
@@ -154,23 +195,30 @@ def _kept(repo: Repo) -> list[tuple[str, str, str]]:
     return sorted(found, key=lambda text: text[1])
 
 
+def _restored(repo: Repo) -> list[tuple[str, str, str]]:
+    """Return each text that was restored and is not there any more, newest first."""
+    return [(one.path, f"restored {one.when} ", one.second_abs) for one in list_missing(repo)]
+
+
 _WORDS = {
     "journals": ("journal of a session", "journals of sessions"),
     "runs": ("run", "runs"),
     "checkouts": ("private checkout", "private checkouts"),
     "kept": ("folder of texts kept aside", "folders of texts kept aside"),
+    "restored": ("folder of what was put back", "folders of what was put back"),
     "objects": ("object of snapshots", "objects of snapshots"),
 }
 
 
 # \b: click leaves the lines that follow as they are.
-_HELP = """Clear away what has grown old in the state folder of this worktree.
+_HELP = """Remove old state of this worktree.
 
 \b
 journals of sessions  without a word for 30 days
 runs                  beyond the newest `keep_runs` (default: 50)
 private checkouts     not used for 14 days, or beyond 4
 texts kept aside      after 30 days, with their refs (gitgates recover --list)
+what was put back     after a day: second links to it
 objects of snapshots  in no snapshot for 30 days, of all worktrees
 
 What somebody uses stays, and so does a journal younger than a day and a run that an agent may still
@@ -180,10 +228,10 @@ add an attempt to. Hooks of agents do the same by themselves, once a day.
 
 @click.command("gc", help=_HELP)
 def gc() -> int:
-    """Clear away what has grown old in the state folder of this worktree."""
+    """Remove old state of this worktree."""
     repo = current_repo()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
-    gone = collect(repo, config)
+    gone = collect(repo, config, most_runs=sys.maxsize)
     removed = [f"{number} {_WORDS[what][number != 1]}" for what, number in gone.items() if number]
     click.echo(f"removed {', '.join(removed)}" if removed else "nothing to remove")
     return errors.OK

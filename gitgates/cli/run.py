@@ -10,26 +10,24 @@ from typing import Any, TypeVar
 
 import click
 
-from gitgates.cli.completion import complete_gates, complete_hooks, unknown_hook
-from gitgates.cli.output import stdout, write_junit
-from gitgates.cli.repository import configuration, current_repo, restore_interrupted
 from gitgates.config.values import did_you_mean
+from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.types import Config, Hook
 from gitgates.engine.plan import find_hook
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.errors import ConfigError, GitgatesError, UsageError
 from gitgates.git import paths as facts
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.policies.git_hooks import HookCall, handle
 from gitgates.report.artifacts import save_run
-from gitgates.report.documents import (
-    JsonDocument,
-    JsonLines,
-)
+from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
-from gitgates.types import Config, Hook
+from gitgates.session.git_hooks import HookCall, handle
+from gitgates.store.owners import denied
+from gitgates.verbs.completion import complete_gates, complete_hooks, unknown_hook
+from gitgates.verbs.output import stdout, write_junit
+from gitgates.verbs.repository import configuration, current_repo, restore_interrupted
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -181,6 +179,8 @@ def command(
 ) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
+    The name of a gate in its place runs that gate, as --gate does.
+
     The paths are what has changed against HEAD, staged, unstaged and untracked, unless an option
     says otherwise. With --staged, the gates see exactly what they would see in a commit now, and
     may do what they may do there: unstaged work is hidden and put back, `restage` stages.
@@ -207,11 +207,12 @@ def command(
             click.echo(f"gitgates: {call.note}", err=True)
         if call.errors:
             raise call.errors[0]
-    except GitgatesError as error:
+    except (GitgatesError, OSError) as error:
+        known = error if isinstance(error, GitgatesError) else denied(error) or unwritable(error)
         if junit and isinstance(error, InterruptedRun):
             write_junit(junit, error.decision, error.plan.event.name)
-        if not isinstance(listener, Console):
-            terminal.write(listener.failed(error))
+        if known and not isinstance(listener, Console):
+            terminal.write(listener.failed(known))
         raise
     return githook.encode(call.decision)
 
@@ -222,6 +223,8 @@ def _run(
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
     config = configuration(repo)
+    if name not in HOOK_POINTS and not gates and any(gate.name == name for gate in config.gates):
+        name, gates = "", (name,)
     if options["staged"]:
         name = name or "pre-commit"
     hook = _hook(config, name, gates)
@@ -250,9 +253,6 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     configured = tuple(hook.name for hook in config.hooks)
     name = name or ("manual" if "manual" in configured or gates else "pre-commit")
     if name not in HOOK_POINTS:
-        if any(gate.name == name for gate in config.gates):
-            hint = f"Did you mean `--gate {name}`?"
-            raise UsageError(f"`{name}` is no hook, but a gate", hint)
         raise unknown_hook(name)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)

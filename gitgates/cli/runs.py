@@ -1,27 +1,29 @@
-"""`gitgates runs`: what came of the runs that are kept, and what they say of each gate."""
+"""`gitgates runs`: past runs, and what they say of each gate."""
 
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from typing import Any
 
 import click
 
-from gitgates import errors
-from gitgates.clean import counted, plain_line
-from gitgates.cli.output import dump, format_option, print_json, table
-from gitgates.cli.repository import current_repo
 from gitgates.config.load import load
+from gitgates.core import errors
+from gitgates.core.clean import counted, plain_line
+from gitgates.core.types import Config
+from gitgates.features.headless.commit import FAILED_REFS
 from gitgates.git.repo import Repo
-from gitgates.headless.commit import FAILED_REFS
 from gitgates.report import artifacts
 from gitgates.report.result import attempts_made
 from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats, sparkline, trends
 from gitgates.store import runs
 from gitgates.store.files import read_state
 from gitgates.store.log import read_ledger, read_metrics
-from gitgates.types import Config
+from gitgates.store.owners import require_access
+from gitgates.verbs.output import dump, format_option, print_json, table
+from gitgates.verbs.repository import current_repo
 
 _VERSION = 1
 _SHOWN = 20
@@ -49,7 +51,7 @@ def _help_of_stats() -> str:
 @click.group("runs", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> int:
-    """Show what came of the runs that are kept (without a command: list them).
+    """Show past runs (without a command: list them).
 
     `gitgates run` and hooks of agents leave results each time, hooks of git and of the pre-commit
     framework when a gate did not pass. Where they lie, and how many are kept, the keys
@@ -70,14 +72,14 @@ def list_command(fmt: str, limit: int) -> int:
     `logs only`: all gates passed in a hook of git, or the run was killed after one
     had printed something.
     """
-    found = _documents(current_repo())[::-1][:limit]
+    found = _documents(current_repo(), limit)[::-1]
     listed = [_listed(run_id, document) for run_id, document in found]
     if fmt == "json":
         print_json({"version": _VERSION, "runs": listed})
     elif not found:
         click.echo("no run is kept here")
     else:
-        head = ("run", "host", "hook", "attempts", "time", "what came of it")
+        head = ("run", "host", "hook", "attempts", "time", "result")
         click.echo(table([head, *map(_row, listed)], right=(3, 4)), nl=False)
     return errors.OK
 
@@ -142,7 +144,8 @@ def prune(keep: int | None) -> int:
     if keep is None:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
-    gone, left = runs.prune(repo.state_abs, keep), len(runs.run_ids(repo.state_abs))
+    gone = runs.prune(repo.state_abs, keep, most=sys.maxsize)
+    left = len(runs.run_ids(repo.state_abs))
     click.echo(f"removed {counted(gone, 'run')}, {left} left")
     return errors.OK
 
@@ -164,12 +167,19 @@ def stats(fmt: str) -> int:
     return errors.OK
 
 
-def _documents(repo: Repo) -> list[tuple[str, dict[str, Any] | None]]:
-    """Return id and result of each run, oldest first; None for an unreadable result."""
-    return [
-        (run_id, artifacts.read_result(f"{repo.state_abs}/runs/{run_id}"))
-        for run_id in runs.run_ids(repo.state_abs)
-    ]
+def _documents(repo: Repo, newest: int = 0) -> list[tuple[str, dict[str, Any] | None]]:
+    """Return id and result of runs, oldest first; None for an unreadable result.
+
+    `newest`: of so many of the newest; 0: of all. Those of another user are told of.
+    """
+    known = runs.run_ids(repo.state_abs)[-newest:]
+    for run_id in known:
+        try:
+            require_access(f"{repo.state_abs}/runs/{run_id}")
+        except errors.StateError as error:
+            click.echo(f"gitgates: {error}", err=True)
+            break  # one command mends them all
+    return [(run_id, artifacts.read_result(f"{repo.state_abs}/runs/{run_id}")) for run_id in known]
 
 
 def _find(repo: Repo, said: str) -> str:
@@ -236,7 +246,7 @@ def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
         "failed": [
             result["name"]
             for result in last["results"]
-            if not result["passed"] and result["status"] != "skipped"
+            if not result["passed"] and result["status"] not in ("skipped", "unchecked")
         ],
     }
 

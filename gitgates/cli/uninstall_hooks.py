@@ -7,23 +7,25 @@ from collections.abc import Iterable
 
 import click
 
-from gitgates import errors
 from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.install_hooks import require_fit, show
-from gitgates.cli.repository import current_repo
-from gitgates.doctor.findings import list_worktrees
-from gitgates.errors import StateError
+from gitgates.core import errors
+from gitgates.core.errors import StateError
+from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS
+from gitgates.edit import user_file
+from gitgates.edit.user_file import shown
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.hosts.settings import SCOPES
-from gitgates.install import framework, githooks, managers, user_file
-from gitgates.install.hookspath import default_folder, hooks_folder, setting
-from gitgates.install.managers import FileChange
-from gitgates.install.user_file import shown
-from gitgates.lifecycle import GIT_HOOKS, HOOK_POINTS
+from gitgates.hosts.settings.base import SCOPES
+from gitgates.setup.doctor.findings import list_worktrees
+from gitgates.setup.install import framework, githooks, managers
+from gitgates.setup.install.hookspath import default_folder, hooks_folder, setting
+from gitgates.setup.install.managers import FileChange
 from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Rescue
+from gitgates.verbs.repository import current_repo
 from gitgates.worktree.locks import Lock
+from gitgates.worktree.restored import list_missing
 
 _ALL = tuple(point.name for point in GIT_HOOKS)
 
@@ -66,7 +68,7 @@ def command(
     purge: bool,
     scope: str | None,
 ) -> int:
-    """Take out the hooks that install-hooks put there, and give back those that were before.
+    """Uninstall the hooks of install-hooks, and restore those that were there before.
 
     So with the entries that --via added to the files of hook managers. Hooks that are not ours stay
     as they are. What is left that still runs gates is told, with what takes it out. No
@@ -218,6 +220,8 @@ def _require_nothing_unrecovered(repo: Repo) -> None:
             found += rescue.texts() or [rescue.folder_abs]
         for folder_abs, _folders, files in os.walk(f"{state_abs}/kept"):
             found += [os.path.join(folder_abs, name) for name in files]
+    for worktree in list_worktrees(repo)[0]:
+        found += [one.second_abs for one in list_missing(worktree.repo) if one.is_replaced]
     if found:
         names = "\n".join(f"  {path_abs}" for path_abs in found)
         raise StateError(
@@ -231,7 +235,14 @@ def _purge(repo: Repo) -> None:
     """Remove the state of all worktrees. Raises: LockError where a run is using it."""
     for state_abs in _states(repo):
         lock = Lock(state_abs)
-        if not lock.acquire(alone=True):
+        try:
+            is_free = lock.acquire(alone=True)
+        except OSError as error:
+            what = f"{state_abs}/lock: {error.strerror}; nothing was removed there"
+            raise StateError(
+                what, f"If nothing runs, remove it: rm -r '{state_abs}/lock'"
+            ) from error
+        if not is_free:
             raise lock.busy_error()
         try:
             remove_tree(state_abs)

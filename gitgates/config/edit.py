@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -17,14 +16,15 @@ from typing import Any, TypeAlias
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gitgates.clean import counted, visible
 from gitgates.config import load
 from gitgates.config.keys import HOOK_KEYS
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.errors import ConfigError
-from gitgates.record import Record
-from gitgates.types import Config, Problem
+from gitgates.core.clean import counted, visible
+from gitgates.core.errors import ConfigError
+from gitgates.core.limits import parse_toml
+from gitgates.core.record import Record
+from gitgates.core.types import Config, Problem
 
 Raw: TypeAlias = tuple[bytes | None, ...]  # of the settings files, as `load.read_files` returns it
 Tables: TypeAlias = Mapping[str, Mapping[str, object]]  # name → key → value, as they are written
@@ -77,7 +77,7 @@ def read_shared(raw: Raw) -> Config:
     Raises: ConfigError where they have problems that are not deferred.
     """
     current, problems = load.parse_files((*raw[:2], None))
-    load.refuse(problems, "Mend that first. Check it with: gitgates check")
+    load.refuse(problems, "Fix that first. Check it with: gitgates check")
     return current or Config()
 
 
@@ -131,7 +131,7 @@ def _compare(current: Config, addition: Addition, file: str) -> Edit:
 
 def _write(old: str, edit: Edit, addition: Addition) -> str:
     """Return a settings file with an addition. Raises: ConfigError where that cannot be made."""
-    new, expected = old, tomllib.loads(old)
+    new, expected = old, parse_toml(old)
     prefix = load.PREFIXES[edit.file]
     blocks: list[str] = []
     for section in ("gates", "hooks"):
@@ -149,7 +149,7 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
             at(document, path).setdefault("gates", []).extend(added)
             new = document.as_string()
         new = append(new, *blocks)
-        if _is_kept(old, new) and as_json(tomllib.loads(new)) == as_json(expected):
+        if _is_kept(old, new) and as_json(parse_toml(new)) == as_json(expected):
             return new
     blocks += [to_toml(path, {"gates": at(expected, path)["gates"]}) for path in lists]
     raise ConfigError(

@@ -9,15 +9,9 @@ from __future__ import annotations
 import tomllib
 from typing import Any, TypeAlias
 
-from gitgates.config.keys import (
-    GATE_KEYS,
-    RESERVED_GATE_NAMES,
-    TOP_KEYS,
-    Key,
-    hook_keys,
-)
+from gitgates.config.keys import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key, hook_keys
 from gitgates.config.section_keys import ADVICE, SECTION_KEYS
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.core.lifecycle import HOOK_POINTS
 
 Schema: TypeAlias = dict[str, Any]
 

@@ -8,9 +8,9 @@ because hooks load them without these tables; a test holds them equal.
 from __future__ import annotations
 
 from gitgates.config import values as v
-from gitgates.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, RETRY_HOOKS, TOOL_EVENTS
-from gitgates.record import Record
-from gitgates.types import ACTIONS, PRIORITIES
+from gitgates.core.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, RETRY_HOOKS, TOOL_EVENTS
+from gitgates.core.record import Record
+from gitgates.core.types import ACTIONS, PRIORITIES
 
 # Names of built-in policies, of later ones too; a gate of the same name would be ambiguous.
 POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
@@ -29,7 +29,7 @@ class Key(Record):
     # Which change makes checks weaker. any: each. off, on: a flag. more, fewer: entries of a list.
     # less, greater: a number; each: one of several is less. sharply: less than half of a limit.
     # action: by ACTIONS. Words: from one that stands later, or nowhere, to one of them.
-    weaker: str | tuple[str, ...] = ""
+    weaker: str | tuple[str | bool, ...] = ""
     only_in: tuple[str, ...] = ()  # the hooks that it has a meaning in; (): all
     meaning: str = ""
 
@@ -55,7 +55,7 @@ TOP_KEYS: tuple[Key, ...] = (
         "How much of a gate's output its log file holds. Of what is longer, it has the beginning, "
         "how much was left out, and as much of the end as half of `max_output`."
     ),
-    Key("link", v.NAMES, '[".venv", "node_modules"]').means(
+    Key("link", v.NAMES, '[".venv", "venv", "node_modules"]').means(
         "What git ignores and gates need all the same: linked into every private checkout, where "
         "the working tree has it."
     ),
@@ -124,8 +124,9 @@ GATE_KEYS: tuple[Key, ...] = (
         "changes the files that its hook is about fails."
     ),
     Key("restage", v.FLAG, "false").means(
-        "With `writes`: before a commit, what the gate changed in files that are wholly staged "
-        "goes into the commit. A change of any other file still fails it."
+        "With `writes`: before a commit, what the gate changed in staged files goes into the "
+        "commit. In a partly staged file, it is also merged into your version, and the rest stays "
+        "unstaged; where the two conflict, and where it changed any other file, the gate fails."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
         "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away."
@@ -156,10 +157,15 @@ GATE_KEYS: tuple[Key, ...] = (
         'the number, and `better`, `"higher"` or `"lower"`. The last match counts, in what '
         "`max_output` keeps. They are recorded for the content that was measured."
     ),
-    Key("ratchet", v.FLAG, "false", weaker="off").means(
+    Key("ratchet", v.RATCHET, "false", weaker=(False, True)).means(
         "The gate fails where one of its `metrics` is worse than what was recorded for the merge "
         "base with the default branch, or is no longer in the output. Where nothing was recorded, "
-        "it does not."
+        'nothing is compared, which is said, and no pass. `"measure"`: then the gate runs on the '
+        "merge base, too, in a private checkout, once."
+    ),
+    Key("tolerance", v.AMOUNT, "0", weaker="greater").means(
+        "With `ratchet`: by how much a number may be worse. Absolute, in the unit of the number: "
+        "with `0.1`, a coverage of 80 may become 79.9."
     ),
     Key("terminal", v.FLAG, "false", weaker="on").means(
         "In a headless run: when the gate does not pass, the run ends at once; no agent is asked "

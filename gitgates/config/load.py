@@ -9,19 +9,18 @@ git's hooks.
 
 from __future__ import annotations
 
-import marshal
 import os
 import sys
 
 from gitgates import __version__
-from gitgates.errors import ConfigError
-from gitgates.store.files import open_regular, open_state, replace_file
-from gitgates.types import SECTIONS, Advice, Config, Gate, Hook
+from gitgates.core.errors import ConfigError
+from gitgates.core.types import SECTIONS, Advice, Config, Gate, Hook
+from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.config.read import Document
-    from gitgates.types import Problem
+    from gitgates.core.types import Problem
 
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "gitgates.toml"
@@ -32,6 +31,7 @@ PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our key
     LOCAL_FILE: (),
 }
 FILES = tuple(PREFIXES)
+_MOST_TOLD = 100
 
 # Another version, interpreter or shape of the records makes another key.
 _KEY = (
@@ -78,6 +78,9 @@ def checked(raw: tuple[bytes | None, ...]) -> Config | None:
 def refuse(problems: tuple[Problem, ...], hint: str) -> None:
     """Raise ConfigError with the problems that are not deferred, if any."""
     fatal = [problem for problem in problems if not problem.deferred]
+    if len(fatal) > _MOST_TOLD:
+        more = f"\nand {len(fatal) - _MOST_TOLD} more problems"
+        raise ConfigError(describe(fatal[:_MOST_TOLD]) + more, hint)
     if fatal:
         raise ConfigError(describe(fatal), hint)
 
@@ -85,7 +88,7 @@ def refuse(problems: tuple[Problem, ...], hint: str) -> None:
 def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
     """Return the configuration and every problem, deferred ones included.
 
-    Raises: ConfigError where a file cannot be read or is no TOML.
+    Raises: ConfigError where a file cannot be read or is not valid TOML.
     """
     return parse_files(read_files(root_abs))
 
@@ -109,7 +112,7 @@ def _read(path_abs: str, name: str) -> bytes | None:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path_abs):
-            hint = f"Mend the link, or remove it: {path_abs}"
+            hint = f"Fix the link, or remove it: {path_abs}"
             raise ConfigError(f"{name}: is a link to a file that is not there", hint) from None
         return None
     except OSError as error:
@@ -158,7 +161,7 @@ def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
 
 
 def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
-    import tomllib
+    from gitgates.core.limits import parse_toml
 
     if content is None:
         return None
@@ -170,22 +173,21 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
                 f"{name}: starts with a byte order mark, which TOML does not have",
                 "Save the file as UTF-8 without a byte order mark (BOM).",
             )
-        return tomllib.loads(text)
+        return parse_toml(text)
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{name}: byte {error.start + 1} is not UTF-8, which TOML requires",
             "Save the file as UTF-8.",
         ) from error
-    except (ValueError, RecursionError) as error:  # ValueError: a number of 5,000 digits, too
-        hint = "Mend the TOML at that place; gitgates reads nothing of a file it cannot parse."
-        raise ConfigError(f"{name}: is no valid TOML: {error}", hint) from error
+    except ValueError as error:  # a number of 5,000 digits, too
+        hint = "Fix the TOML at that place; gitgates reads nothing of a file it cannot parse."
+        raise ConfigError(f"{name}: is not valid TOML: {error}", hint) from error
 
 
 def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
     """Return the cached configuration of exactly these bytes, if there is one."""
     try:
-        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
-            key, known, frozen = marshal.loads(file.read())  # noqa: S302 - see above
+        key, known, frozen = read_cached(path_abs)
         if key != _KEY or known != raw:
             return None
         config = Config(*frozen)
@@ -195,8 +197,8 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
         found = {name: getattr(config, name) for name in SECTIONS}
         sections = {name: SECTIONS[name](*table) for name, table in found.items() if table}
         return config._replace(gates=gates, hooks=hooks, advice=advice, **sections)
-    except (OSError, EOFError, ValueError, TypeError, MemoryError):
-        return None  # not there, torn, or not ours: what marshal says of garbage
+    except (ValueError, TypeError):
+        return None  # not there, or of another version
 
 
 def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
@@ -208,7 +210,7 @@ def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -
     plain |= {name: tuple(table) for name in SECTIONS if (table := getattr(config, name))}
     frozen = tuple((config._asdict() | plain).values())
     try:
-        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
-        replace_file(path_abs, marshal.dumps((_KEY, raw, frozen)))
+        make_folder(os.path.dirname(path_abs))
+        replace_cached(path_abs, (_KEY, raw, frozen))
     except OSError:
         return

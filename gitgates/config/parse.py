@@ -9,27 +9,28 @@ from __future__ import annotations
 import hashlib
 from graphlib import CycleError, TopologicalSorter
 
-from gitgates.clean import visible_line
 from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.read import Document, Settings, read_settings
 from gitgates.config.section_keys import ADVICE_KEYS
 from gitgates.config.values import did_you_mean
-from gitgates.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.policy import policy_gates
-from gitgates.types import ACTIONS, SECTIONS, Advice, Config, Gate, Hook, Problem
+from gitgates.core.clean import visible_line
+from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.core.policy import policy_gates
+from gitgates.core.types import ACTIONS, SECTIONS, Advice, Config, Gate, Hook, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gitgates.config.read import Path
-    from gitgates.record import Record
+    from gitgates.core.record import Record
 
 # What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
 # looked at apart): nothing that changes what is checked.
 _FREE_FIELDS = ("description", "timeout_s", "env")
 _FREE_HOOK_FIELDS = ("gates", "strategy")
 _DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is told at once
+_MOST_NAMED = 50
 _STRICT = ("unstaged", "hide")  # gates see what is being committed: nobody is fooled by that
 
 
@@ -207,6 +208,9 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
     if gate.ratchet and not gate.metrics:
         message = "has a meaning only for a gate with `metrics`"
         yield Problem(merged.where(*path, field="ratchet"), message)
+    if gate.tolerance and not gate.ratchet:
+        message = "has a meaning only for a gate with `ratchet`"
+        yield Problem(merged.where(*path, field="tolerance"), message)
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
             yield _undefined(merged.where(*path, field=field), target, (*ACTIONS, *gates))
@@ -233,7 +237,10 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
         yield Problem(merged.where(*path, field="unstaged"), message, hint)
     where = merged.where(*path, field="gates")
     unknown = [name for name in hook.gates if name not in (*gates, *policy_gates())]
-    yield from (_undefined(where, name, tuple(gates)) for name in unknown)
+    yield from (_undefined(where, name, tuple(gates)) for name in unknown[:_MOST_NAMED])
+    if len(unknown) > _MOST_NAMED:
+        message = f"{len(unknown) - _MOST_NAMED} more gates are not defined"
+        yield Problem(where, message, deferred=True)
     for name in hook.gates:
         if name in policy_gates() and hook.name not in ENDING_HOOKS:
             message = f"the built-in gate `{name}` decides whether an agent may stop"

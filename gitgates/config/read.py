@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from gitgates.clean import visible_line
 from gitgates.config.advice_values import ADVICE_ID, slug
 from gitgates.config.keys import (
     GATE_KEYS,
@@ -17,9 +16,10 @@ from gitgates.config.keys import (
 )
 from gitgates.config.section_keys import ADVICE, ADVICE_KEYS, SECTION_KEYS
 from gitgates.config.values import BadValue, did_you_mean, show
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.record import Record
-from gitgates.types import Problem
+from gitgates.core.clean import visible_line
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.record import Record
+from gitgates.core.types import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # What could break a line of output, or command a terminal. The JSON Schema says the same.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MOST_HINTS = 50
 _TABLES = (*(section.name for section in SECTION_KEYS), "gates", "hooks", "advice")
 _OF_SECTIONS = (key for section in (*SECTION_KEYS, ADVICE) for key in section.keys)
 _NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *_OF_SECTIONS)}
@@ -157,7 +158,8 @@ def _read_table(
     known = (*(key.name for key in keys), *(() if path else _TABLES))
     for name in table:
         if name not in known:
-            hint = _unknown_key_hint(document, path, name, known)
+            is_told = len(problems) < _MOST_HINTS  # each takes a while to find
+            hint = _unknown_key_hint(document, path, name, known) if is_told else ""
             problems.append(Problem(document.where(*path, name), "unknown key", hint))
     found = settings.tables.setdefault(path, {})
     settings.origins[path] = document

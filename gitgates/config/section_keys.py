@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.config import advice_values as a
 from gitgates.config import values as v
 from gitgates.config.keys import Key
-from gitgates.record import Record
+from gitgates.core.record import Record
 
 _BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
 
@@ -73,8 +73,13 @@ REVIEW_KEYS: tuple[Key, ...] = (
     ),
 )
 
+# The clients of hosts/headless.py, which cannot be imported here; a test compares them.
+HEADLESS_AGENTS = (
+    *("claude", "codex", "gemini", "copilot", "qwen"),
+    *("opencode", "kilo", "kimi", "vibe", "hermes", "openhands"),
+)
 HEADLESS_KEYS: tuple[Key, ...] = (
-    Key("agent", v.one_of("claude", "codex", "gemini"), '"claude"').means(
+    Key("agent", v.one_of(*HEADLESS_AGENTS), '"claude"').means(
         "The agent that `gitgates headless` starts."
     ),
     Key("agent_args", v.NAMES, "[]", weaker="any").means(
@@ -88,6 +93,18 @@ HEADLESS_KEYS: tuple[Key, ...] = (
     ),
     Key("max_tokens", v.COUNT, "0", weaker="greater").means(
         "The most tokens that a run may use, where the client reports them. 0: any number."
+    ),
+    Key("max_cost", v.AMOUNT, "0", weaker="greater").means(
+        "The most that a run may cost, in US dollars, where the client tells it. When that is "
+        "reached, what was done is checked, and no further turn begins. 0: any amount."
+    ),
+    Key("client_retries", v.COUNT, "6").means(
+        "How often a turn is repeated whose client failed because the model's service was busy or "
+        "out of reach (429, 5xx, 529, network). After that, and at once for 0, it counts as failed."
+    ),
+    Key("retry_wait", v.DURATION, '"10s"').means(
+        "The wait before the first such repetition. It doubles each time, up to 5 minutes, and is "
+        "part of the time of the run."
     ),
     Key("allow", v.PATTERNS, weaker="any").means(
         "Patterns of the only files that a run may change. Missing: every file."
@@ -226,12 +243,12 @@ GUARD_KEYS: tuple[Key, ...] = (
 
 
 class Section(Record):
-    """One such table. Its record is in `SECTIONS` of `gitgates/types.py`."""
+    """One such table. Its record is in `SECTIONS` of `gitgates/core/types.py`."""
 
     name: str
     keys: tuple[Key, ...]
     meaning: str
-    example: str  # what to write where there is no table
+    example: str  # what to write where there is not a table
 
 
 SECTION_KEYS: tuple[Section, ...] = (
@@ -263,7 +280,7 @@ SECTION_KEYS: tuple[Section, ...] = (
     Section(
         name="guard",
         keys=GUARD_KEYS,
-        meaning="What is answered where an agent is about to go round the gates. `deny`: the tool "
+        meaning="What is answered where an agent is about to bypass the gates. `deny`: the tool "
         "call is refused. `ask`: the person is asked; where nobody can answer, it is refused. "
         "`warn`: the agent is told. `off`: nothing. [More](../how-to/guard.md).",
         example='no_verify = "ask".',

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 
-from gitgates.clean import visible_line
-from gitgates.record import Record
+from gitgates.config.misspelt import meant_command, meant_pattern
+from gitgates.core.clean import visible_line
+from gitgates.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\
 _SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|KB|MB|k|M)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2}
 _UNITS |= {"kb": 1000, "mb": 1000**2}
+_MOST_COMPARED = 200  # with a word; among more names, the likeness says little
 _LONGEST_SHOWN = 60
 # A wait of more than 24 days is more than poll(2) can count in milliseconds.
 _LONGEST_S = 7 * 24 * 3600.0
@@ -88,7 +90,7 @@ def did_you_mean(word: object, known: tuple[str, ...]) -> str:
     # Cold: only a configuration with a mistake in it pays for difflib.
     from difflib import get_close_matches
 
-    if not isinstance(word, str):
+    if not isinstance(word, str) or len(known) > _MOST_COMPARED:
         return ""
     by_fold = {item.casefold(): item for item in known}
     near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
@@ -197,19 +199,26 @@ def _patterns(value: object) -> tuple[str, ...]:
             raise BadValue("a pattern such as *.py or src/", entry=entry)
         if not {".", ".."}.isdisjoint(item.lstrip("!").split("/")):  # it would match nothing
             raise BadValue("a pattern relative to the root, without `.` and `..`", entry=entry)
+        if hint := meant_pattern(item):
+            raise BadValue("a pattern as in .gitignore", hint, entry=entry)
     return found
 
 
 def _command(value: object) -> str | tuple[str, ...]:
+    expected = "a shell command in quotes, or an array of a program and its arguments"
     if is_filled(value):
+        if hint := meant_command(value):
+            raise BadValue("a command without placeholders", hint)
         return value
     if not isinstance(value, list) or not value:
-        raise BadValue("a shell command in quotes, or an array of a program and its arguments")
+        raise BadValue(expected)
     for entry, item in enumerate(value):
         if not isinstance(item, str) or "\0" in item:
             raise BadValue("text in quotes, without a NUL", entry=entry)
     if not value[0].strip():
         raise BadValue("a program", entry=0)
+    if hint := meant_command(value):
+        raise BadValue(expected, hint)
     return tuple(value)
 
 
@@ -323,6 +332,12 @@ def _metrics(value: object) -> tuple[tuple[str, str, str], ...]:
     return tuple((name, one["pattern"], one["better"]) for name, one in value.items())
 
 
+def _ratchet(value: object) -> bool | str:
+    if not isinstance(value, bool) and value != "measure":
+        raise BadValue('true, false or "measure"')
+    return value
+
+
 def one_of(*words: str) -> ValueType:
     """Make the type of one of some words."""
 
@@ -380,5 +395,6 @@ METRICS = ValueType(
         },
     },
 )
+RATCHET = ValueType(_ratchet, {"anyOf": [{"type": "boolean"}, {"enum": ["measure"]}]})
 BREAKER = ValueType(_breaker, _numbers({"type": "integer", "minimum": 1}, "prompt", "session"))
 WEIGHTS = ValueType(_weights, _numbers(AMOUNT.json, "code", "tests", "documentation"))

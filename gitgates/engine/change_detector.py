@@ -6,20 +6,21 @@ have those that ran beside it.
 
 from __future__ import annotations
 
+from gitgates.core.types import BLOCK
 from gitgates.engine.plan import action_to_repeat, choose_view
 from gitgates.engine.walk import (
     BEFORE_A_COMMIT,
     changed_meanwhile,
+    conflicts_with_unstaged,
     undeclared,
     undeclared_staging,
 )
 from gitgates.git.index import CommittedIndex, Contents, EventFiles, named_index, restage
-from gitgates.types import BLOCK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.core.types import Decision, Gate, GateResult, Plan
     from gitgates.git.repo import Repo
-    from gitgates.types import Decision, Gate, GateResult, Plan
     from gitgates.worktree.isolate import Isolation
 
 
@@ -148,11 +149,13 @@ class ChangeDetector:
         result = result._replace(changed_paths=found)
         if not (changes.gate.restage and self._is_commit and result.status == "passed"):
             return result
-        staged = set(self._files.paths) - before.unstaged - self._isolation.hidden.keys()
-        restaged = restage(self._there, tuple(path for path in found if path in staged))
+        staged = set(found) & set(self._files.paths) - before.unstaged
+        conflicting = self._isolation.conflicting(staged)
+        restaged = restage(self._there, tuple(sorted(staged - conflicting)))
         if self.index and restaged:
             self.index.take()
-        return result._replace(restaged_paths=restaged)
+        reason = conflicts_with_unstaged(conflicting) if conflicting else result.reason
+        return result._replace(restaged_paths=restaged, reason=reason)
 
     def _staged_by(self, gate: Gate) -> tuple[str, ...]:
         """Return the entries of the index being committed that a gate itself changed."""

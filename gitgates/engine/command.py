@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import os
 
+from gitgates.core.types import Command, Ending, Event, Gate, GateResult, Step
 from gitgates.engine.walk import ENDED
 from gitgates.proc.call import find_runner
-from gitgates.types import Command, Ending, Event, Gate, GateResult, Step
 from gitgates.worktree.locks import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.types import Status
+    from gitgates.core.types import Status
 
 # Stages that pre-commit takes `--files` for; elsewhere its hooks run as before a commit.
 _FILE_STAGES = ("pre-commit", "pre-merge-commit", "pre-push", "manual")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
+from itertools import islice
 
-from gitgates.clean import plain, plain_line
+from gitgates.core.clean import plain, plain_line
+from gitgates.core.record import Record
 from gitgates.engine.normalise import normalise, without_volatile
 from gitgates.engine.presets import PRESETS, ParsedFailure
-from gitgates.record import Record
+from gitgates.proc.bounded import LIMIT_S, compute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +48,13 @@ def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tu
     `pattern` names a preset, or is a regular expression, or is empty: then, and where it finds
     nothing, the whole output is one failure. Paths below `root_abs` are taken as relative to it, so
     that another checkout of the same content gives the same fingerprints.
+
+    Raises: TimeoutError where the regular expression takes too long.
     """
     limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
     finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
-    found = [item for _, item in zip(range(MOST_FAILURES), finds, strict=False)]
+    found = list(islice(finds, MOST_FAILURES))
     return tuple(_number(found, gate)) or (_whole(text, gate),)
 
 
@@ -84,9 +88,13 @@ def _find(text: str, pattern: str) -> Iterator[ParsedFailure]:
         own = re.compile(pattern, re.MULTILINE) if pattern else None
     except (re.error, OverflowError, RecursionError):
         own = None  # the configuration has been checked; a damaged one must not end the run
-    for match in own.finditer(text) if own else ():
-        if match[0].strip():
-            yield ParsedFailure(title=match[0], message=match[0])
+    for title in compute(lambda: _titles(own, text), LIMIT_S) if own else ():
+        yield ParsedFailure(title=title, message=title)
+
+
+def _titles(pattern: re.Pattern[str], text: str) -> list[str]:
+    matches = (match[0] for match in pattern.finditer(text))
+    return list(islice((title for title in matches if title.strip()), MOST_FAILURES))
 
 
 def _number(found: list[ParsedFailure], gate: str) -> Iterator[Failure]:

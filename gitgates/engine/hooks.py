@@ -6,13 +6,14 @@ snapshot, ending a gate that does not want to end, and the answer itself take ti
 
 from __future__ import annotations
 
-from gitgates.lifecycle import GATES_OWN_TIME, kind_of
+from gitgates.core.lifecycle import GATES_OWN_TIME, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.agent_types import Payload
-    from gitgates.types import Config, Hook
+    from gitgates.core.agent_types import Payload
+    from gitgates.core.types import Config, Hook
 
+_LONGEST_NAME = 1000
 _ALL_OTHERS_S = 5.0
 _SESSION_END_S = 10.0  # said explicitly: without it, the client gives all hooks 1.5 s
 _AROUND_S = 15.0  # beside the gates, where these have their own time
@@ -53,6 +54,8 @@ def matches_glob(pattern: str, name: str) -> bool:
     """Return whether a name is what a pattern says: `mcp__*`."""
     if "*" not in pattern and "?" not in pattern:
         return pattern == name
+    if len(name) > _LONGEST_NAME:
+        return True  # which nothing is called: gates rather run than that it is compared for long
     from gitgates.engine.match import match_name  # most are plain names
 
     return match_name(pattern, name)

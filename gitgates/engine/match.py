@@ -6,7 +6,11 @@ answers of `git check-ignore` itself.
 
 from __future__ import annotations
 
-from gitgates.record import Record
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Pattern(Record):
@@ -30,6 +34,17 @@ def select(
         for path in paths
         if (wanted is None or matches(path, wanted, folders))
         and not matches(path, unwanted, unwanted_folders)
+    )
+
+
+def selects_any(paths: Iterable[str], files: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    """Return whether one of the paths matches `files` and does not match `exclude`."""
+    wanted, unwanted = [parse(line) for line in files], [parse(line) for line in exclude]
+    folders: dict[str, bool] = {}
+    unwanted_folders: dict[str, bool] = {}
+    return any(
+        matches(path, wanted, folders) and not matches(path, unwanted, unwanted_folders)
+        for path in paths
     )
 
 

@@ -7,31 +7,27 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from functools import partial
 
-from gitgates.clean import plain
+from gitgates.core.clean import plain
+from gitgates.core.errors import GitgatesError
 from gitgates.engine.command import without_git
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.errors import GitgatesError
 from gitgates.git.index import committed_tree
 from gitgates.git.snapshot import take
-from gitgates.record import Record
-from gitgates.store.log import read_metrics, write_metrics
+from gitgates.proc.bounded import LIMIT_S, compute
+from gitgates.store.log import write_metrics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.repo import Git, Repo
-    from gitgates.types import Gate, GateResult, Plan
+    from collections.abc import Callable
+
+    from gitgates.core.types import Gate, GateResult, Plan
+    from gitgates.engine.ratchet import Base, Ratchet
+    from gitgates.git.repo import Repo
 
 _MOST = 1e12
-_SHORT = 12  # digits of a commit's id
-
-
-class Base(Record):
-    """The content that numbers are compared with."""
-
-    commit: str
-    tree: str
-    branch: str  # the default branch
 
 
 class Measurement:
@@ -40,7 +36,7 @@ class Measurement:
     def __init__(self, gate: Gate, plan: Plan, repo: Repo, checkout: Repo | None) -> None:
         self._gate, self._repo, self._hook = gate, repo, plan.event.name
         self._commit = self._tree = self._trouble = ""
-        self._base: Base | None = None
+        self._ratchet: Ratchet | None = None
         there = checkout._replace(env=without_git(checkout.env)) if checkout else repo
         is_commit = plan.event.name in BEFORE_A_COMMIT and plan.event.host in ("git", "pre-commit")
         try:
@@ -50,19 +46,46 @@ class Measurement:
             else:
                 self._tree = committed_tree(repo) if is_commit else take(repo).tree
             if gate.ratchet:
-                self._base = _find_base(there.git)
+                from gitgates.engine.ratchet import Ratchet  # most metrics are only recorded
+
+                self._ratchet = Ratchet(gate, repo, there.git, self._tree)
         except (GitgatesError, OSError) as error:
             self._trouble = str(error)
 
-    def judge(self, result: GateResult) -> GateResult:
+    @property
+    def base_to_run(self) -> Base | None:
+        """The content that the gate is to run on as well, before it can be judged."""
+        return self._ratchet.base if self._ratchet and self._ratchet.is_due else None
+
+    def judge(
+        self, result: GateResult, is_stopped: Callable[[], bool] = lambda: False
+    ) -> GateResult:
         """Return the result of a gate with its numbers, failed where its ratchet does not hold."""
-        if result.status not in ("passed", "failed"):
+        if result.status not in ("passed", "unchecked", "failed"):
             return result
-        found = find_numbers(self._gate, result.output)
+        found, slow = find_numbers(self._gate, result.output, is_stopped)
         result = result._replace(metrics=found)
-        if self._gate.ratchet and result.status == "passed" and (reason := self._worse(found)):
-            result = result._replace(status="failed", exit_status=None, reason=reason)
-        return result
+        if result.status == "failed":
+            return result
+        reason = _say_slow(slow) if slow else ""
+        if self._gate.ratchet and (reason or self._trouble):
+            reason = reason or f"its numbers cannot be compared: {self._trouble}"
+            return result._replace(status="failed", exit_status=None, reason=reason)
+        if reason or not self._ratchet:
+            return result._replace(reason=reason or result.reason)
+        return self._ratchet.judge(result)
+
+    def judge_with_base(
+        self, at_base: GateResult, result: GateResult, is_stopped: Callable[[], bool]
+    ) -> GateResult:
+        """Return the judged result of a gate that has run on the base, too.
+
+        Raises: OSError where the numbers of the base cannot be recorded.
+        """
+        found, slow = find_numbers(self._gate, at_base.output, is_stopped)
+        if slow:
+            at_base = at_base._replace(status="timed-out", reason=_say_slow(slow))
+        return self._ratchet.judge_with(found, at_base, result) if self._ratchet else result
 
     def record(self, result: GateResult, run_abs: str) -> None:
         """Record the numbers for the content that was measured.
@@ -74,52 +97,39 @@ class Measurement:
             entry |= {"commit": self._commit, "tree": self._tree, "hook": self._hook}
             write_metrics(self._repo.shared_state_abs, {**entry, "run": os.path.basename(run_abs)})
 
-    def _worse(self, found: dict[str, float]) -> str:
-        """Return which numbers are worse than those of the base; empty where none is."""
-        if self._trouble:
-            return f"its numbers cannot be compared: {self._trouble}"
-        base = self._base
-        if base is None or base.tree == self._tree:
-            return ""
-        recorded = read_metrics(self._repo.shared_state_abs, base.tree)
-        known = [one["metrics"] for one in recorded if one["gate"] == self._gate.name]
-        before: dict[str, float] = known[-1] if known else {}
-        worse = []
-        for name, _pattern, better in self._gate.metrics:
-            if name not in before:
-                continue
-            was, now = before[name], found.get(name)
-            if now is None:
-                worse.append(f"`{name}` is not in its output, and was {was:.12g}")
-            elif now < was if better == "higher" else now > was:
-                worse.append(f"`{name}` is {now:.12g}, and was {was:.12g}")
-        where = f" at the merge base with {base.branch} ({base.commit[:_SHORT]})"
-        return "; ".join(worse) + where if worse else ""
+
+def _say_slow(name: str) -> str:
+    return f"the pattern of `{name}` took longer than {LIMIT_S:g} s on its output"
 
 
-def find_numbers(gate: Gate, output: bytes) -> dict[str, float]:
-    """Return the last number of each metric that is in an output, by name."""
+def find_numbers(
+    gate: Gate, output: bytes, is_stopped: Callable[[], bool] = lambda: False
+) -> tuple[dict[str, float], str]:
+    """Return the last number of each metric that is in an output, by name; and what took too long.
+
+    The second is the first metric whose pattern did not end in time; the others were not tried.
+    """
     text = plain(output)
     found: dict[str, float] = {}
+    until = time.monotonic() + LIMIT_S
     for name, pattern, _better in gate.metrics:
-        for match in re.finditer(pattern, text, re.MULTILINE):
-            try:
-                number = float(match[1] or "")
-            except ValueError:
-                continue
-            if abs(number) < _MOST:  # nan is not
-                found[name] = int(number) if number.is_integer() else number
+        task = partial(_last_number, pattern, text)
+        try:
+            number = compute(task, until - time.monotonic(), is_stopped)
+        except TimeoutError:
+            return found, name
+        if number is not None:
+            found[name] = number
+    return found, ""
+
+
+def _last_number(pattern: str, text: str) -> float | None:
+    found = None
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        try:
+            number = float(match[1] or "")
+        except ValueError:
+            continue
+        if abs(number) < _MOST:  # nan is not
+            found = int(number) if number.is_integer() else number
     return found
-
-
-def _find_base(git: Git) -> Base | None:
-    """Return the merge base of HEAD with the default branch; None where there is none."""
-    configured = os.fsdecode(git.ask("config", "--get", "init.defaultBranch").stdout).strip()
-    names = dict.fromkeys(name for name in (configured, "main", "master") if name)
-    both = [f"refs/{kind}/{name}" for name in names for kind in ("remotes/origin", "heads")]
-    for ref in ("refs/remotes/origin/HEAD", *both):
-        if git.resolve(f"{ref}^{{commit}}"):
-            commit = git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
-            branch = ref.split("/", 2)[2]
-            return Base(commit, git.resolve(f"{commit}^{{tree}}"), branch) if commit else None
-    return None

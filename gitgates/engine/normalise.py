@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gitgates.clean import plain
+from gitgates.core.clean import plain
 
 _UNIT = r"(?:ns|µs|μs|us|ms|s|secs?|seconds?|mins?|minutes?|hours?)"
 _CLOCK = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?"

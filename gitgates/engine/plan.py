@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
+from gitgates.core.environ import skipped_gates
+from gitgates.core.errors import StateError
+from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.core.types import ACTIONS, PRIORITIES, Config, Decision, Event, Gate, Hook, Plan, Step
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.environ import skipped_gates
-from gitgates.errors import StateError
-from gitgates.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.types import (
-    ACTIONS,
-    PRIORITIES,
-    Config,
-    Decision,
-    Event,
-    Gate,
-    Hook,
-    Plan,
-    Step,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +17,7 @@ if TYPE_CHECKING:
 
     View: TypeAlias = Literal["hide", "checkout", "keep"]
 
+RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"
 _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 
 
@@ -98,6 +89,8 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
         return _without_command(name, event)
     if gate.command is None and gate.pre_commit is None:
         return Step(gate=gate, fault=f"gate `{name}` has no command")
+    if event.within_framework and runs_framework(gate):
+        return Step(gate=gate, skip=RUN_BY_FRAMEWORK)
     note = ""
     if name in skips:
         if not gate.required:
@@ -115,8 +108,20 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 
 
+def runs_framework(gate: Gate) -> bool:
+    """Return whether a gate runs all that the pre-commit framework would run by itself."""
+    return gate.pre_commit == () and gate.files is None and not gate.exclude
+
+
+def framework_gate(config: Config, hook: str) -> str:
+    """Return the gate of a hook that does so; empty if there is none."""
+    found = find_hook(config, hook)
+    names = found.gates if found else ()
+    return next((g.name for g in config.gates if g.name in names and runs_framework(g)), "")
+
+
 def _is_policy(name: str) -> bool:
-    from gitgates.policy import policy_gates  # a hook of git lists gates with commands
+    from gitgates.core.policy import policy_gates  # a hook of git lists gates with commands
 
     return name in policy_gates()
 
@@ -132,7 +137,7 @@ def _without_command(name: str, event: Event) -> Step:
 
 def _no_match(event: Event, gate: Gate) -> str:
     if not event.paths:
-        return "no path has changed"
+        return "files were only deleted" if event.gone else "no path has changed"
     if gate.files == ():
         return "`files` is empty"
     return f"none of {len(event.paths)} paths matches"

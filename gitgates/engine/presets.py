@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from gitgates.core.record import Record
 from gitgates.engine.normalise import without_volatile
-from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,16 +6,24 @@ import os
 import time
 
 from gitgates.config.load import FILES
+from gitgates.core.errors import GitgatesError, Interrupted, LockError
+from gitgates.core.record import Record
+from gitgates.core.types import ALLOW, STOP, Command, Config, Decision, Ending, GateResult, Plan
 from gitgates.engine.change_detector import ChangeDetector
-from gitgates.engine.command import gate_env, is_running_here, judge, make_commands, with_hook
+from gitgates.engine.command import (
+    gate_env,
+    is_running_here,
+    judge,
+    make_commands,
+    with_hook,
+    without_git,
+)
+from gitgates.engine.nothing_checked import without_empty_pass
 from gitgates.engine.plan import choose_view
 from gitgates.engine.walk import ENDED, Due, advance, decide
-from gitgates.errors import GitgatesError, Interrupted, LockError
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
-from gitgates.record import Record
 from gitgates.store import runs
-from gitgates.types import ALLOW, STOP, Command, Config, Decision, Ending, GateResult, Plan
 from gitgates.worktree.isolate import Isolation
 
 TYPE_CHECKING = False
@@ -24,8 +32,13 @@ if TYPE_CHECKING:
 
     from gitgates.engine.change_detector import GateChanges
     from gitgates.engine.metrics import Measurement
+    from gitgates.git.checkout import Checkout
     from gitgates.git.repo import Repo
     from gitgates.proc.watchdog import Watchdog
+
+# Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
+# into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
+_OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
 
 
 class Listener:
@@ -144,6 +157,8 @@ class _Job:
         self.started = time.monotonic()
         self.child: Child | None = None
         self.measurement: Measurement | None = None
+        self.own: GateResult | None = None  # while it runs on the base of its ratchet
+        self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
 
 
@@ -207,6 +222,9 @@ class _Run:
 
     def close(self) -> None:
         self.detector.close()
+        for job in self.jobs:
+            if job.checkout:
+                job.checkout.close()
         if self.stdin_abs:
             runs.discard_stdin(self.stdin_abs)
         if self.watch:
@@ -250,22 +268,29 @@ class _Run:
             return f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
         return self.detector.why_none_starts()
 
-    def _commands(self, due: Due) -> list[Command]:
-        repo, index = self.repo, self.detector.index
-        by_folder = repo.found_by_folder or self.options.checkout
+    def _commands(self, due: Due, base: Checkout | None = None) -> list[Command]:
+        repo, index, step = self.repo, self.detector.index, due.step
+        env, checkout = self.env, self.options.checkout
+        if base:
+            env, checkout, index = without_git(env), base.repo, None
+            there = (path for path in step.paths if os.path.lexists(f"{base.root_abs}/{path}"))
+            step = step._replace(paths=tuple(there))
+        if checkout:
+            env = {**env, **_OWN_ENVIRONMENT}
+        by_folder = repo.found_by_folder or checkout
         env = gate_env(
-            self.env,
+            env,
             self.plan.event,
-            due.step.gate,
+            step.gate,
             index_file=index.value if index else "",
             git_dir_abs="" if by_folder else repo.git_dir_abs,
             root_abs=repo.root_abs,
         )
         env["GITGATES_RUN"] = self.isolation.token
         return make_commands(
-            due.step,
+            step,
             self.plan.event,
-            root_abs=(self.options.checkout or repo).root_abs,
+            root_abs=(checkout or repo).root_abs,
             env=env,
             stdin_abs=self.stdin_abs,
             limit=argument_limit(env),
@@ -287,7 +312,7 @@ class _Run:
                 return
             job.endings.append(Ending(not_started=child))
             job.commands.clear()
-        self._finish(job)
+        self._finish(job, group)
 
     def _ended(self, child: Child, group: Group) -> None:
         job = next(job for job in self.jobs if job.child is child)
@@ -299,7 +324,7 @@ class _Run:
             job.commands.clear()
         self._next_command(job, group)
 
-    def _finish(self, job: _Job) -> None:
+    def _finish(self, job: _Job, group: Group) -> None:
         job.capture.close()
         output, dropped = job.capture.kept()
         result = judge(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
@@ -310,20 +335,63 @@ class _Run:
         )
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))
-        result = self.detector.finish(job.changes, result)
-        if job.measurement:
-            result = self._measure(job.measurement, result)
+        if job.own:
+            result = self._judge_with_base(job, result, group)
+        else:
+            result = self.detector.finish(job.changes, result)
+            if result.status == "passed" and result.output:
+                result = without_empty_pass(result, job.gate)
+            if job.measurement:
+                result = self._measure(job.measurement, result, group)
+                if self._run_on_base(job, result, group):
+                    return
         self.jobs.remove(job)
         self.results[job.gate.name, job.due.generation] = result
         self.listener.ended(result, self.plan)
 
-    def _measure(self, measurement: Measurement, result: GateResult) -> GateResult:
-        result = measurement.judge(result)
+    def _measure(self, measurement: Measurement, result: GateResult, group: Group) -> GateResult:
+        result = measurement.judge(result, lambda: bool(group.interrupted_by))
         try:
             measurement.record(result, self.run_abs)
         except OSError as error:
             self.listener.said(f"the numbers of {result.gate} are not recorded: {error.strerror}")
         return result
+
+    def _run_on_base(self, job: _Job, result: GateResult, group: Group) -> bool:
+        """Run a gate on the base of its ratchet, too; return whether it does."""
+        base = job.measurement.base_to_run if job.measurement else None
+        if base is None or group.interrupted_by:
+            return False
+        from gitgates.git.checkout import check_out  # once for each base
+
+        job.own = result
+        self.listener.said(f"{job.gate.name}: measures {base.name}")
+        try:
+            job.checkout = check_out(self.repo, base.commit, self.config.link)
+        except GitgatesError as error:
+            job.endings = [Ending(not_started=error.message)]
+        else:
+            job.endings = []
+            job.commands = self._commands(job.due, base=job.checkout)
+        log_abs = runs.log_abs(f"{self.logs_abs}/base", job.gate.name, job.due.generation)
+        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
+        job.capture = Capture(limit, log_abs, log_limit, self._make_folder)
+        job.started = time.monotonic()
+        self._next_command(job, group)
+        return True
+
+    def _judge_with_base(self, job: _Job, at_base: GateResult, group: Group) -> GateResult:
+        if job.checkout:
+            job.checkout.close()
+        if not (job.measurement and job.own):
+            return at_base
+        try:
+            return job.measurement.judge_with_base(
+                at_base, job.own, lambda: bool(group.interrupted_by)
+            )
+        except OSError as error:
+            reason = f"nothing was compared: numbers cannot be recorded: {error.strerror}"
+            return job.own._replace(status="unchecked", reason=reason)
 
     def _limit(self, job: _Job, took_s: float) -> str:
         """Say which limit a gate that timed out has met."""

@@ -9,8 +9,8 @@ content is another one, and a gate met again after that runs again.
 
 from __future__ import annotations
 
-from gitgates.record import Record
-from gitgates.types import (
+from gitgates.core.record import Record
+from gitgates.core.types import (
     ACTIONS,
     ALLOW,
     BLOCK,
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from gitgates.types import Level
+    from gitgates.core.types import Level
 
     # (gate, how often content had changed when it ran) → its result
     Results = Mapping[tuple[str, int], GateResult]
@@ -37,7 +37,9 @@ ENDED = "the run was ended"
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
+_NOT_COMPARED = "nothing was compared: "
 _SHOWN = 3  # paths, on one line
+_IDLE = ("skipped", "unchecked")  # statuses of gates that have not looked at anything
 _VERDICTS: dict[str, Level] = {"STOP": STOP, "BLOCK": BLOCK}  # others: by the result
 
 
@@ -102,6 +104,9 @@ class _Walker:
                 self.due.append(Due(step=step, generation=self.generation))
                 return None
             visit, passed = self._visit_one(step, result, called_by)
+            if visit.result.status in _IDLE and not all(passed for _, passed in led_on):
+                # Nothing has looked at what failed: that saves no gate.
+                visit = visit._replace(verdict=BLOCK, action="BLOCK")
             self.visits.append(visit)
             if visit.action in ACTIONS:
                 return _unwind(self.visits, led_on, begun)
@@ -114,7 +119,14 @@ class _Walker:
         """Return what a gate's action makes of its result, and whether it passed."""
         if result is None or step.fault or step.skip:
             return _unrun(step, called_by), False
-        passed = self._passed(step, result)
+        if result.status == "skipped":
+            return _allowed(result, called_by), False
+        if result.status == "unchecked":  # neither action is for it
+            verdict = ALLOW if step.gate.observe else WARN
+            return _allowed(result, called_by)._replace(verdict=verdict), False
+        if step.gate.writes and result.changed_paths:
+            self.generation += 1  # from here on, gates are asked about other content
+        passed = self._has_passed(result)
         if result.status == "killed" and result.reason == ENDED:
             # We ended it: that is nothing to act upon.
             return Visit(result=result, verdict=BLOCK, action="BLOCK", called_by=called_by), passed
@@ -125,8 +137,7 @@ class _Walker:
         verdict = _VERDICTS.get(action, ALLOW if passed else WARN)
         return Visit(result=result, verdict=verdict, action=action, called_by=called_by), passed
 
-    def _passed(self, step: Step, result: GateResult) -> bool:
-        self.generation += step.gate.writes and bool(result.changed_paths)
+    def _has_passed(self, result: GateResult) -> bool:
         left_out = set(result.changed_paths) - set(result.restaged_paths)
         return result.status == "passed" and (self.may_change or not left_out)
 
@@ -212,6 +223,9 @@ def _staging_advice(plan: Plan, deciding: tuple[Visit, ...]) -> str:
     fixers = [name for name in left_out if name in writes]
     if plan.hook.name not in BEFORE_A_COMMIT or not fixers:
         return ""
+    if reason := next((v.result.reason for v in deciding if _left_out(v.result)), ""):
+        what_to_do = "stage of them what you want (git add -p) and commit again"
+        return f"{reason}: fix those files as they are in the working tree, {what_to_do}"
     text = "look at what was fixed (git diff), stage it (git add) and commit again"
     restages = any(step.gate.restage for step in plan.steps if step.gate.name in fixers)
     if restages or plan.event.host == "pre-commit":  # under that, no gate stages anything
@@ -263,8 +277,11 @@ def describe(result: GateResult) -> str:
             return f"timed out ({result.reason})" if result.reason else "timed out"
         case "not-started":
             return f"could not be started ({result.reason})"
-        case "skipped" | "not-run":
-            return f"was not run ({result.reason})"
+        case "skipped" | "not-run" | "unchecked":
+            how = "checked nothing" if result.status == "unchecked" else "was not run"
+            if result.reason.startswith(_NOT_COMPARED):
+                how = "compared nothing"
+            return f"{how} ({result.reason.removeprefix(_NOT_COMPARED)})"
         case "passed" if result.restaged_paths and not left_out:
             return f"changed and restaged {count_files(result.restaged_paths)}"
         case "passed" if result.changed_paths:
@@ -288,6 +305,11 @@ def undeclared(paths: Collection[str], beside: Collection[str]) -> str:
     others = " or ".join(f"`{name}`" for name in sorted(beside))
     who = f"it or {others}, which ran beside it," if others else "it"
     return f"{who} changed {count_files(paths)}; gates that fix files say `writes = true`"
+
+
+def conflicts_with_unstaged(paths: Collection[str]) -> str:
+    """Return the message about files that cannot be restaged."""
+    return f"the fix conflicts with what is not staged in {first_names(paths)}"
 
 
 def undeclared_staging(paths: Collection[str]) -> str:

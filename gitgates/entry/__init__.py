@@ -4,8 +4,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.policies.git_hooks import HookCall
     from gitgates.report.text import Console, Terminal
+    from gitgates.session.git_hooks import HookCall
 
 
 def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import select
 
-from gitgates import environ
+from gitgates.core import environ
 from gitgates.hosts import AGENTS, agent_host, turn_end_of
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def run(args: list[str]) -> int:
             return 0
         if _is_answered_elsewhere(args[0], env):
             return 0
-        from gitgates.policies.driver import respond  # what is switched off need not be loaded
+        from gitgates.session.driver import respond  # what is switched off need not be loaded
 
         _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
@@ -50,7 +50,7 @@ def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:
     """Return whether another agent has started this hook, and has our hooks in its own settings."""
     for other, sign, own in agent_host(agent).RUN_BY:
         if env.get(sign) and not env.get(own):
-            from gitgates.policies.installed import is_installed  # seldom needed
+            from gitgates.session.installed import is_installed  # seldom needed
 
             return is_installed(other, env)
     return False
@@ -62,7 +62,7 @@ def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
         raw = _read_payload()
         if host not in AGENTS or turn_end_of(host) not in raw:
             return
-        from gitgates.policies.tampering import answer_switched_off  # the last event of a turn only
+        from gitgates.session.tampering import answer_switched_off  # the last event of a turn only
 
         _write(1, answer_switched_off(raw, env, _say, host))
     except BaseException as error:  # noqa: BLE001 - it is switched off
@@ -82,7 +82,7 @@ def _read_payload() -> bytes:
 
 
 def _say(text: str) -> None:
-    from gitgates.clean import visible  # only trouble is said
+    from gitgates.core.clean import visible  # only trouble is said
 
     text = visible(text.removeprefix("gitgates: "))
     _write(2, f"gitgates: {text}\n".encode("utf-8", "replace"))

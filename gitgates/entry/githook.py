@@ -8,19 +8,26 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates import environ
+from gitgates.config.load import load
+from gitgates.core import environ
+from gitgates.core.errors import GitgatesError, UsageError
+from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
 from gitgates.engine.command import is_running_here, with_hook
 from gitgates.entry import finish
-from gitgates.errors import UsageError
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
-from gitgates.lifecycle import HOOK_POINTS, KEPT_SUFFIX
-from gitgates.policies.git_hooks import handle
 from gitgates.report.text import Console, Terminal, as_bytes, open_terminal, shown
+from gitgates.session.git_hooks import cache_of, handle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gitgates.git.repo import Repo
+    from gitgates.session.git_hooks import HookCall
+
+_LEGACY = ("PRE_COMMIT_RUNNING_LEGACY", "PREK_RUNNING_LEGACY")  # it has moved our shim aside
+_NOT_RUN = ("skipped", "not-run")
 
 
 def run(args: list[str]) -> int:
@@ -31,7 +38,7 @@ def run(args: list[str]) -> int:
     shim, hook, *argv = (*args, "", "")[: max(len(args), 2)]
     point = HOOK_POINTS.get(hook)
     if point is None or point.host != "git":
-        raise UsageError(f"`{hook}` is no hook of git", "Known are those of: git help hooks")
+        raise UsageError(f"`{hook}` is not a hook of git", "Known are those of: git help hooks")
     terminal = open_terminal(2, env)
     repo = find_repo(current_folder(), env)
     if is_running_here(env, repo.git_dir_abs, hook):
@@ -39,14 +46,50 @@ def run(args: list[str]) -> int:
         return 0
     stdin = read_stdin() if point.reads_stdin else None
     kept_status = 0
-    if os.path.isfile(shim + KEPT_SUFFIX):
-        kept_env = with_hook(env, hook, repo.git_dir_abs)
+    has_kept = os.path.isfile(shim + KEPT_SUFFIX)
+    stand_in = _stand_in(shim, hook, repo) if has_kept else ""
+    kept_env = with_hook(env, hook, repo.git_dir_abs) if has_kept else env
+    if has_kept and not stand_in:
         kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
     console = Console(terminal)
     event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
+    if any(env.get(name) for name in _LEGACY) and os.path.exists(f"{shim}.legacy"):
+        event = event._replace(within_framework=True)
     began_s = time.time()
     call = handle(event, repo, console)
+    if stand_in and not _has_run(call, stand_in):
+        kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
     return finish(call, console, terminal, began_s) or kept_status
+
+
+def _stand_in(shim: str, hook: str, repo: Repo) -> str:
+    """Return the gate that runs what the previous hook would run: that is pre-commit's own.
+
+    Empty where there is none, or where that cannot be told: then that hook runs.
+    """
+    from gitgates.engine.plan import framework_gate
+    from gitgates.git.previous_hook import is_of_framework  # most repositories have none
+
+    if not is_of_framework(shim, repo.root_abs):
+        return ""
+    try:
+        config = load(repo.root_abs, cache_of(repo))
+    except GitgatesError:
+        return ""
+    return framework_gate(config, hook) if config else ""
+
+
+def _has_run(call: HookCall, gate: str) -> bool:
+    """Return whether a gate has run, or need not: it is refused already, or a person skips it.
+
+    No path had changed, for example: that does not keep all hooks of pre-commit from running.
+    """
+    visits = call.decision.visits if call.decision else ()
+    results = [visit.result for visit in visits if visit.result.gate == gate]
+    # With an exit status: it ran, and is skipped because none of those hooks has matched a path.
+    has_ended = any(r.exit_status is not None or r.status not in _NOT_RUN for r in results)
+    by_person = gate in environ.skipped_gates(call.env)
+    return call.is_refused or by_person or has_ended
 
 
 def _run_kept(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates import environ
+from gitgates.core import environ
+from gitgates.core.errors import UsageError
+from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.entry import finish
-from gitgates.errors import UsageError
 from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.policies.git_hooks import handle
 from gitgates.report.text import Console, open_terminal
+from gitgates.session.git_hooks import handle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def run(args: list[str]) -> int:
     stage, *files = args or [""]
     point = HOOK_POINTS.get(stage)
     if point is None or not point.framework:
-        raise UsageError(f"`{stage}` is no stage of the pre-commit framework")
+        raise UsageError(f"`{stage}` is not a stage of the pre-commit framework")
     cwd_abs = current_folder()
     repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gitgates import environ
-from gitgates.errors import StateError, UsageError
+from gitgates.core import environ
+from gitgates.core.errors import StateError, UsageError
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 from gitgates.worktree.isolate import recover

@@ -3,7 +3,9 @@
 A file counts as the session's, unless what is there now is as in a commit that was merged, pulled,
 rebased onto or checked out, and no commit made here has touched it. So a file that both have
 changed counts, with all of it. The answer is given as the two trees that the change lies between:
-what others have done is in the first one, too.
+what others have done is in the first one, too. So is what was committed on another branch, or
+stashed, before the session began: the same content of a file, or a commit that makes the same
+change once more.
 
 Which commits were made here tells the reflog of HEAD. Whose name one bears tells nothing: a
 person's own commits of yesterday, merged in, are none of the session's, and a colleague's that the
@@ -17,17 +19,17 @@ from __future__ import annotations
 import os
 from itertools import groupby
 
-from gitgates.errors import GitError
+from gitgates.core.errors import GitError
+from gitgates.core.record import Record
 from gitgates.git.object_store import reading_git, storing_git
 from gitgates.git.paths import merge_heads
-from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from typing import TypeAlias
 
-    from gitgates.agent_types import Point
+    from gitgates.core.agent_types import Point
     from gitgates.git.repo import Git, Repo
 
     File: TypeAlias = tuple[bytes, bytes]  # mode and object id; zeros: not there
@@ -39,6 +41,8 @@ _STEPS = ("(start)", "(finish)", "(abort)", "rebase finished")
 _FORWARD = ("fast-forward", "updating head")
 _SWITCH = "checkout: moving from "
 _GONE = b"000000"
+_PICKS = ("cherry-pick", "commit (cherry-pick)", "rebase", "am: ")
+_MOST_OLDER = 300  # commits that are looked through for the origin of a content
 _MOST_BRANCHES = 16  # that were left with work on them
 
 
@@ -62,6 +66,7 @@ class Span(Record):
     # When the session had nothing to do, from and until. What others did then is in `start`, file
     # by file; so is what they committed then, if it is not the session's own work.
     idle: tuple[tuple[float, float], ...] = ()
+    stashes: tuple[str, ...] = ()  # that were there when the session began
 
     def is_idle(self, stamp: int) -> bool:
         """Return whether the session was idle then; not at the very ends."""
@@ -94,23 +99,35 @@ def _exclude_others(span: Span) -> tuple[str, str]:
         since = ("rev-list", "--ignore-missing", f"^{start.head}", "--stdin")
         made &= set(git.out(*since, stdin=_lines(made)).decode().split())
     tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
-    if tips == (start.head,) and not made:
+    differ = start.tree != now.tree
+    older = _older_commits(git, span, made) if differ else OlderCommits()
+    if tips == (start.head,) and not (made or older.all or span.stashes):
         return start.tree, now.tree
+    picked = _picked(git, older.all, entries, made)
+    made -= picked
     history = git.lines("rev-list", *tips, f"^{start.head}") if set(tips) != {start.head} else []
-    unknown = set(history) - made
+    unknown = set(history) - made - picked
     elsewhere = _commits_without_reflog(span, unknown, recent[0]) if unknown else set()
     touched = _files_changed_in(git, made | elsewhere) | _files_changed_by_head(
         git, span, recent[0]
     )
-    differs = {path: file for path, _was, file in _changes(git, start.tree, now.tree)}
+    differs = {path: file for path, _was, file in changes_between(git, start.tree, now.tree)}
     others: set[tuple[bytes, File]] = set()
     if not touched.issuperset(differs):
         switched = last_switch(recent[0]) not in ("", start.head)
         others = _files_of_others(git, span, tips, has_switched=switched)
-    kept = {p: file for p, file in differs.items() if (p, file) in others and p not in touched}
+    known = _files_in(git, older.pushed)
+    if known:
+        known -= _files_in(git, made)
+    known |= _files_in(git, older.before) | _files_in_stashes(git, span.stashes)
+    kept = {
+        path: file
+        for path, file in differs.items()
+        if (path, file) in known or ((path, file) in others and path not in touched)
+    }
     busy = [entry for entry in entries if not span.is_idle(entry.stamp)]
     left = (made & {entry.new for entry in busy}).difference(history)
-    before = _with_files(repo, start.tree, kept) if kept else start.tree
+    before = with_files(repo, start.tree, kept) if kept else start.tree
     return before, _with_left_branches(git, span, left)
 
 
@@ -127,8 +144,83 @@ def _files_of_others(
         joined = git.ask("merge-base", base, tip)
         if not has_switched and not joined.exit_status:
             base = joined.stdout.split()[0].decode()
-        found.update((path, file) for path, _was, file in _changes(git, base, tip))
+        found.update((path, file) for path, _was, file in changes_between(git, base, tip))
     return found
+
+
+class OlderCommits(Record):
+    """Commits that the start of a span has not, and that are not the session's; the newest."""
+
+    before: tuple[str, ...] = ()  # made before it
+    pushed: tuple[str, ...] = ()  # others have pushed them since; the session's work may be in them
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.before, *self.pushed)
+
+
+def _older_commits(git: Git, span: Span, made: Collection[str]) -> OlderCommits:
+    start = span.start
+    shown = ("--no-merges", "--no-commit-header", "--format=%H %ct", f"--max-count={_MOST_OLDER}")
+    there = git.ask("rev-list", *shown, "--branches", "--remotes", "--tags", "--not", start.head)
+    lines = (line.split(" ") for line in there.stdout.decode().splitlines())
+    commits = [(one, int(stamp)) for one, stamp in lines if one not in made]
+    late = [one for one, stamp in commits if stamp >= int(start.stamp)]
+    remote = ("rev-list", f"--max-count={_MOST_OLDER}", "--remotes", "--not", start.head)
+    theirs = set(git.lines(*remote)) if late else set()
+    return OlderCommits(
+        before=tuple(one for one, stamp in commits if stamp < int(start.stamp)),
+        pushed=tuple(one for one in late if one in theirs),
+    )
+
+
+def _picked(
+    git: Git, older: Collection[str], entries: Iterable[ReflogEntry], made: Collection[str]
+) -> set[str]:
+    """Return the commits of the session that repeat an older one: the same change, elsewhere."""
+    picks = {entry.new for entry in entries if entry.message.startswith(_PICKS)}.intersection(made)
+    if not (picks and older):
+        return set()
+    known = {patch for patch, _commit in _patch_ids(git, older)}
+    return {commit for patch, commit in _patch_ids(git, picks) if patch in known}
+
+
+def _patch_ids(git: Git, commits: Iterable[str]) -> list[tuple[str, str]]:
+    shown = ("diff-tree", "--stdin", "-r", "-p", "--root", "--no-ext-diff", "--no-textconv")
+    patches = git.out(*shown, stdin=_lines(commits))
+    lines = git.out("patch-id", "--stable", stdin=patches).decode().splitlines()
+    return [(patch, commit) for patch, commit in (line.split(" ") for line in lines)]
+
+
+def _files_in(git: Git, commits: Collection[str]) -> set[tuple[bytes, File]]:
+    """Return the files that commits changed, with their content there."""
+    if not commits:
+        return set()
+    shown = (*_RAW, "--stdin", "--root", "--no-commit-id")
+    return set(_parsed(git.out(*shown, stdin=_lines(commits))))
+
+
+def _files_in_stashes(git: Git, stashes: Iterable[str]) -> set[tuple[bytes, File]]:
+    """Return the files that were stashed, untracked ones included, with their content there."""
+    found: set[tuple[bytes, File]] = set()
+    for stash in stashes:
+        # A third parent has the untracked files.
+        for args in ((f"{stash}^1", stash), ("--root", "--no-commit-id", f"{stash}^3")):
+            listed = git.ask(*_RAW, *args)
+            if not listed.exit_status:
+                found.update(_parsed(listed.stdout))
+    return found
+
+
+def _parsed(raw: bytes) -> list[tuple[bytes, File]]:
+    """Return path and content after the change, of raw records."""
+    fields = raw.split(b"\0")
+    metas = [meta[1:].split(b" ") for meta in fields[0:-1:2]]
+    return [
+        (path, (mode, object_id))
+        for (_old, mode, _old_id, object_id, _status), path in zip(metas, fields[1::2], strict=True)
+    ]
 
 
 def _commits_without_reflog(
@@ -172,7 +264,7 @@ def _files_changed_by_head(git: Git, span: Span, entries: Iterable[ReflogEntry])
     for is_idle, row in groupby(entries, lambda entry: span.is_idle(entry.stamp)):
         *_, last = row
         if is_idle and last.new != before:
-            found.update(path for path, _was, _file in _changes(git, before, last.new))
+            found.update(path for path, _was, _file in changes_between(git, before, last.new))
         before = last.new
     return found
 
@@ -206,7 +298,7 @@ def _with_left_branches(git: Git, span: Span, left: Collection[str]) -> str:
         joined = git.ask("merge-base", head, tip)
         if not joined.exit_status:
             base = joined.stdout.split()[0].decode()
-            names = {path for path, _was, _file in _changes(git, base, tip)}
+            names = {path for path, _was, _file in changes_between(git, base, tip)}
             spans.append((base, tip, tuple(map(os.fsdecode, names - touched))))
     return with_changes(span.repo, tree, spans)
 
@@ -225,8 +317,8 @@ def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[st
     others: dict[bytes, set[File]] = {}  # what such files were like before
     for before, after, left_out in spans:
         kept = set(map(os.fsencode, left_out))
-        differs = {path for path, _was, _file in _changes(git, before, onto)}
-        changes = _changes(git, before, after)
+        differs = {path for path, _was, _file in changes_between(git, before, onto)}
+        changes = changes_between(git, before, after)
         own = {
             path: was
             for path, was, _file in changes
@@ -240,10 +332,10 @@ def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[st
             is_renamed = was[0] == _GONE and file[1] in moved
             if path not in own and not is_renamed and file not in others.get(path, ()):
                 taken[path] = file
-    return _with_files(repo, onto, taken) if taken else onto
+    return with_files(repo, onto, taken) if taken else onto
 
 
-def _changes(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]]:
+def changes_between(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]]:
     """Return each file that differs, before and after."""
     if before == after:
         return []
@@ -257,7 +349,7 @@ def _changes(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]
     ]
 
 
-def _with_files(repo: Repo, tree: str, files: Mapping[bytes, File]) -> str:
+def with_files(repo: Repo, tree: str, files: Mapping[bytes, File]) -> str:
     """Return a tree with some entries replaced; a mode of zeros removes one."""
     lines = [
         b"%s %s\t%s\0" % (mode.replace(_GONE, b"0"), object_id, path)

@@ -15,11 +15,11 @@ from __future__ import annotations
 import os
 import stat
 
-from gitgates.errors import GitError, StateError
+from gitgates.core.errors import GitError, StateError
 from gitgates.git.index import SETTINGS, copy_index, write_tree
 from gitgates.git.object_store import quoted, reading_git, sources
 from gitgates.git.repo import Repo
-from gitgates.store.files import open_state, remove_tree
+from gitgates.store.files import make_folder, open_state, remove_tree
 from gitgates.store.slots import prune_slots, take_slot
 
 TYPE_CHECKING = False
@@ -88,7 +88,9 @@ def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     commit = git.resolve(f"{treeish}^{{commit}}")
     tree = git.resolve(f"{treeish}^{{tree}}")
     if not tree:
-        raise GitError(f"`{treeish}` is no commit and no tree here", "See: git log --oneline --all")
+        raise GitError(
+            f"`{treeish}` is neither a commit nor a tree here", "See: git log --oneline --all"
+        )
     slot = take_slot(f"{repo.state_abs}/checkouts")
     try:
         submodules = _populate(slot, _git_inside(repo, slot), tree, _checkout_settings(repo))
@@ -136,7 +138,7 @@ def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> list[str]:
             pass
         case _:
             slot.empty()
-            os.makedirs(slot.folder_abs, mode=0o700)
+            make_folder(slot.folder_abs, exist_ok=False)
             _read_tree(git, tree)
     listed = git.names("ls-files", "--stage", "-z")
     submodules = [entry.partition("\t")[2] for entry in listed if entry.startswith("160000")]
@@ -184,7 +186,8 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
     """Link `names` of the user's root into `folder_abs`; return those linked, and messages.
 
     `names` are relative to the root. One that the user does not have is passed over in silence;
-    one that git does not ignore, or that the tree has itself, is not linked, and that is said.
+    one that git does not ignore, or that the tree has itself, is not linked, and that is said. A
+    folder that ignores itself, by a `.gitignore` of its own, counts: uv and venv write such ones.
 
     Raises: OSError where nothing can be written.
     """
@@ -195,6 +198,7 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
     # A name that leads out of the root is ignored by nobody.
     inside = [name for name in present if name != "." and name.split("/")[0] != ".."]
     ignored = set(repo.git.ignored(inside)) if inside else set()
+    ignored |= _ignoring_themselves(repo, [name for name in inside if name not in ignored])
     for name in present:
         if name not in ignored:
             notes.append(f"`{name}` is not linked: git does not ignore it")
@@ -203,6 +207,15 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
         else:
             notes.append(f"`{name}` is not linked: what is checked has something else there")
     return linked, notes
+
+
+def _ignoring_themselves(repo: Repo, names: list[str]) -> set[str]:
+    """Return which folders have a `.gitignore` of their own that ignores any new file in them."""
+    # Git refuses to look beyond a symbolic link.
+    folders = [name for name in names if os.path.isfile(f"{repo.root_abs}/{name}/.gitignore")]
+    folders = [name for name in folders if not os.path.islink(f"{repo.root_abs}/{name}")]
+    found = repo.git.ignored(f"{name}/any" for name in folders)
+    return {name.rpartition("/")[0] for name in found}
 
 
 def _link(source_abs: str, root_abs: str, name: str) -> bool:
@@ -249,7 +262,7 @@ def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) ->
         if text:
             _write(f"{git_dir_abs}/{name}", text)
     copy_index(slot.index_abs, f"{git_dir_abs}/index")
-    # Last: without it, this is no repository.
+    # Last: without it, this is not a repository.
     _write(f"{git_dir_abs}/HEAD", _lines([_head(git, commit)]))
     return Repo(slot.folder_abs, git_dir_abs, git_dir_abs, repo.env)
 

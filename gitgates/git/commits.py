@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+from gitgates.core.record import Record
 from gitgates.git.paths import raw_paths
-from gitgates.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git
 
     Pair: TypeAlias = tuple[str, str]  # two trees; the first is empty for none
+    Blob: TypeAlias = tuple[bytes, bytes]  # a path; its mode and blob
 
 _FIELDS = ("%H", "%T", "%P", "%s")
 _LOG = ("log", "-z", "--reverse", "--topo-order", "--no-show-signature", "--encoding=UTF-8")
@@ -83,6 +84,26 @@ def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
         for pair, patch in patches.items()
         if patch
     }
+
+
+def changed_blobs(git: Git, pairs: Iterable[Pair]) -> dict[Pair, set[Blob]]:
+    """Return what differs between two trees, as it is in the second; none where one is not here.
+
+    That is the path, and its mode and blob; nothing of a path that is gone.
+    """
+    wanted = list(pairs)
+    here = trees_of(git, (tree for pair in wanted for tree in pair if tree)).keys() | {""}
+    found = _differences(git, (pair for pair in wanted if here >= {*pair}), _PATHS)
+    return {pair: _blobs(raw) for pair, raw in found.items()}
+
+
+def _blobs(raw: bytes) -> set[Blob]:
+    """Read `--raw -z`: `:OLD-MODE MODE OLD-BLOB BLOB STATUS`, the path. Source: git-diff(1)."""
+    fields = raw.split(b"\0")
+    entries = [
+        (one.split(b" "), path) for one, path in zip(fields[::2], fields[1::2], strict=False)
+    ]
+    return {(path, one[1] + one[3]) for one, path in entries if one[4] != b"D"}
 
 
 def _differences(git: Git, pairs: Iterable[Pair], form: tuple[str, ...]) -> dict[Pair, bytes]:

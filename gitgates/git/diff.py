@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from gitgates.agent_types import Changed
+from gitgates.core.agent_types import Changed
 from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.repo import nul_ended
@@ -40,6 +40,19 @@ _MOST_NOTEBOOKS = 32  # both sides of them
 _LIST_END = re.compile(rb",\s*\n\s*([)\]}])")
 _MOST_ARGS = 64 << 10  # bytes of paths in one call
 
+# Of programs, their settings and their documentation.
+_TEXT_ENDINGS = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue"),
+    *(".svelte", ".astro", ".go", ".rs", ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle"),
+    *(".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".m", ".mm", ".swift", ".cs", ".fs"),
+    *(".vb", ".rb", ".php", ".pl", ".pm", ".lua", ".sh", ".bash", ".zsh", ".fish", ".ps1"),
+    *(".bat", ".cmd", ".sql", ".tf", ".ex", ".exs", ".erl", ".hs", ".ml", ".clj", ".dart"),
+    *(".jl", ".r", ".zig", ".nix", ".el", ".mk", ".cmake", ".proto", ".graphql", ".html"),
+    *(".htm", ".css", ".scss", ".sass", ".less", ".xml", ".json", ".jsonc", ".toml", ".yml"),
+    *(".yaml", ".ini", ".cfg", ".conf", ".properties", ".md", ".rst", ".txt", ".csv", ".bats"),
+)
+_TEXT_NAMES = ("Makefile", "Dockerfile", "Rakefile", "Gemfile", "Justfile", "Jenkinsfile")
+
 _ATTRIBUTES = ".gitattributes"
 _ASKED = ("linguist-generated", "linguist-vendored", "diff")
 # In front of an attribute that excuses nothing, because the session has set it.
@@ -55,7 +68,8 @@ def changes(span: Span) -> tuple[Changed, ...]:
     before, after = trees(span)
     found = {one.path: one for one in _differences(git, before, after)}
     said, doubtful = _attributes(git, span, before, list(found))
-    names = [path for path in doubtful if path in found and found[path].binary]
+    names = [one.path for one in found.values() if one.binary]
+    names = [path for path in names if path in doubtful or is_text_by_name(path)]
     for path, added, removed in _counted_as_text(git, before, after, names):
         one = found[path]
         most = max(one.added, added), max(one.removed, removed)
@@ -89,10 +103,24 @@ def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
     """
     git = _reading(span)
     before, after = trees(span)
-    was = {one.path: one.was for one in _differences(git, before, after)}
-    wanted = [(path, was[path]) for path in sorted(set(paths)) if path in was]
-    shown = (*_SHOWN, *_RENAMES, before, after, "--")
-    return b"".join(git.out(*shown, *chunk) for chunk in _chunks(wanted))
+    found = {one.path: one for one in _differences(git, before, after)}
+    wanted = [found[path] for path in sorted(set(paths)) if path in found]
+    shown = b""
+    for is_text in (False, True):  # git takes one NUL for a sign of no text
+        names = [(one.path, one.was) for one in wanted if _is_hidden_text(one) is is_text]
+        options = (*_SHOWN, *(("--text",) if is_text else ()), *_RENAMES, before, after, "--")
+        shown += b"".join(git.out(*options, *chunk) for chunk in _chunks(names))
+    return shown
+
+
+def is_text_by_name(path: str) -> bool:
+    """Return whether a file is text by its name, whatever is in it."""
+    name = path.rpartition("/")[2]
+    return name in _TEXT_NAMES or name.lower().endswith(_TEXT_ENDINGS)
+
+
+def _is_hidden_text(one: Changed) -> bool:
+    return one.binary and is_text_by_name(one.path)
 
 
 def _reading(span: Span) -> Git:
@@ -220,14 +248,16 @@ def _sources(content: bytes | None) -> list[str] | None:
 def _counted_as_text(
     git: Git, before: str, after: str, paths: list[str]
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield each file that git takes for binary, with the number of its lines."""
-    objects = _objects(git, before, after) if paths else {}
-    for path in paths:
-        old, new = objects[path].decode().split("..")
-        contents = read_blobs(git, (old, new), _MOST_BYTES)
-        if contents:  # else it is huge
-            added, removed = (len(contents.get(one, b"").splitlines()) for one in (new, old))
-            yield path, added, removed
+    """Yield each file that git takes for binary, with the lines added and removed as in a text."""
+    shown = (*_PATCH, "-U0", "--text", "--no-renames", *_NO_SPACE, before, after, "--")
+    sizes = _objects(git, before, after) if paths else {}
+    for path in paths:  # each alone: few are like that; git's own numbers know no --text
+        if _size_of(git, [sizes[path]]) > _MOST_BYTES:
+            continue
+        hunks = re.split(rb"^@@ .*\n", git.out(*shown, path), flags=re.MULTILINE)[1:]
+        bodies = (hunk.partition(b"\ndiff --git ")[0] for hunk in hunks)
+        signs = [line[:1] for body in bodies for line in body.split(b"\n")]
+        yield path, signs.count(b"+"), signs.count(b"-")
 
 
 def _objects(git: Git, before: str, after: str) -> dict[str, bytes]:

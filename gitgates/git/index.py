@@ -11,7 +11,7 @@ import os
 import stat
 import time
 
-from gitgates.errors import GitError
+from gitgates.core.errors import GitError
 from gitgates.git.repo import nul_ended
 from gitgates.store.files import open_state, remove_file
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.record import Record
+from gitgates.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

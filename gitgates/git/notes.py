@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 
-from gitgates.errors import GitError
+from gitgates.core.errors import GitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

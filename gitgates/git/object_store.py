@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gitgates.git.repo import Git
+from gitgates.store.files import make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,15 +37,19 @@ def storing_git(repo: Repo) -> Git:
     Raises: OSError where that cannot be made.
     """
     ours = _folder(repo)
-    os.makedirs(ours, mode=0o700, exist_ok=True)
+    make_folder(ours)
     env = {**repo.env, _OWN: ours, _OTHERS: _joined(_users(repo), repo)}
     return Git(cwd_abs=repo.root_abs, env=env)
 
 
 def sources(repo: Repo) -> list[str]:
     """Return all object directories, each as a line of `objects/info/alternates`."""
-    found = [quoted(_users(repo)), quoted(_folder(repo))]
-    return found + [part for part in (repo.env.get(_OTHERS, ""),) if part]
+    ours = _folder(repo)
+    # Git complains about a folder that is not there.
+    found = [_users(repo), ours] if os.path.isdir(ours) else [_users(repo)]
+    return [quoted(folder_abs) for folder_abs in found] + [
+        part for part in (repo.env.get(_OTHERS, ""),) if part
+    ]
 
 
 def keep(repo: Repo, ids: Iterable[str]) -> list[str]:

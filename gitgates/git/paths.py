@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 
-from gitgates.errors import GitError
-from gitgates.lifecycle import HOOK_POINTS
+from gitgates.core.errors import GitError
+from gitgates.core.lifecycle import HOOK_POINTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from gitgates.core.types import Event, RefUpdate
     from gitgates.git.repo import Git, Repo
-    from gitgates.types import Event, RefUpdate
 
     Paths: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -130,7 +130,7 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
     """
     for name in (old, new):
         if not git.resolve(f"{name}^{{commit}}"):
-            raise GitError(f"`{name}` is no commit here", "See: git log --oneline --all")
+            raise GitError(f"`{name}` is not a commit here", "See: git log --oneline --all")
     return _sorted(*raw_paths(git.out("diff", *_DIFF, old, new, "--")))
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 
-from gitgates.errors import GitError, OwnershipError
+from gitgates.core.errors import GitError, OwnershipError
+from gitgates.core.record import Record
 from gitgates.proc.call import (
     CompletedProcess,
     RunningProcess,
@@ -21,7 +22,7 @@ from gitgates.proc.call import (
     kill_program,
     start_program,
 )
-from gitgates.record import Record
+from gitgates.store.files import follow_sharing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ _PREFIX = (
     "--literal-pathspecs",
 )
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
+_SHARED = {
+    **dict.fromkeys((b"1", b"group", b"true", b"yes", b"on"), 0o660),
+    **dict.fromkeys((b"2", b"all", b"world", b"everybody"), 0o664),
+}
 # With it, git takes every repository for another user's.
 _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
@@ -322,8 +327,10 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
     git_dir_abs = os.path.normpath(git_dir)
     common = _read_line(os.path.join(git_dir_abs, "commondir"), "")
     common_abs = os.path.normpath(os.path.join(git_dir_abs, common)) if common else git_dir_abs
-    if _may_move_worktree(common_abs):
+    config = _read_config(common_abs)
+    if _may_move_worktree(config):
         return None
+    follow_sharing(_shared_bits(config))
     return Repo(root_abs, git_dir_abs, common_abs, env)
 
 
@@ -336,9 +343,20 @@ def _read_config(common_dir_abs: str) -> bytes | None:
         return None
 
 
-def _may_move_worktree(common_dir_abs: str) -> bool:
+def _shared_bits(config: bytes | None) -> int:
+    """Return the permissions that core.sharedRepository gives to files. Source: git-config(1)."""
+    value = b""
+    for line in (config or b"").splitlines() if b"sharedrepository" in (config or b"") else ():
+        name, equals, text = line.partition(b"=")
+        if name.strip() == b"sharedrepository":
+            value = text.split(b"#")[0].split(b";")[0].strip(b' \t"') if equals else b"true"
+    if value.startswith(b"0") and value.isdigit() and len(value) > 1:
+        return int(value, 8) & 0o666
+    return _SHARED.get(value, 0)
+
+
+def _may_move_worktree(config: bytes | None) -> bool:
     """Return whether the config may move the working tree: then git has to be asked."""
-    config = _read_config(common_dir_abs)
     if config is None:
         return True
     # `bare = false` is in every config; anything else about it is for git to read.
@@ -377,10 +395,12 @@ def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     common = git.lines("rev-parse", "--git-common-dir")[0]
     root_abs = os.fsdecode(top.stdout).rstrip("\n")
     by_folder = _search_parents(root_abs, env)
+    common_abs = os.path.normpath(os.path.join(cwd_abs, common))
+    follow_sharing(_shared_bits(_read_config(common_abs)))
     return Repo(
         root_abs=root_abs,
         git_dir_abs=git_dir,
-        common_dir_abs=os.path.normpath(os.path.join(cwd_abs, common)),
+        common_dir_abs=common_abs,
         env=env,
         found_by_folder=by_folder is not None and by_folder.git_dir_abs == git_dir,
     )

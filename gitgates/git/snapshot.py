@@ -10,16 +10,22 @@ snapshot.facts   what the last snapshot was made from, and its tree
 
 from __future__ import annotations
 
-import marshal
 import os
 import time
 
-from gitgates.errors import GitError, LockError, StateError
+from gitgates.core.errors import GitError, LockError, StateError
+from gitgates.core.record import Record
 from gitgates.git import object_store
 from gitgates.git.index import SETTINGS, copy_index, is_copy, update_index
 from gitgates.git.repo import nul_split, read_head
-from gitgates.record import Record
-from gitgates.store.files import lock_file, open_state, remove_file, remove_tree, replace_file
+from gitgates.store.files import (
+    lock_file,
+    make_folder,
+    read_cached,
+    remove_file,
+    remove_tree,
+    replace_cached,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +105,7 @@ def take(repo: Repo) -> Snapshot:
 
 
 def _lock(repo: Repo) -> int:
-    os.makedirs(repo.state_abs, mode=0o700, exist_ok=True)
+    make_folder(repo.state_abs)
     fd = lock_file(f"{repo.state_abs}/snapshot.lock", wait_s=_WAIT_S)
     if fd < 0:
         raise LockError(
@@ -168,7 +174,7 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
     is_settled = all(max(times[-2:], default=0) < began_ns for _path, times in state[1])
     facts = (signature, flagged, state if is_plain and is_settled else None, tree, commit, stored_s)
     if facts != known:
-        replace_file(_facts_abs(repo), marshal.dumps((_VERSION, *facts)), sync=False)
+        replace_cached(_facts_abs(repo), (_VERSION, *facts), sync=False)
     return Snapshot(
         tree=tree,
         head=commit,
@@ -184,11 +190,7 @@ def flagged_paths(repo: Repo) -> list[str]:
 
 def _read_facts(repo: Repo) -> Facts:
     """Return what the last snapshot has noted, or what stands for nothing."""
-    try:
-        with open(_facts_abs(repo), "rb", opener=open_state) as file:
-            version, *facts = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
-    except (OSError, ValueError, EOFError, TypeError):
-        return _NO_FACTS
+    version, *facts = read_cached(_facts_abs(repo)) or (None,)
     return tuple(facts) if version == _VERSION else _NO_FACTS
 
 

@@ -14,25 +14,29 @@ if TYPE_CHECKING:
 
     from gitgates.hosts.agent import AgentHost
     from gitgates.hosts.interface import AgentServers
-    from gitgates.hosts.json_settings import AgentSettings
+    from gitgates.hosts.settings.json_settings import AgentSettings
 
 DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none is known
 # As `agent-hook` names it → its module; what stands in the payload of the end of a turn: where we
 # are switched off, no other payload is read; and its settings of a project, which are guarded.
 AGENTS = {
-    "claude": ("gitgates.hosts.claude", b'"Stop"', ".claude/settings.json"),
-    "codex": ("gitgates.hosts.codex", b'"Stop"', ".codex/hooks.json"),
-    "copilot": ("gitgates.hosts.copilot", b'"Stop"', ".github/hooks/gitgates.json"),
-    "gemini": ("gitgates.hosts.gemini", b'"AfterAgent"', ".gemini/settings.json"),
-    "qwen": ("gitgates.hosts.qwen", b'"Stop"', ".qwen/settings.json"),
-    "droid": ("gitgates.hosts.droid", b'"Stop"', ".factory/hooks.json"),
-    "vibe": ("gitgates.hosts.vibe", b'"post_agent"', ".vibe/hooks.toml"),
-    "kimi": ("gitgates.hosts.kimi", b'"Stop"', ""),
-    "opencode": ("gitgates.hosts.opencode", b'"Stop"', ".opencode/plugins/gitgates.js"),
-    "kilo": ("gitgates.hosts.kilo", b'"Stop"', ".kilo/plugins/gitgates.js"),
-    "openhands": ("gitgates.hosts.openhands", b'"Stop"', ".openhands/hooks.json"),
-    "hermes": ("gitgates.hosts.hermes", b'"pre_verify"', ""),
+    "claude": ("gitgates.hosts.agents.claude", b'"Stop"', ".claude/settings.json"),
+    "codex": ("gitgates.hosts.agents.codex", b'"Stop"', ".codex/hooks.json"),
+    "copilot": ("gitgates.hosts.agents.copilot", b'"Stop"', ".github/hooks/gitgates.json"),
+    "gemini": ("gitgates.hosts.agents.gemini", b'"AfterAgent"', ".gemini/settings.json"),
+    "qwen": ("gitgates.hosts.agents.qwen", b'"Stop"', ".qwen/settings.json"),
+    "droid": ("gitgates.hosts.agents.droid", b'"Stop"', ".factory/hooks.json"),
+    "vibe": ("gitgates.hosts.agents.vibe", b'"post_agent"', ".vibe/hooks.toml"),
+    "kimi": ("gitgates.hosts.agents.kimi", b'"Stop"', ""),
+    "opencode": ("gitgates.hosts.agents.opencode", b'"Stop"', ".opencode/plugins/gitgates.js"),
+    "kilo": ("gitgates.hosts.agents.kilo", b'"Stop"', ".kilo/plugins/gitgates.js"),
+    "openhands": ("gitgates.hosts.agents.openhands", b'"Stop"', ".openhands/hooks.json"),
+    "hermes": ("gitgates.hosts.agents.hermes", b'"pre_verify"', ""),
 }
+
+
+# Agents that have no settings and run the hooks of others; told apart by their payloads.
+GUESTS = {"vscode": "gitgates.hosts.agents.vscode"}
 
 
 def agent_host(name: str) -> AgentHost:
@@ -40,7 +44,7 @@ def agent_host(name: str) -> AgentHost:
 
     Raises: KeyError if there is none of that name.
     """
-    found: AgentHost = _module(AGENTS[name][0]).HOST
+    found: AgentHost = _module(GUESTS[name] if name in GUESTS else AGENTS[name][0]).HOST
     return found
 
 
@@ -59,9 +63,9 @@ def turn_end_of(name: str) -> bytes:
     return AGENTS[name][1]
 
 
-def project_settings() -> list[str]:
-    """Return the settings files of a project, from its root, that any agent may have."""
-    return [file for _module, _end, file in AGENTS.values() if file]
+def project_settings() -> dict[str, str]:
+    """Return the settings of a project, from its root, that agents may have: agent → file."""
+    return {name: file for name, (_module, _end, file) in AGENTS.items() if file}
 
 
 def agent_servers(name: str) -> AgentServers | None:

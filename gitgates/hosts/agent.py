@@ -12,27 +12,30 @@ take 2 for "block", and everything else for "the hook is broken, go on".
 from __future__ import annotations
 
 import os
+import sys
 
-from gitgates.agent_types import Channels, Payload
+from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.lean_json import dumps, loads
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.record import lazy
+from gitgates.core.types import BLOCK, STOP
 from gitgates.hosts.capabilities import cut, express, reaches_agent
 from gitgates.hosts.payload import edits_in, path_of, tasks_in, text_of
-from gitgates.lean_json import dumps, loads
-from gitgates.lifecycle import HOOK_OF
-from gitgates.record import lazy
-from gitgates.types import BLOCK, STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from gitgates.agent_types import Replacement, ToolCall, ToolKind
-    from gitgates.lifecycle import EventKind
-    from gitgates.types import Level, Verdict
+    from gitgates.core.agent_types import Replacement, ToolCall, ToolKind
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Level, Verdict
 
 _BOM = b"\xef\xbb\xbf"
 _OWN = "hookSpecificOutput"
 _EXIT_BLOCK = 2
+_SESSION_ELSEWHERE = ("conversation_id", "trajectory_id")  # fields of agents that we do not know
+_MCP = "mcp"  # how the names of tools of servers begin
 
 
 class BadPayload(Exception):
@@ -48,6 +51,9 @@ class AgentHost:
     NAME = ""  # as `agent-hook` names it
     TITLE = ""  # as people know it
     TESTED = ""  # the version of its client that our tests were run with
+    PROGRAMS: tuple[str, ...] = ()  # its program, and the packages of npm and PyPI that have it
+    # Options, their values, or `option=value`, with which it asks nobody before it does anything.
+    UNASKED: tuple[str, ...] = ()
     DRIVEN = False  # whether `make e2e` has tests with its client
     # (name, who sets it, what it does): the variables that we read, for the documentation
     VARIABLES: tuple[tuple[str, str, str], ...] = ()
@@ -57,11 +63,13 @@ class AgentHost:
     # Agents that run the hooks of this one's settings of a project, too: (its name, a variable that
     # its hooks have, one that only those of its own settings have).
     RUN_BY: tuple[tuple[str, str, str], ...] = ()
+    IS_SHARED = False  # whether agents that we do not know run them, too
     SECRETS: tuple[str, ...] = ()  # variables of its own that no gate gets unless it asks for them
     OF_A_SESSION: tuple[str, ...] = ()  # those that another agent must not be started with
 
     # Its events → what each is, and what it can be answered with.
     EVENTS: dict[str, tuple[EventKind, Channels]] = {}
+    NO_EVENTS: tuple[str, ...] = ()  # its others, which we do nothing at
     TELLS_PROMPTS = True  # False: not always; then a turn begins with what comes after its end
     TELLS_EDITS = True  # False: maybe too late, so that an edit counts as soon as it is announced
     REPEATS = True  # whether it may deliver one event twice: where two settings files call us
@@ -98,7 +106,7 @@ class AgentHost:
     FILES: dict[str, str] = {}  # scope → the settings in these folders
     AGENT_FILES: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
     SKILL_FILES: tuple[str, ...] = ()  # what defines a skill
-    SETTINGS = "gitgates.hosts.json_settings"  # the module that puts our hooks into them
+    SETTINGS = "gitgates.hosts.settings.json_settings"  # the module that puts our hooks into them
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
     OLDER_FILE = ""  # beside them; of its `hooks`, those count at whose event they have none
@@ -114,9 +122,15 @@ class AgentHost:
     PER_SECOND = 1  # in which unit timeouts are
     USUAL_S = 60.0  # the timeout where none is said
     MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
-    OFF = ""  # the key of the settings, `a.b` for one in a table, that switches all hooks off
+    # What switches all hooks off.
+    OFF = ""  # the key of the settings, `a.b` for one in a table
     OFF_IS = "true"  # the value by which it does
+    FORMER_OFF: tuple[str, ...] = ()  # its other names
     SWITCHES: tuple[str, ...] = ()  # other files of a project that it may stand in
+    OWN_SWITCHES: tuple[str, ...] = ()  # the same of a person's own, in their folder
+    SWITCH_MENTION = ""  # what a change of those files is about that is guarded; empty: any
+    OFF_WORDS: tuple[tuple[str, ...], ...] = ()  # in a command that starts it: patterns in a row
+    OFF_VARIABLES: tuple[str, ...] = ()  # for that command; any value
 
     @lazy
     def tools(self) -> dict[str, ToolKind]:
@@ -139,8 +153,12 @@ class AgentHost:
         return any(env.get(name) for name in (self.SESSION, *self.CALLER))
 
     def home(self, env: Mapping[str, str]) -> str:
-        """Return the folder of a person's own; empty if there is none."""
-        own = env.get(self.HOME_PARENT_VARIABLE) or env.get("HOME")
+        """Return the folder of a person's own; empty if there is none.
+
+        A relative HOME counts as not set: each program would take it for another folder.
+        """
+        homes = (env.get(name, "") for name in (self.HOME_PARENT_VARIABLE, "HOME"))
+        own = next(filter(os.path.isabs, homes), "")
         return env.get(self.HOME_VARIABLE) or (f"{own}/{self.HOME or self.FOLDER}" if own else "")
 
     def scopes(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -154,6 +172,35 @@ class AgentHost:
         """Return the settings that there may be: scope → file, nearest first."""
         folders = self.scopes(root_abs, env)
         return {scope: f"{folder}/{self.FILES[scope]}" for scope, folder in folders.items()}
+
+    def switch_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+        """Return the files that may switch all hooks off, beside the settings: file → its scope."""
+        own = self.home(env)
+        found = {f"{root_abs}/{file}": "project" for file in self.SWITCHES}
+        return {**found, **{f"{own}/{file}": "user" for file in self.OWN_SWITCHES if own}}
+
+    def may_be_off(self, content: bytes) -> bool:
+        """Return whether a file speaks of what switches all hooks off: then it is to be parsed."""
+        names = (name.rpartition(".")[2].encode() for name in (self.OFF, *self.FORMER_OFF) if name)
+        return any(name in content for name in names)
+
+    def runs_without_hooks(self, words: Sequence[str], env: Iterable[str]) -> bool:
+        """Return whether a command starts the client without hooks, or switches them off for good.
+
+        `words`: behind the name of its program; `env`: the variables that are set for it.
+        """
+        from fnmatch import fnmatchcase  # few commands start an agent
+
+        if any(name in self.OFF_VARIABLES for name in env):
+            return True
+        split = [
+            part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])
+        ]
+        return any(
+            all(map(fnmatchcase, split[at : at + len(row)], row))
+            for row in self.OFF_WORDS
+            for at in range(len(split) - len(row) + 1)
+        )
 
     def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
         """Return the folders that agents and skills are defined in."""
@@ -185,7 +232,7 @@ class AgentHost:
 
     def calls_in(self, _line: bytes) -> Sequence[ToolCall]:
         """Return the calls of tools in one line of a transcript."""
-        from gitgates.agent_types import ToolCall  # few read a transcript
+        from gitgates.core.agent_types import ToolCall  # few read a transcript
 
         return [ToolCall()]  # of nobody knows what
 
@@ -205,9 +252,41 @@ class AgentHost:
     def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
         """Parse a payload.
 
-        Raises: BadPayload where it is no JSON object.
+        Raises: BadPayload where it is not valid JSON object.
         """
-        return self.payload_of(self.rename(_table_of(data)), env)
+        found = _table_of(data)
+        if guest := self.guest_of(found, env):
+            __import__(guest)
+            other: AgentHost = sys.modules[guest].HOST
+            if other.is_speaking(found, env):
+                return other.payload_of(other.rename(found), env)
+        payload = self.payload_of(self.rename(found), env)
+        if unread := self._unread(found, payload) if self.IS_SHARED else "":
+            named = (text_of(found, name) for name in _SESSION_ELSEWHERE)
+            session = payload.session or next(filter(None, named), "")
+            return payload._replace(unread=unread, session=session)
+        return payload
+
+    def guest_of(self, _found: dict[str, Any], _env: Mapping[str, str]) -> str:
+        """Return the module of the agent that may have sent a payload by these settings, or ""."""
+        return ""
+
+    def is_speaking(self, _found: dict[str, Any], _env: Mapping[str, str]) -> bool:
+        """Return whether a payload that came by another agent's settings is of this one."""
+        return False
+
+    def _unread(self, found: dict[str, Any], payload: Payload) -> str:
+        """Return what of a payload is in no words of this host; empty: nothing."""
+        event, inside = text_of(found, "hook_event_name"), found.get("tool_input")
+        if event in self.NO_EVENTS:
+            return ""
+        if event not in self.EVENTS and not payload.kind:
+            return f"the event `{event}`" if event else ""
+        if not payload.session and any(name in found for name in _SESSION_ELSEWHERE):
+            return f"an event `{event}` of no session"
+        is_foreign = payload.tool_kind == "other" and not payload.tool.startswith(_MCP)
+        runs = is_foreign and isinstance(inside, dict) and "command" in inside
+        return f"the tool `{payload.tool}`" if runs else ""
 
     def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""

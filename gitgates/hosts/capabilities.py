@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gitgates.types import BLOCK, STOP, WARN, Verdict
+from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.agent_types import Channels, Payload
-    from gitgates.types import Level
+    from gitgates.core.agent_types import Channels, Payload
+    from gitgates.core.types import Level
 
 _LONGEST = 10_000  # of one text; a client may put what is longer into a file
 _CUT = " […]"
@@ -47,7 +47,7 @@ def cut(text: str) -> str:
     """Return a text that the client takes whole. It counts as JavaScript does."""
     if not text:
         return ""
-    from gitgates.clean import plain  # most events are answered with nothing
+    from gitgates.core.clean import plain  # most events are answered with nothing
 
     text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
     if len(text) <= _LONGEST // 2:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import posixpath
 
-from gitgates.errors import GitError
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import BLOCK, Decision, Event, RefUpdate
+from gitgates.core.errors import GitError
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.types import BLOCK, Decision, Event, RefUpdate
 
 _MESSAGE_FILE = "COMMIT_EDITMSG"
 _HEX = b"0123456789abcdef"

@@ -10,17 +10,27 @@ import os
 import shlex
 import sys
 
-from gitgates.record import Record
+from gitgates.core.limits import parse_json
+from gitgates.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 # As `--agent` names it → the module that knows its command line.
 CLIENTS = {
-    "claude": "gitgates.hosts.claude.client",
-    "codex": "gitgates.hosts.codex_client",
-    "gemini": "gitgates.hosts.gemini_client",
+    "claude": "gitgates.hosts.agents.claude.client",
+    "codex": "gitgates.hosts.agents.codex_client",
+    "gemini": "gitgates.hosts.agents.gemini_client",
+    "copilot": "gitgates.hosts.agents.copilot_client",
+    "qwen": "gitgates.hosts.agents.qwen_client",
+    "opencode": "gitgates.hosts.agents.opencode_client",
+    "kilo": "gitgates.hosts.agents.kilo_client",
+    "kimi": "gitgates.hosts.agents.kimi_client",
+    "vibe": "gitgates.hosts.agents.vibe_client",
+    "hermes": "gitgates.hosts.agents.hermes_client",
+    "openhands": "gitgates.hosts.agents.openhands_client",
 }
 PLACE = "{prompt}"  # in --agent-command
 UNREADABLE = "the client's output does not say how the turn ended"
@@ -36,6 +46,7 @@ class Turn(Record):
     cost_usd: float | None = None
     error: str = ""  # why the turn did not end as it should
     refused: str = ""  # the tools that the client had no permission for, where it names them
+    timed_out: bool = False  # it was ended by us
 
 
 class Start(Record):
@@ -66,14 +77,14 @@ def client(name: str) -> Client:
     return Client(name=name, start=found.start, read=found.read, totals=found.TOTALS)
 
 
-def unasked_options(name: str) -> tuple[str, ...]:
-    """Return the options with which a client asks nobody before it does anything.
+def refused_option(name: str, arguments: tuple[str, ...]) -> str:
+    """Return why an argument of a client cannot be used here; empty if all can.
 
     Raises: KeyError where there is no such client.
     """
     __import__(CLIENTS[name])
-    found: tuple[str, ...] = sys.modules[CLIENTS[name]].UNASKED
-    return found
+    refused: dict[str, str] = getattr(sys.modules[CLIENTS[name]], "REFUSED", {})
+    return next((f"{one}: {refused[one]}" for one in arguments if one in refused), "")
 
 
 def any_client(command: str) -> Client:
@@ -94,6 +105,19 @@ def any_client(command: str) -> Client:
         return Turn(text=shortened(output.decode("utf-8", "replace")))
 
     return Client(name=os.path.basename(words[0]), start=start, read=read, resumes=False)
+
+
+def json_lines(output: bytes) -> list[dict[str, Any]]:
+    """Return the JSON objects of an output with one a line; other lines are left out."""
+    found = []
+    for line in output.split(b"\n"):
+        try:
+            event = parse_json(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            found.append(event)
+    return found
 
 
 def shortened(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.agent_types import Replacement
+from gitgates.core.agent_types import Replacement
 
 BEGIN, END = "*** Begin Patch\n", "\n*** End Patch"
 _FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")

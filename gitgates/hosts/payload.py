@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.agent_types import BackgroundTask, Replacement
+from gitgates.core.agent_types import BackgroundTask, Replacement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import posixpath
 
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.types import Event, RefUpdate
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.types import Event, RefUpdate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def decode(
         argv=(message, *argv) if message else argv,
         stdin=b"".join(_ref_line(ref) for ref in refs),
         message_file_abs=message,
+        within_framework=True,
     )
 
 

@@ -15,6 +15,7 @@ else:
     import _signal
 
 _AT_ONCE_S = 0.001  # zero would mean never
+_HANDLED = (_signal.SIGALRM, _signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
 _STARTED = 19  # the place of `starttime`, after the name. Source: proc(5), /proc/PID/stat
 _IMPORTS_S = 0.05  # elsewhere: what went by until somebody asked, about
 
@@ -30,8 +31,36 @@ def stop_alarm() -> None:
     _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
+class _Hold:
+    """Whether an alarm has to wait, and does."""
+
+    is_on = False
+    is_due = False
+
+
+def hold_signals() -> set[int]:
+    """Let signals with handlers of Python's wait; return what `release_signals` wants."""
+    found: set[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HANDLED)
+    _Hold.is_on = True  # the mask is of this thread alone
+    return found
+
+
+def release_signals(held: set[int]) -> None:
+    """Let signals come in that have waited.
+
+    Raises: DeadlineExceeded where the alarm was among them.
+    """
+    _Hold.is_on = False
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, held)
+    if _Hold.is_due:
+        _Hold.is_due = False
+        raise DeadlineExceeded
+
+
 def _on_alarm(_number: int, _frame: FrameType | None) -> None:
-    raise DeadlineExceeded
+    if not _Hold.is_on:
+        raise DeadlineExceeded
+    _Hold.is_due = True
 
 
 def process_start_time() -> float:

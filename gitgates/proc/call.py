@@ -11,7 +11,7 @@ import select
 import sys
 import time
 
-from gitgates.record import Record
+from gitgates.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Actions: TypeAlias = Sequence[tuple[Any, ...]]  # as os.posix_spawn takes them
 
-    from gitgates.types import Command
+    from gitgates.core.types import Command
 else:
     import _signal
 
@@ -227,7 +227,7 @@ def describe_start_error(command: Command, error: OSError) -> str:
     if isinstance(error, PermissionError):
         return f"not executable: {error.filename or program} (chmod +x would make it so)"
     if error.errno == errno.ENOEXEC:
-        return f"not executable: {program} has no #! line and is no program"
+        return f"not executable: {program} has no #! line and is not a program"
     return f"could not be started: {program}: {error.strerror}"
 
 

@@ -11,9 +11,9 @@ import os
 import select
 import time
 
+from gitgates.core.types import Ending
 from gitgates.proc.call import describe_start_error, spawn
-from gitgates.store.files import open_state
-from gitgates.types import Ending
+from gitgates.store.files import make_folder, open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType, TracebackType
 
-    from gitgates.types import Command
+    from gitgates.core.types import Command
 else:
     import _signal
 
@@ -313,7 +313,7 @@ class Capture:
         try:
             if self._log_fd < 0:
                 self._before_log()
-                os.makedirs(os.path.dirname(self.log_abs), mode=0o700, exist_ok=True)
+                make_folder(os.path.dirname(self.log_abs))
                 self._log_fd = open_state(self.log_abs, os.O_RDWR | os.O_CREAT)
             while data:
                 written = os.pwrite(self._log_fd, data, at)

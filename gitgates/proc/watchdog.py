@@ -12,13 +12,18 @@ import os
 from gitgates.proc.call import spawn_detached
 
 # `+ GROUP`, `- GROUP`, and `.` when all is well; where that does not come, what is left is ended.
+# `m NAME=VALUE` and `c FOLDER` are the mark and the control group of descendants to be killed.
 _SCRIPT = """
-left=
+left= mark= cgroup=
 while read -r sign group; do
     if [ "$sign" = . ]; then
         exit 0
     elif [ "$sign" = + ]; then
         left="$left $group"
+    elif [ "$sign" = m ]; then
+        mark=$group
+    elif [ "$sign" = c ]; then
+        cgroup=$group
     else
         kept=
         for one in $left; do [ "$one" = "$group" ] || kept="$kept $one"; done
@@ -28,6 +33,18 @@ done
 for one in $left; do kill -s TERM -- "-$one"; done
 sleep 2
 for one in $left; do kill -s KILL -- "-$one"; done
+if [ "$mark" ]; then
+    for one in /proc/[0-9]*; do
+        tr '\\000' '\\n' <"$one/environ" | grep -qxF -e "$mark" && kill -s KILL "${one#/proc/}"
+    done
+fi
+if [ "$cgroup" ]; then
+    echo 1 >"$cgroup/cgroup.kill"
+    for second in 1 2 3 4 5; do
+        sleep 1
+        rmdir "$cgroup" && break
+    done
+fi
 """
 
 
@@ -52,6 +69,12 @@ class Watchdog:
     def add(self, group: int) -> None:
         """Start to watch a group."""
         self._write(f"+ {group}\n")
+
+    def add_descendants(self, mark: str, cgroup_abs: str) -> None:
+        """Start to watch all processes with a variable in their environment, or in a cgroup."""
+        self._write(f"m {mark}\n")
+        if cgroup_abs:
+            self._write(f"c {cgroup_abs}\n")
 
     def remove(self, group: int) -> None:
         """Stop to watch a group."""

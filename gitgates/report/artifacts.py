@@ -15,7 +15,7 @@ import os
 import re
 import time
 
-from gitgates.clean import counted, plain, plain_line
+from gitgates.core.clean import counted, plain, plain_line
 from gitgates.report.feedback import fenced
 from gitgates.report.result import (
     AttemptReport,
@@ -30,6 +30,7 @@ from gitgates.report.result import (
 from gitgates.store import runs
 from gitgates.store.files import (
     lock_file,
+    make_folder,
     open_state,
     read_state,
     remove_file,
@@ -42,7 +43,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.types import Config, Decision, Plan
+    from gitgates.core.types import Config, Decision, Plan
 
 RESULT = "result.json"
 SUMMARY = "summary.md"
@@ -77,6 +78,7 @@ _STATUSES = {
     "timed-out": "❌ Timed out",
     "killed": "❌ Killed",
     "not-started": "❌ Not started",
+    "unchecked": "⚠️ Nothing checked",
     "skipped": "⏭️ Skipped",
     "not-run": "⏭️ Not run",
 }
@@ -100,7 +102,7 @@ def save(
     notes: list[str] = []
     runs.make(run_abs)
     try:
-        os.makedirs(state_abs, mode=0o700, exist_ok=True)
+        make_folder(state_abs)
         lock = lock_file(f"{state_abs}/results.lock", wait_s=_LOCK_WAIT_S)
         if lock < 0:
             raise TimeoutError(0, "another run is writing its results")
@@ -207,7 +209,7 @@ def _earlier(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
 
 
 def _write(run_abs: str, document: dict[str, Any]) -> None:
-    os.makedirs(run_abs, mode=0o700, exist_ok=True)
+    make_folder(run_abs)
     replace_file(f"{run_abs}/{RESULT}", json.dumps(document, indent=2).encode() + b"\n")
     replace_file(f"{run_abs}/{SUMMARY}", summary(document).encode())
     sync_folder(run_abs)
@@ -305,6 +307,7 @@ def _headless(headless: dict[str, Any]) -> list[str]:
         ("Client", headless.get("agent")),
         ("Commit", headless.get("commit")),
         ("Kept As", headless.get("failed_ref")),
+        *(("Note", note) for note in headless.get("notes") or ()),
     ]
     lines = [f"**{name}:** {_text(value[:_LONGEST_LINE])}" for name, value in facts if value]
     return ["\n".join(lines)] if lines else []

@@ -11,15 +11,25 @@ import os
 import shlex
 from typing import Any
 
-from gitgates.clean import counted, sanitise, utf8, visible, visible_line
+from gitgates.core.clean import counted, sanitise, utf8, visible, visible_line
+from gitgates.core.errors import GitgatesError
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.policy import policy_gates
+from gitgates.core.types import (
+    ACTIONS,
+    BLOCK,
+    VERDICTS,
+    Decision,
+    Gate,
+    GateResult,
+    Plan,
+    Step,
+    Visit,
+)
 from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import InterruptedRun, Listener
 from gitgates.engine.walk import describe
-from gitgates.errors import GitgatesError
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.policy import policy_gates
 from gitgates.report.text import Terminal
-from gitgates.types import ACTIONS, BLOCK, VERDICTS, Decision, Gate, GateResult, Plan, Step, Visit
 
 VERSION = 1
 _ERRORS = ("timed-out", "killed", "not-started")  # of JUnit; others are failures
@@ -182,6 +192,8 @@ def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
     said = {"message": _xml(describe(result)), "type": result.status}
     if result.status == "skipped":
         return "skipped", {"message": _xml(result.reason)}
+    if result.status == "unchecked":
+        return "skipped", {"message": _xml(f"nothing was checked: {result.reason}")}
     if result.status in _ERRORS:
         return "error", said
     return ("failure", said) if result.status != "passed" or visit.verdict >= BLOCK else ("", {})

@@ -10,23 +10,24 @@ import re
 from itertools import groupby
 from shlex import quote
 
-from gitgates.clean import counted, plain, plain_line
+from gitgates.core.clean import counted, plain, plain_line
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.record import Record
+from gitgates.core.types import BLOCK, STOP, WARN, GateResult
 from gitgates.engine.walk import describe
-from gitgates.lifecycle import HOOK_OF
-from gitgates.record import Record
-from gitgates.types import BLOCK, STOP, WARN, GateResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitgates.core.types import Level
     from gitgates.engine.failures import Change, Failure
-    from gitgates.types import Level
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
 _FAILED = ("failed", "timed-out", "killed")
 _UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
+_UNCHECKED = "unchecked"
 _ENDINGS = {
     HOOK_OF["turn-end"]: "When you stopped last, ",
     HOOK_OF["subagent-end"]: "When a sub-agent stopped, ",
@@ -161,7 +162,8 @@ def _headline(report: EventReport) -> str:
     total = len({f.result.gate for f in found} | set(report.passed))
     passed = [f.result for f in found if f.result.status == "passed"]
     kinds = {
-        "failed": [f.result.gate for f in found if f.result.status not in ("passed", *_UNABLE)],
+        "failed": [f.result.gate for f in found if f.result.status in _FAILED],
+        "checked nothing": [f.result.gate for f in found if f.result.status == _UNCHECKED],
         "could not run": [f.result.gate for f in found if f.result.status in _UNABLE],
         "changed files": [result.gate for result in passed if result.changed_paths],
         "passed, which blocks here": [r.gate for r in passed if not r.changed_paths],

@@ -9,11 +9,17 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-from gitgates.clean import plain, plain_line
+from gitgates.core.clean import plain, plain_line
 from gitgates.report.result import attempts_made, details, turn_cost
 
 _TONES = {"passed": "good", "warned": "odd"}
-_GATE_TONES = {"passed": "good", "skipped": "soft", "not-run": "soft", "not-started": "odd"}
+_GATE_TONES = {
+    "passed": "good",
+    "skipped": "soft",
+    "not-run": "soft",
+    "not-started": "odd",
+    "unchecked": "odd",
+}
 
 
 def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> str:
@@ -61,6 +67,7 @@ def _facts(
         ("Commit", headless.get("commit", "")),
         ("Kept as", headless.get("failed_ref", "")),
         ("Working tree", "as it was before the run" if headless.get("rolled_back") else ""),
+        *(("Note", note) for note in headless.get("notes") or ()),
     ]
     return [(name, plain(str(value))) for name, value in facts if value]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 
-from gitgates.clean import utf8
-from gitgates.record import Record
+from gitgates.core.clean import utf8
+from gitgates.core.record import Record
+from gitgates.core.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
 from gitgates.store.log import utc
-from gitgates.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ RUN: Fields = {
     "agent*": ("text", "the sub-agent's type"),
     "headless*": (
         "object",
-        "of a headless run: `task`, `agent`, `status`, `outcome`, `commit`, `turns` of the agent",
+        "of a headless run: `task`, `agent`, `status`, `outcome`, `commit`, `notes`, `turns`",
     ),
     "outcome": ("text", "the verdict of the last attempt"),
     "quality_gates": ("object", "all attempts, and what they come to"),
@@ -78,7 +78,7 @@ ATTEMPT: Fields = {
     ),
     "hook": ("text", "the hook that fired"),
     "duration_seconds": ("number", "from its beginning to its decision"),
-    "verdict": ("text", "what came of it: see Outcomes"),
+    "verdict": ("text", "the outcome: see Outcomes"),
     "asked": ("text", "the gate that decided; empty where none did"),
     "reason": ("text", "why, in one line"),
     "tree*": ("text", "the snapshot (a git tree) that the gates saw"),
@@ -175,7 +175,7 @@ def add_attempt(
 
 
 def as_utf8(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """Return plain data as JSON can hold it: what is no UTF-8 is replaced."""
+    """Return plain data as JSON can hold it: what is not valid UTF-8 is replaced."""
     return json.loads(utf8(json.dumps(value, ensure_ascii=False)))
 
 

@@ -20,6 +20,7 @@ _DRAWN = 40  # values, the newest
 # The help of `gitgates runs stats` has these.
 COLUMNS = {
     "runs": ("runs", "{}", "how often the gate ran; skipped is not run"),
+    "unchecked": ("unchecked", "{}", "how often it ended well and had nothing to check"),
     "total_seconds": ("total", "{:.1f} s", "the time of all of these together"),
     "median_seconds": ("median", "{:.1f} s", "the time in the middle: half of them took less"),
     "changed": ("changed", "{}", "outcomes changed: how often its own BLOCK or STOP decided"),
@@ -67,12 +68,21 @@ class _Tally:
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
+        self.unchecked = 0
         self.changed = 0
         self.overrides = 0
         self.fed_back = 0.0
         self.cycles: list[list[bool]] = []  # of agents: whether it passed, attempt by attempt
         self.false_positives = 0
         self.on_tree: dict[tuple[str, str], set[bool]] = {}  # hook and tree → whether it passed
+
+    def count(self, result: dict[str, Any]) -> bool:
+        """Count a run of the gate; return whether it checked anything."""
+        is_unchecked = result["status"] == "unchecked"
+        if result["status"] not in _IDLE:
+            self.seconds.append(result["duration_seconds"])
+            self.unchecked += is_unchecked
+        return not (is_unchecked or result["status"] in _IDLE)
 
 
 def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
@@ -99,9 +109,8 @@ def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
         tree = attempt.get("tree", "")
         for result in attempt["results"]:
             tally = tallies.setdefault(result["name"], _Tally())
-            if result["status"] in _IDLE:
+            if not tally.count(result):
                 continue
-            tally.seconds.append(result["duration_seconds"])
             tally.changed += _decided(result)
             passes.setdefault(result["name"], []).append(result["passed"])
             if not result["passed"]:
@@ -139,6 +148,7 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
     return {
         "name": name,
         "runs": runs,
+        "unchecked": tally.unchecked,
         "total_seconds": round(sum(seconds), 3),
         "median_seconds": round(median(seconds), 3) if runs else None,
         "changed": tally.changed,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.record import Record
+from gitgates.core.types import BLOCK, Decision, GateResult, Plan, Visit
 from gitgates.engine.run import Listener
 from gitgates.engine.walk import count_files, describe
-from gitgates.lifecycle import HOOK_POINTS
-from gitgates.record import Record
-from gitgates.types import BLOCK, Decision, GateResult, Plan, Visit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _COLOURS = {
     "timed-out": "31",
     "killed": "31",
     "not-started": "31",
+    "unchecked": "33",
     "skipped": "2",
     "not-run": "2",
 }
@@ -206,7 +207,13 @@ def _tally(visits: tuple[Visit, ...]) -> str:
     ran = {visit.result.gate for visit in visits if visit.result.status == "passed"}
     skipped = {visit.result.gate for visit in visits if visit.result.status == "skipped"}
     observed = {visit.result.gate for visit in visits if visit.would} - ran
-    counts = ((ran, "passed"), (observed, "only observed"), (skipped, "skipped"))
+    unchecked = {v.result.gate for v in visits if v.result.status == "unchecked"}
+    counts = (
+        (ran, "passed"),
+        (unchecked, "checked nothing"),
+        (observed, "only observed"),
+        (skipped, "skipped"),
+    )
     parts = [
         f"{len(gates)} gate{'' if len(gates) == 1 else 's'} {how}" for gates, how in counts if gates
     ]
@@ -223,6 +230,8 @@ def _detail(result: GateResult) -> str:
             return f"exit status {result.exit_status}" if result.exit_status else result.reason
         case "killed" if result.signal:
             return result.reason or f"signal {result.signal}"
+        case "unchecked" if not result.reason.startswith("nothing was "):
+            return f"nothing was checked: {result.reason}"
         case _ if result.changed_paths:
             return describe(result)
         case _:
@@ -232,7 +241,7 @@ def _detail(result: GateResult) -> str:
 def _output(result: GateResult, *, colour: bool) -> bytes:
     if not result.output:
         return b""
-    from gitgates.clean import sanitise  # most runs show no output
+    from gitgates.core.clean import sanitise  # most runs show no output
 
     lines = sanitise(result.output.rstrip(b"\r\n"), colour=colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
@@ -245,7 +254,7 @@ def shown(text: str) -> str:
     """Return text as one line, with control characters escaped: a path may have some."""
     if text.isascii() and text.isprintable():
         return text
-    from gitgates.clean import visible  # seldom needed
+    from gitgates.core.clean import visible  # seldom needed
 
     return visible(text).replace("\n", "\\n")
 
@@ -260,5 +269,5 @@ def _elapsed(seconds: float) -> str:
 
 
 def as_bytes(text: str) -> bytes:
-    """Return text as it is written: the bytes of a path that is no UTF-8 as they are."""
+    """Return text as it is written: the bytes of a path that is not valid UTF-8 as they are."""
     return text.encode("utf-8", "surrogateescape")

@@ -1,28 +1,70 @@
 """Files on disk: open regular ones only, replace atomically, lock with a deadline, remove trees.
 
-Opening a fifo waits for somebody at its other end, and `/dev/zero` has none.
+Opening a fifo waits for somebody at its other end, and `/dev/zero` has none. Damaged bytes can keep
+`marshal` busy for minutes, so that a cached value is loaded only if its length and hash are right.
 """
 
 from __future__ import annotations
 
+import _imp
 import errno
 import fcntl
+import marshal
 import os
 import stat
 import time
 
-from gitgates.errors import ConfigError
+from gitgates.core.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 PRIVATE = 0o600
+_shared = [0]  # what core.sharedRepository adds to it, in the repository that was found last
 _LONGEST_BYTES = 16 << 20
 _LONGEST_TAIL = 64 << 20
+_LENGTH_BYTES = _HASH_BYTES = 8  # before a cached value
+_HASH_KEY = 1
+_MOST_SYNCED = 100
 _APPEND_WAIT_S = 1.0  # whoever holds the lock only writes
 _POLL_S = 0.002
 _LONGEST_POLL_S = 0.01
+
+
+def follow_sharing(bits: int) -> None:
+    """Have state that is made from now on readable and writable for others, as the bits say.
+
+    Those are of a file, such as 0o660, as core.sharedRepository has them for git; 0: for nobody.
+    """
+    _shared[0] = bits
+
+
+def is_shared() -> bool:
+    """Return whether state is shared with others."""
+    return bool(_shared[0])
+
+
+def make_folder(path_abs: str, *, exist_ok: bool = True) -> None:
+    """Make a state folder, and those above it. Raises: OSError."""
+    os.makedirs(path_abs, mode=0o700, exist_ok=exist_ok)
+    while _shared[0] and "/gitgates" in path_abs:  # makedirs gives its mode to the last one alone
+        _share(path_abs, os.stat(path_abs))
+        path_abs = os.path.dirname(path_abs)
+
+
+def _share(place: str | int, found: os.stat_result) -> None:
+    """Give a file or folder of ours the bits that are shared; a folder, its group to what is in it.
+
+    Source: git's path.c, adjust_shared_perm.
+    """
+    bits = _shared[0]
+    if stat.S_ISDIR(found.st_mode):
+        bits |= (bits & 0o444) >> 2 | stat.S_ISGID
+    wanted = stat.S_IMODE(found.st_mode) | bits
+    if found.st_uid == os.geteuid() and wanted != stat.S_IMODE(found.st_mode):
+        os.chmod(place, wanted)
 
 
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
@@ -49,9 +91,12 @@ def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
 def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
     """Open a file of our state folders: nothing is read or written through a link.
 
-    Raises: OSError, also where it is no regular file.
+    Raises: OSError, also where it is not a regular file.
     """
-    return open_regular(path_abs, flags | os.O_NOFOLLOW, mode)
+    fd = open_regular(path_abs, flags | os.O_NOFOLLOW, mode)
+    if _shared[0] and flags & os.O_CREAT:
+        _share(fd, os.fstat(fd))
+    return fd
 
 
 def is_regular(path_abs: str) -> bool:
@@ -65,7 +110,7 @@ def is_regular(path_abs: str) -> bool:
 def read_regular(path_abs: str) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises: OSError, also where it is no regular file, or longer than settings ever are.
+    Raises: OSError, also where it is not a regular file, or longer than settings ever are.
     """
     with open(path_abs, "rb", opener=open_regular) as file:
         content = file.read(_LONGEST_BYTES + 1)
@@ -75,13 +120,13 @@ def read_regular(path_abs: str) -> bytes:
 
 
 def _not_regular(path_abs: str) -> OSError:
-    return OSError(errno.EINVAL, "is no regular file", path_abs)
+    return OSError(errno.EINVAL, "is not a regular file", path_abs)
 
 
 def link_out(path_abs: str, root_abs: str) -> str:
     """Return the link by which a path of a repository leaves its files, and where that leads.
 
-    Empty where it stays inside, or begins outside. What git keeps in `.git` is no file of it.
+    Empty where it stays inside, or begins outside. What git keeps in `.git` is not a file of it.
     """
     names = os.path.relpath(path_abs, root_abs).split(os.sep)
     if {"..", ".git"} & set(names):
@@ -110,6 +155,34 @@ def read_state(path_abs: str) -> bytes | None:
         return None
 
 
+def read_cached(path_abs: str) -> Any:  # noqa: ANN401 - whatever was written
+    """Return the value that `replace_cached` wrote; None where there is none, or it is damaged."""
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_state) as file:
+            head = file.read(_LENGTH_BYTES + _HASH_BYTES)
+            length = int.from_bytes(head[:_LENGTH_BYTES], "big")
+            if length > _LONGEST_TAIL:
+                return None
+            body = file.read(length + 1)
+        if len(body) != length or _hash(body) != head[_LENGTH_BYTES:]:
+            return None
+        return marshal.loads(body)  # noqa: S302 - our own file, mode 0600
+    except (OSError, EOFError, ValueError, TypeError, MemoryError):
+        return None
+
+
+def replace_cached(path_abs: str, value: Any, *, sync: bool = True) -> None:  # noqa: ANN401 - as above
+    """Replace the file of a cached value, of types that `marshal` takes. Raises: OSError."""
+    body = marshal.dumps(value)
+    head = len(body).to_bytes(_LENGTH_BYTES, "big") + _hash(body)
+    replace_file(path_abs, head + body, sync=sync)
+
+
+def _hash(content: bytes) -> bytes:
+    """Return a hash that needs no import: the one of hash-based .pyc files, see PEP 552."""
+    return _imp.source_hash(_HASH_KEY, content)
+
+
 def length_of(path_abs: str) -> int:
     """Return how many bytes a regular file has; -1 if there is none."""
     try:
@@ -135,7 +208,7 @@ def replace_file(
     *,
     mode: int | None = PRIVATE,
     sync: bool = True,
-    check: Callable[[], None] = lambda: None,
+    check: Callable[[], None] | None = None,
 ) -> None:
     """Replace a file atomically: a reader finds the old content or the new one, and whole.
 
@@ -151,28 +224,41 @@ def replace_file(
             if mode is None and os.path.exists(path_abs):
                 mode = stat.S_IMODE(os.stat(path_abs).st_mode)
             if mode is not None:
-                os.fchmod(fd, mode)
+                os.fchmod(fd, mode | _shared[0] if mode == PRIVATE else mode)
             file.write(content)
             file.flush()
             if sync:
                 os.fsync(fd)
-        check()
-        os.rename(new_abs, path_abs)
+        if check:
+            _rename_checked(new_abs, path_abs, check)
+        else:
+            os.rename(new_abs, path_abs)
     except BaseException:
         remove_file(new_abs)
         raise
+
+
+def _rename_checked(new_abs: str, path_abs: str, check: Callable[[], None]) -> None:
+    """Check and rename while no other gitgates does either in that folder."""
+    fd = os.open(os.path.dirname(path_abs), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        lock_fd(fd, wait_s=_APPEND_WAIT_S)
+        check()
+        os.rename(new_abs, path_abs)
+    finally:
+        os.close(fd)
 
 
 def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: bytes) -> None:
     """Replace a file of a repository, if it still holds `before`; None: if it is not there.
 
     Its mode stays; a symbolic link stays and its target changes. Raises: ConfigError where it holds
-    something else, cannot be written, or is no file of the repository.
+    something else, cannot be written, or is not a file of the repository.
     """
     path_abs = os.path.join(root_abs, file)
     if link := link_out(path_abs, root_abs):
         raise ConfigError(
-            f"{link}, which is no file of this repository: nothing was written",
+            f"{link}, which is not a file of this repository: nothing was written",
             "Put a file of the repository in its place, and do the same again.",
         )
     path_abs = os.path.realpath(path_abs)
@@ -208,7 +294,7 @@ def append_bounded(path_abs: str, line: bytes, largest: int) -> None:
     try:
         fd = lock_file(path_abs, wait_s=_APPEND_WAIT_S, flags=flags)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path_abs), mode=0o700, exist_ok=True)
+        make_folder(os.path.dirname(path_abs))
         fd = lock_file(path_abs, wait_s=_APPEND_WAIT_S, flags=flags)
     if fd < 0:
         raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
@@ -231,6 +317,25 @@ def sync_folder(folder_abs: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def sync_files(paths_abs: list[str]) -> None:
+    """Sync many files: each takes a write of the disk, and all of the system's take hardly more.
+
+    Elsewhere than on Linux, sync(2) need not wait for the disk. Source: sync(2).
+    """
+    if len(paths_abs) > _MOST_SYNCED and os.uname().sysname == "Linux":
+        os.sync()
+        return
+    for path_abs in paths_abs:
+        try:
+            fd = os.open(path_abs, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except (FileNotFoundError, PermissionError):  # somebody's, or its own mode
+            continue
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
 
 def remove_file(path_abs: str) -> None:

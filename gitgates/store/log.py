@@ -1,6 +1,6 @@
 """Append-only logs, one JSON object a line: the journals of sessions, the ledger, messages.
 
-Nothing is ever rewritten; what is in a journal is folded into a state (policies/session.py). Hooks
+Nothing is ever rewritten; what is in a journal is folded into a state (session/state.py). Hooks
 run side by side and are killed in the middle: each append is one write under the file's lock,
 reading waits for one that is under way, and a line that a killed one left torn is left out.
 """
@@ -12,8 +12,8 @@ import os
 import time
 import zlib
 
-from gitgates.lean_json import dumps, loads
-from gitgates.store.files import lock_fd, lock_file, open_state
+from gitgates.core.lean_json import dumps, loads
+from gitgates.store.files import lock_fd, lock_file, make_folder, open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -254,10 +254,11 @@ def read_metrics(shared_state_abs: str, tree: str = "") -> list[Fact]:
     Each has `gate`, `commit`, `tree` and `time`, which are texts, and `metrics`: numbers by name.
     """
     found = _entries(f"{shared_state_abs}/{METRICS}", tree.encode())
-    return [one for one in found if _is_measured(one) and one["tree"] == (tree or one["tree"])]
+    return [one for one in found if is_measured(one) and one["tree"] == (tree or one["tree"])]
 
 
-def _is_measured(entry: Fact) -> bool:
+def is_measured(entry: Fact) -> bool:
+    """Return whether an entry is one of numbers, whoever wrote it."""
     numbers = entry.get("metrics")
     return (
         all(isinstance(entry.get(name), str) for name in ("gate", "commit", "tree", "time"))
@@ -315,5 +316,5 @@ def _open(path_abs: str) -> int:
 def _make_folder(path_abs: str) -> None:
     folder_abs = os.path.dirname(path_abs)
     # The state folder itself, too: makedirs gives its mode to the last folder alone.
-    os.makedirs(os.path.dirname(folder_abs), mode=0o700, exist_ok=True)
-    os.makedirs(folder_abs, mode=0o700, exist_ok=True)
+    make_folder(os.path.dirname(folder_abs))
+    make_folder(folder_abs)

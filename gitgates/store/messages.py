@@ -8,11 +8,13 @@ before: unique, and in the order of the lines.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
-from gitgates.clean import visible_line
-from gitgates.errors import StateError, UsageError
-from gitgates.record import Record
+from gitgates.core.clean import visible_line
+from gitgates.core.errors import StateError, UsageError
+from gitgates.core.record import Record
+from gitgates.store.files import length_of
 from gitgates.store.log import append_lines, parse_lines, read_lines, to_line, utc
 
 TYPE_CHECKING = False
@@ -27,6 +29,7 @@ MOST_TEXT = 1024 * 1024  # bytes, as UTF-8
 MOST_TOPIC = 200  # characters
 _SHOWN = 40  # of what was given, in an error
 _TAIL = 4096
+_NEWEST_BYTES = 1 << 20
 _TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
 _TOPIC_HINT = "Name it like `build` or `review/parser`."
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -104,8 +107,28 @@ def find(shared_state_abs: str, message_id: str) -> Message | None:
 
     Raises: StateError where the log cannot be read.
     """
-    by_id = {message.id: message for message in read_log(shared_state_abs).messages}
-    return by_id.get(message_id) or by_id.get(normalise_id(message_id))
+    wanted = {unicode_only(message_id), normalise_id(unicode_only(message_id))}
+    try:
+        for length in (_NEWEST_BYTES, sys.maxsize):  # most often, it is a new one
+            lines = read_newest(shared_state_abs, length).split(b"\n")
+            named = [line for line in lines if any(one.encode() in line for one in wanted)]
+            found = parse_log(b"\n".join(named)).messages
+            if message := next((one for one in found if one.id in wanted), None):
+                return message
+    except OSError as error:
+        raise _unreadable(shared_state_abs, error) from error
+    return None
+
+
+def read_newest(shared_state_abs: str, length: int) -> bytes:
+    """Return the whole lines in the last bytes of the log; all of a shorter one.
+
+    Raises: OSError where it cannot be read.
+    """
+    path_abs = file_abs(shared_state_abs)
+    start = max(length_of(path_abs) - length, 0)
+    found = read_lines(path_abs, start)
+    return found.partition(b"\n")[2] if start else found
 
 
 def read_log(shared_state_abs: str) -> MessageLog:
@@ -113,13 +136,15 @@ def read_log(shared_state_abs: str) -> MessageLog:
 
     Raises: StateError where it cannot be read.
     """
-    path_abs = file_abs(shared_state_abs)
     try:
-        return parse_log(read_lines(path_abs))
+        return parse_log(read_lines(file_abs(shared_state_abs)))
     except OSError as error:
-        raise StateError(
-            f"{path_abs}: cannot be read: {error.strerror or error}", "See to its rights."
-        ) from error
+        raise _unreadable(shared_state_abs, error) from error
+
+
+def _unreadable(shared_state_abs: str, error: OSError) -> StateError:
+    what = f"{file_abs(shared_state_abs)}: cannot be read: {error.strerror or error}"
+    return StateError(what, "See to its rights.")
 
 
 def parse_log(raw: bytes) -> MessageLog:
@@ -216,7 +241,7 @@ def _check_topic(topic: str) -> None:
         why = f"the topic has {len(topic)} characters; the most is {MOST_TOPIC}"
         raise UsageError(why, _TOPIC_HINT)
     if topic != unicode_only(topic):
-        why = "is no UTF-8"
+        why = "is not valid UTF-8"
     elif topic.splitlines() != [topic] or _CONTROLS & set(topic):
         why = "has a control character or a second line"
     elif any(not part or part != part.strip() for part in topic.split("/")):

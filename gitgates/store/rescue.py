@@ -8,6 +8,12 @@
 
 The journal is there exactly as long as something may have to be restored. Texts without one, or
 with one that is damaged, are named and left alone.
+
+    restored/TOKEN/N         a second link to what was restored, for a day
+    restored/TOKEN/journal   the journal of that run
+
+A git command that has read a tree with stashed files may write it after they were restored, and
+nobody else has their bytes then (worktree/restored.py).
 """
 
 from __future__ import annotations
@@ -17,18 +23,30 @@ import os
 import stat
 import time
 
-from gitgates.errors import StateError
-from gitgates.record import Record
-from gitgates.store.files import open_state, remove_file, remove_tree, replace_file, sync_folder
+from gitgates.core.errors import StateError
+from gitgates.core.record import Record
+from gitgates.store.files import (
+    make_folder,
+    open_state,
+    remove_file,
+    remove_tree,
+    replace_file,
+    sync_folder,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 VERSION = 2
 _MARK = b"\ncrc32 "
 # A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
 _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)
+RESTORED_S = 24 * 3600.0
+_MOST_RESTORED = 50  # runs
+_MOST_RESTORED_BYTES = 1 << 30  # of files that nobody else has any more
+_LARGE = 1 << 20  # bytes of one run
 
 
 class StashedPath(Record):
@@ -82,13 +100,9 @@ class Rescue(Record):
         Raises: StateError where that is not possible.
         """
         try:
-            os.makedirs(self.at("saved"), mode=0o700, exist_ok=True)
-            os.makedirs(self.at("out"), mode=0o700, exist_ok=True)
-            fields = journal._asdict()
-            fields["entries"] = [tuple(entry) for entry in journal.entries]
-            text = repr({"v": VERSION, **fields}).encode("ascii", "backslashreplace")
-            content = text + (_checksum(text) if journal.entries else b"")
-            replace_file(self.at("journal"), content)
+            make_folder(self.at("saved"))
+            make_folder(self.at("out"))
+            replace_file(self.at("journal"), _as_bytes(journal))
             sync_folder(self.folder_abs)
         except OSError as error:
             raise StateError(
@@ -106,12 +120,17 @@ class Rescue(Record):
         try:
             with open(self.at("journal"), "rb", opener=open_state) as file:
                 text, mark, rest = file.read().partition(_MARK)
+            # First: whatever else a later version may write.
+            named = text.removeprefix(b"{'v': ").partition(b",")[0]
+            if named.isdigit() and int(named) > VERSION:
+                raise self._other_version(int(named))
             fields = ast.literal_eval(text.decode("ascii"))
-            is_whole = not fields["entries"] or mark + rest == _checksum(text)
+            version = fields.pop("v")
+            # Without entries there is none, nor was there at first.
+            is_plain = not fields["entries"] or (version == 1 and not mark)
+            is_whole = is_plain or mark + rest == _checksum(text)
             _require(is_whole, "it is damaged: its checksum is wrong")
-            _require(fields.pop("v") == VERSION, "another version of gitgates wrote it")
-            fields["entries"] = tuple(StashedPath(*plain) for plain in fields["entries"])
-            return StashJournal(**fields)
+            return _journal_of(version, fields)
         except (OSError, ValueError, SyntaxError, TypeError, KeyError, AttributeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise StateError(
@@ -122,9 +141,25 @@ class Rescue(Record):
                 + f"  Copy what you need to its place; then: rm -r '{self.folder_abs}'",
             ) from error
 
-    def forget(self) -> str:
-        """Remove the journal: everything is restored. Return what `discard` returns."""
-        remove_file(self.at("journal"))  # a gate may have done that; we had read it before
+    def _other_version(self, version: int) -> StateError:
+        return StateError(
+            f"{self.at('journal')}: a newer gitgates wrote it (journal version {version}; this one "
+            f"reads 1 to {VERSION})",
+            "It says where unstaged work belongs that is put aside, and nothing of it is touched. "
+            "Run the `gitgates recover` of that version, or a later one's.",
+        )
+
+    def forget(self, restored: Rescue) -> str:
+        """Remove the journal: everything is restored. Return what `discard` returns.
+
+        It is moved to the second links, where there are any.
+        """
+        try:
+            os.rmdir(restored.folder_abs)  # unless there is a second link in it
+        except OSError:
+            set_aside(self.at("journal"), restored.at("journal"))
+        else:
+            remove_file(self.at("journal"))
         return self.discard()
 
     def discard(self) -> str:
@@ -174,6 +209,93 @@ class Rescue(Record):
                 return set(map(int, file.read().split()))
         except (OSError, ValueError):
             return set()
+
+
+def restored_folder(state_abs: str, token: str) -> Rescue:
+    """Return the folder of the second links to what a run, or a rollback, restores."""
+    return Rescue(f"{state_abs}/restored/{token or f'{os.getpid()}.{time.time_ns()}'}")
+
+
+def announce_restored(restored: Rescue, journal: StashJournal) -> None:
+    """Write the journal of second links before they are made, as far as that is possible."""
+    try:
+        make_folder(restored.folder_abs)
+        replace_file(restored.at("journal"), _as_bytes(journal), sync=False)
+    except OSError:
+        return  # the disk may be full: then there are no second links
+
+
+def prune_restored(state_abs: str, now_s: float | None = None, *, with_sizes: bool = True) -> int:
+    """Remove the second links of runs of over a day ago, and too many; return of how many runs.
+
+    `with_sizes`: also too large ones, which costs a look at each. What cannot be removed stays.
+    """
+    now = time.time() if now_s is None else now_s
+    folder_abs, gone, unlinked = f"{state_abs}/restored", 0, 0
+    try:
+        for number, name in enumerate(sorted(os.listdir(folder_abs), key=restored_s, reverse=True)):
+            run_abs = f"{folder_abs}/{name}"
+            unlinked += _unlinked_bytes(run_abs) if with_sizes else 0
+            is_much = number and (number >= _MOST_RESTORED or unlinked > _MOST_RESTORED_BYTES)
+            if is_much or now - restored_s(name) > RESTORED_S:
+                remove_tree(run_abs)
+                gone += 1
+    except OSError:
+        return gone
+    return gone
+
+
+def restored_s(token: str) -> float:
+    """Return when the run began that a folder of second links is named after."""
+    nanoseconds = token.rpartition(".")[2]
+    return int(nanoseconds) / 1e9 if nanoseconds.isdecimal() else 0.0
+
+
+def is_large(journal: StashJournal) -> bool:
+    """Return whether what a run has stashed is so large that the sizes of all count."""
+    sizes = [entry.digest.partition(" ")[0] for entry in journal.entries]
+    return sum(int(size) for size in sizes if size.isdecimal()) > _LARGE
+
+
+def _unlinked_bytes(folder_abs: str) -> int:
+    """Return the size of the files of a folder that have no other name."""
+    stats = [entry.stat(follow_symlinks=False) for entry in os.scandir(folder_abs)]
+    return sum(one.st_size for one in stats if one.st_nlink == 1)
+
+
+def _as_bytes(journal: StashJournal) -> bytes:
+    fields = journal._asdict()
+    fields["entries"] = [tuple(entry) for entry in journal.entries]
+    text = repr({"v": VERSION, **fields}).encode("ascii", "backslashreplace")
+    return text + (_checksum(text) if journal.entries else b"")
+
+
+def _journal_of(version: int, fields: dict[str, Any]) -> StashJournal:
+    """Return the journal of any version so far; raises TypeError and the like where it is none.
+
+    At first, git's locks were told by their inodes, which says nothing: git itself names them.
+    """
+    if not isinstance(fields.get("git_locks", {}), dict):
+        fields["git_locks"] = {}
+    plain = fields["entries"]
+    if version == 1:
+        fields["entries"] = tuple(_first_entry(fields["root_abs"], one) for one in plain)
+    else:
+        fields["entries"] = tuple(StashedPath(*one) for one in plain)
+    return StashJournal(**fields)
+
+
+def _first_entry(root_abs: str, plain: tuple[Any, ...]) -> StashedPath:
+    """Return an entry of version 1, which had inode, size, time and mode of what is shown."""
+    path, saved, blob, mark, *saved_digest = plain
+    path_abs, shown = f"{root_abs}/{path}", ""
+    try:
+        now = os.lstat(path_abs)
+        is_shown = (now.st_ino, now.st_size, now.st_mtime_ns, now.st_mode) == mark
+        shown = digest(path_abs) if blob and is_shown else ""
+    except OSError:
+        pass  # nothing is there
+    return StashedPath(path, saved, blob, shown=shown, mode=mark[3], digest="".join(saved_digest))
 
 
 def _checksum(text: bytes) -> bytes:
@@ -235,8 +357,10 @@ def move_aside(source_abs: str, target_abs: str) -> None:
         os.unlink(source_abs)
 
 
-def move_into_place(source_abs: str, target_abs: str) -> None:
+def move_into_place(source_abs: str, target_abs: str, second_abs: str = "") -> None:
     """Move a file or link to its place, without replacing anything.
+
+    `second_abs`: where a second link to it stays, if that is possible.
 
     Raises: FileExistsError where somebody put something there first; then nothing has changed.
     """
@@ -246,19 +370,52 @@ def move_into_place(source_abs: str, target_abs: str) -> None:
         raise
     except OSError as error:
         if error.errno in _NO_LINK:  # which is also what a folder answers
-            _rename_to_free(source_abs, target_abs)
+            _rename_to_free(source_abs, target_abs, second_abs)
             return
         if error.errno != errno.EXDEV:
             raise
         _copy(source_abs, target_abs)
-    os.unlink(source_abs)
+    set_aside(source_abs, second_abs)
 
 
-def _rename_to_free(source_abs: str, target_abs: str) -> None:
+def set_aside(source_abs: str, second_abs: str) -> None:
+    """Move a file to where it stays; remove it where there is no such place."""
+    if second_abs:
+        try:
+            os.rename(source_abs, second_abs)
+        except OSError:
+            pass  # no folder, a full disk
+        else:
+            return
+    remove_file(source_abs)
+
+
+def _rename_to_free(source_abs: str, target_abs: str, second_abs: str) -> None:
     # The second best: between the look and the rename lies a moment.
     if os.path.lexists(target_abs):
         raise FileExistsError(errno.EEXIST, "exists", target_abs)
+    try:
+        if second_abs and not os.path.lexists(second_abs):
+            _copy_tree(source_abs, second_abs)
+    except OSError:
+        pass  # to have a copy is good, to have the work back is better
     os.rename(source_abs, target_abs)
+
+
+def _copy_tree(source_abs: str, target_abs: str) -> None:
+    """Link what a folder holds into a new one, or copy it; copy a file or link.
+
+    What is neither a file nor a link, such as a socket, is left out.
+    """
+    if not stat.S_ISDIR(os.lstat(source_abs).st_mode):
+        _copy(source_abs, target_abs)
+        return
+    os.mkdir(target_abs, 0o700)
+    for name in os.listdir(source_abs):
+        try:
+            os.link(f"{source_abs}/{name}", f"{target_abs}/{name}", follow_symlinks=False)
+        except OSError:
+            _copy_tree(f"{source_abs}/{name}", f"{target_abs}/{name}")
 
 
 def partial_name(target_abs: str) -> str:
@@ -278,7 +435,7 @@ def _copy(source_abs: str, target_abs: str) -> None:
         os.symlink(os.readlink(source_abs), target_abs)
         return
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EXDEV, "is no file and lies on another file system", source_abs)
+        raise OSError(errno.EXDEV, "is not a file and lies on another file system", source_abs)
     part_abs = partial_name(target_abs)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     try:

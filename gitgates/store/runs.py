@@ -1,6 +1,6 @@
 """One folder a run, for its logs and results; the oldest go when there are many.
 
-    runs/<run-id>/result.json, summary.md   what came of it: see report/artifacts.py
+    runs/<run-id>/result.json, summary.md   the outcome: see report/artifacts.py
     runs/<run-id>/logs/<gate>.log           of the first attempt
     runs/<run-id>/logs/attempt-2/…          of the next one of the same cycle
     runs/<run-id>/open                      failures went back to an agent: another attempt may come
@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.errors import StateError
-from gitgates.store.files import open_state, remove_tree
+from gitgates.core.errors import StateError
+from gitgates.store.files import make_folder, open_state, remove_tree
 
 OPEN = "open"
+AT_ONCE = 100  # runs that a hook removes
 _LONGEST_NAME = 200  # bytes; most file systems take 255
 _CUT = 60  # characters, of up to three bytes each
 _DAY_S = 24 * 3600.0
@@ -38,7 +39,7 @@ def keep_stdin(run_abs: str, stdin: bytes) -> str:
     """
     path_abs = f"{run_abs}/stdin"
     try:
-        os.makedirs(run_abs, mode=0o700, exist_ok=True)
+        make_folder(run_abs)
         with open(path_abs, "xb", opener=open_state) as file:
             file.write(stdin)
     except OSError as error:
@@ -60,7 +61,7 @@ def discard_stdin(path_abs: str) -> None:
 def make(run_abs: str) -> None:
     """Make the folder of a run. Where nothing can be written the run goes on, without logs."""
     try:
-        os.makedirs(run_abs, mode=0o700, exist_ok=True)
+        make_folder(run_abs)
     except OSError:
         return
 
@@ -88,25 +89,36 @@ def log_abs(logs_abs: str, gate: str, again: int) -> str:
 
 
 def run_ids(state_abs: str) -> list[str]:
-    """Return the names of all runs, oldest first."""
+    """Return the names of all runs, oldest first.
+
+    Raises: PermissionError where they are another user's.
+    """
     try:
         entries = os.scandir(f"{state_abs}/runs")
+    except PermissionError:
+        raise
     except OSError:
         return []
     with entries:
         return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
-def prune(state_abs: str, keep: int, spare_abs: str = "") -> int:
-    """Remove all but the newest runs; return how many went.
+def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE) -> int:
+    """Remove all but the newest runs, the oldest first; return how many went.
 
-    Those that somebody writes to stay, `spare_abs`, and those of a cycle that may go on. So does
-    what cannot be removed.
+    At most `most`, so that no hook does so for long: what is left goes with the next one. Those
+    that somebody writes to stay, `spare_abs`, and those of a cycle that may go on. So does what
+    cannot be removed.
     """
-    names = run_ids(state_abs)
+    try:
+        names = run_ids(state_abs)
+    except PermissionError:
+        return 0
     found = (f"{state_abs}/runs/{name}" for name in names[: max(len(names) - keep, 0)])
     gone = 0
     for run_abs in found:
+        if gone >= most:
+            break
         if run_abs == spare_abs or _is_young(f"{run_abs}/{OPEN}") or _is_under_way(run_abs):
             continue
         try:
@@ -127,8 +139,13 @@ def _is_under_way(run_abs: str) -> bool:
     pid = run_abs.rpartition("-")[2]
     if not pid.isdigit() or int(pid) in (0, 1, os.getpid()) or not _is_young(run_abs):
         return False
+    return process_lives(int(pid))
+
+
+def process_lives(pid: int) -> bool:
+    """Return whether a process has this number."""
     try:
-        os.kill(int(pid), 0)
+        os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:

@@ -6,18 +6,18 @@ N.state (what is in it; not there while that changes, so that a killed run is se
 
 from __future__ import annotations
 
-import marshal
 import os
 import time
 
-from gitgates.errors import LockError, StateError
+from gitgates.core.errors import LockError, StateError
 from gitgates.store.files import (
     is_regular,
     lock_file,
-    open_state,
+    make_folder,
+    read_cached,
     remove_file,
     remove_tree,
-    replace_file,
+    replace_cached,
 )
 
 KEPT_FREE = 4
@@ -38,11 +38,7 @@ class Slot:
         """Return the recorded state of its content; None if unknown."""
         if not is_regular(self.index_abs):
             return None
-        try:
-            with open(self._state_abs, "rb", buffering=0, opener=open_state) as file:
-                found = marshal.loads(file.read())  # noqa: S302 - our own file, mode 0600
-        except (OSError, ValueError, EOFError, TypeError):
-            return None
+        found = read_cached(self._state_abs)
         return found if isinstance(found, tuple) else None
 
     def begin(self) -> None:
@@ -51,7 +47,7 @@ class Slot:
 
     def end(self, *state: int | str | bytes) -> None:
         """Record the state of its content."""
-        replace_file(self._state_abs, marshal.dumps(state), sync=False)
+        replace_cached(self._state_abs, state, sync=False)
 
     def empty(self) -> None:
         """Remove everything that is in it.
@@ -83,8 +79,10 @@ def take_slot(folder_abs: str) -> Slot:
     Raises: StateError where nothing can be written; LockError where far too many are in use.
     """
     try:
-        os.makedirs(folder_abs, mode=0o700, exist_ok=True)
+        make_folder(folder_abs)
         for number in range(1, _MOST + 1):
+            if _is_others(folder_abs, number):
+                continue
             if (lock_fd := lock_file(f"{folder_abs}/{number}.lock")) >= 0:
                 os.utime(lock_fd)  # used now
                 return Slot(f"{folder_abs}/{number}", lock_fd)
@@ -94,6 +92,17 @@ def take_slot(folder_abs: str) -> Slot:
         f"{folder_abs}: {_MOST} private checkouts are in use at once",
         "Wait for the other gitgates runs to end, or end them.",
     )
+
+
+def _is_others(folder_abs: str, number: int) -> bool:
+    """Return whether another user of a shared repository has made this folder, or its lock."""
+    for path_abs in (f"{folder_abs}/{number}", f"{folder_abs}/{number}.lock"):
+        try:
+            if os.lstat(path_abs).st_uid != os.geteuid():
+                return True
+        except FileNotFoundError:
+            continue
+    return False
 
 
 def prune_slots(folder_abs: str) -> int:

@@ -7,6 +7,7 @@ HEAD holds that object. A ref keeps the objects of HEAD until the checkpoint is 
     checkpoints/RUN/checkpoint.json   modes and hashes, folders, HEAD, branches; written last
     checkpoints/RUN/files/HASH        raw bytes that HEAD does not hold
     checkpoints/RUN/index             the index as it was; staged.pack: its objects beside HEAD's
+    checkpoints/RUN/hooks/…            git's hooks: worktree/hook_files.py
     checkpoints/RUN/replaced/N        what a rollback found in place of a file, or beside them
 
 Ignored files are neither saved nor touched. What else cannot be restored is listed beforehand.
@@ -21,11 +22,21 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from gitgates.errors import StateError
+from gitgates.core.errors import StateError
+from gitgates.core.limits import parse_json
+from gitgates.core.record import Record
 from gitgates.git.listing import SUBMODULE, list_changed, list_ignored, list_paths, wholly_ignored
 from gitgates.git.repo import nul_split
-from gitgates.record import Record
-from gitgates.store.files import remove_file, remove_tree, replace_file, sync_folder
+from gitgates.store.files import (
+    lock_file,
+    make_folder,
+    remove_file,
+    remove_tree,
+    replace_file,
+    sync_files,
+    sync_folder,
+)
+from gitgates.worktree.hook_files import SAVED, save_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,6 +84,7 @@ class Checkpoint(Record):
     ignored: frozenset[str]  # files, and with a slash at the end folders, that git ignored
     folders: Mapping[str, int]  # path → permissions
     folder_abs: str
+    apart: bool = False  # of a worktree that was made for the run: other branches are others'
 
     def was_ignored(self, path: str) -> bool:
         """Return whether git ignored what was at a path, or a folder above it.
@@ -126,9 +138,10 @@ def find_unsavable(repo: Repo, listing: Listing) -> list[str]:
     return found
 
 
-def take(repo: Repo, run: str) -> Checkpoint:
+def take(repo: Repo, run: str, *, apart: bool = False) -> Checkpoint:
     """Take a checkpoint; return it when all of it is synced to the disk.
 
+    `apart`: the worktree was made for the run.
     Raises: GitError or StateError; then nothing was touched, and nothing is left.
     """
     folder_abs = folder_of(repo, run)
@@ -146,15 +159,19 @@ def take(repo: Repo, run: str) -> Checkpoint:
         ignored=frozenset(wholly_ignored(repo, ignored)),
         folders=folders(repo, listing, ignored),
         folder_abs=folder_abs,
+        apart=apart,
     )
     try:
-        os.makedirs(f"{folder_abs}/files", mode=0o700)
-        held = _held_by(repo, head)
+        make_folder(f"{folder_abs}/files", exist_ok=False)
+        held, copies = _held_by(repo, head), list[str]()
         for path, content in point.paths.items():
             if content.digest not in held and not stat.S_ISLNK(content.mode):
                 held.add(content.digest)
-                copy_file(os.path.join(repo.root_abs, path), f"{folder_abs}/files/{content.digest}")
+                copies.append(f"{folder_abs}/files/{content.digest}")
+                copy_file(os.path.join(repo.root_abs, path), copies[-1], sync=False)
+        sync_files(copies)
         _save_index(repo, folder_abs, held)
+        save_hooks(repo, f"{folder_abs}/{SAVED}")
         if head:
             git.out("update-ref", f"{REFS}/{run}", head)
         replace_file(f"{folder_abs}/checkpoint.json", _as_json(point))
@@ -175,7 +192,7 @@ def load(folder_abs: str) -> Checkpoint:
     """
     try:
         with open(f"{folder_abs}/checkpoint.json", "rb") as file:
-            plain = json.loads(os.fsdecode(file.read()))
+            plain = parse_json(os.fsdecode(file.read()))
         del plain["v"]  # 1, the only one so far
         plain["paths"] = {path: Content(*pair) for path, pair in plain["paths"].items()}
         plain |= {name: frozenset(plain[name]) for name in ("tracked", "dirty", "ignored")}
@@ -203,6 +220,12 @@ def compare(point: Checkpoint, repo: Repo) -> Difference:
     )
 
 
+def find_added(point: Checkpoint, repo: Repo) -> tuple[str, ...]:
+    """Return what `compare` has as added, without reading anything else."""
+    paths = [path for path in list_paths(repo).paths if path not in point.paths]
+    return tuple(path for path in _read(repo, paths) if not point.was_ignored(path))
+
+
 def drop(point: Checkpoint, repo: Repo) -> None:
     """Remove a checkpoint, and the ref that keeps its objects."""
     remove_file(f"{point.folder_abs}/checkpoint.json")  # first: half of one is none
@@ -224,6 +247,15 @@ def left_behind(state_abs: str) -> Iterator[Checkpoint]:
 def is_there(point: Checkpoint) -> bool:
     """Return whether nobody has removed a checkpoint."""
     return os.path.lexists(f"{point.folder_abs}/checkpoint.json")
+
+
+def is_in_progress(point: Checkpoint) -> bool:
+    """Return whether the run is alive that a checkpoint is of."""
+    state_abs = os.path.dirname(os.path.dirname(point.folder_abs))
+    lock = lock_file(f"{state_abs}/headless.lock")
+    if lock >= 0:
+        os.close(lock)
+    return lock < 0
 
 
 def remove_unfinished(repo: Repo) -> None:
@@ -323,12 +355,13 @@ def _held_by(repo: Repo, head: str) -> set[str]:
 # Saving.
 
 
-def copy_file(path_abs: str, saved_abs: str) -> None:
-    """Copy a file's bytes to a new file, and sync it."""
+def copy_file(path_abs: str, saved_abs: str, *, sync: bool = True) -> None:
+    """Copy a file's bytes to a new file; without `sync`, whoever calls does that for all."""
     with open(path_abs, "rb") as source, open(saved_abs, "xb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
         target.flush()
-        os.fsync(target.fileno())
+        if sync:
+            os.fsync(target.fileno())
 
 
 def _save_index(repo: Repo, folder_abs: str, held: set[str]) -> None:

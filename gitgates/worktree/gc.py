@@ -15,27 +15,31 @@ from gitgates.store.slots import prune_slots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.core.types import Config
     from gitgates.git.repo import Repo
-    from gitgates.types import Config
 
 DAY_S = 24 * 3600.0
 KEPT_S = 30 * DAY_S  # a journal, since something was written to it
 _OURS = (".jsonl", ".lock")
 
 
-def collect(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
+def collect(
+    repo: Repo, config: Config, now_s: float | None = None, *, most_runs: int = runs.AT_ONCE
+) -> dict[str, int]:
     """Prune the state of this worktree, and the objects of all worktrees.
 
     Return how many of each went.
     """
+    from gitgates.store.rescue import prune_restored
     from gitgates.worktree.restore import prune_kept  # this is done once a day
 
     now = time.time() if now_s is None else now_s
     return {
         "journals": _prune_journals(f"{repo.state_abs}/sessions", now),
-        "runs": runs.prune(repo.state_abs, config.keep_runs),
+        "runs": runs.prune(repo.state_abs, config.keep_runs, most=most_runs),
         "checkouts": prune_slots(f"{repo.state_abs}/checkouts"),
         "kept": prune_kept(repo),
+        "restored": prune_restored(repo.state_abs, now),
         "objects": object_store.prune(repo, now),
     }
 

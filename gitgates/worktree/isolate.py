@@ -9,21 +9,15 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.errors import LockError, StateError
+from gitgates.core.errors import LockError, StateError
 from gitgates.git.index import find_unstaged
 from gitgates.store.files import open_state
-from gitgates.worktree.locks import (
-    WAIT_S,
-    Lock,
-    held_by_git,
-    lock_worktree,
-    unlock_worktree,
-)
+from gitgates.worktree.locks import WAIT_S, Lock, held_by_git, lock_worktree, unlock_worktree
 
 # Most commits have nothing unstaged: what stashes and restores is loaded only where it is needed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gitgates.git.index import Unstaged
     from gitgates.git.repo import Repo
@@ -31,6 +25,7 @@ if TYPE_CHECKING:
     from gitgates.worktree.guardian import Guardian
 
 _LONGEST_PAUSE_S = 60.0
+_RESTORED_S = 24 * 3600.0  # as in store/rescue.py
 
 
 class Isolation:
@@ -107,6 +102,17 @@ class Isolation:
     def hidden(self) -> dict[str, str]:
         """The paths of which only a part is being committed, with a `digest` of that part."""
         return {e.path: e.shown for e in self._journal.entries} if self._journal else {}
+
+    def conflicting(self, paths: Iterable[str]) -> set[str]:
+        """Return the paths where what gates left in place conflicts with what is hidden."""
+        hidden = self.hidden.keys() & set(paths)
+        if not (hidden and self.rescue and self._journal):
+            return set()
+        from gitgates.worktree.restore import Restorer
+
+        restorer = Restorer(self._repo, self.rescue, self._step)
+        entries = [entry for entry in self._journal.entries if entry.path in hidden]
+        return {entry.path for entry in entries if not restorer.can_merge(entry)}
 
     def _find_unstaged(self) -> Unstaged:
         unstaged = find_unstaged(self._git)
@@ -226,6 +232,7 @@ def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
         os.unlink(path_abs)
     except OSError:
         lines = []
+    _prune_restored(repo)
     try:
         lines += recover(repo, say) or ()
     except LockError:
@@ -235,7 +242,23 @@ def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
             say(line)
 
 
+def _prune_restored(repo: Repo) -> None:
+    """Remove the second links to what was restored, where the last ones are a day old."""
+    try:
+        last_s = os.stat(f"{repo.state_abs}/restored").st_mtime
+    except OSError:
+        return
+    if time.time() - last_s > _RESTORED_S:
+        from gitgates.store.rescue import prune_restored  # once after a day
+
+        prune_restored(repo.state_abs)
+
+
 def _cannot_write(repo: Repo, error: OSError) -> StateError:
+    from gitgates.store.owners import denied  # only where something is wrong
+
+    if not_ours := denied(error):
+        return StateError(not_ours.message, f"Nothing was checked. {not_ours.hint}")
     return StateError(
         f"{repo.state_abs}: cannot be written: {error.strerror}",
         "Nothing was checked. Commit with nothing unstaged, or make the folder writable.",

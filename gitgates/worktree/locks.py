@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.errors import LockError
-from gitgates.store.files import lock_fd, open_state
+from gitgates.core.errors import LockError
+from gitgates.store.files import lock_fd, make_folder, open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Lock:
         Raises: OSError where there can be no such file; what `on_wait` raises.
         """
         if self._fd < 0:
-            os.makedirs(os.path.dirname(self._path_abs), mode=0o700, exist_ok=True)
+            make_folder(os.path.dirname(self._path_abs))
             self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
         began = time.monotonic()
         said = False

@@ -14,15 +14,19 @@ import os
 import stat
 import time
 
-from gitgates.errors import GitError, GitgatesError, StateError
-from gitgates.store.files import remove_file, remove_tree
+from gitgates.core.errors import GitError, GitgatesError, StateError
+from gitgates.store.files import make_folder, remove_file, remove_tree
 from gitgates.store.rescue import (
     digest,
+    is_large,
     mode_of,
     move_aside,
     move_into_place,
     partial_name,
+    prune_restored,
     read_file,
+    restored_folder,
+    set_aside,
 )
 from gitgates.worktree.locks import remove_stale, unlock_worktree
 
@@ -63,6 +67,7 @@ class Restorer:
         self._stamp = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         self.paths: list[str] = []
         self.damaged: list[str] = []  # what could not come back as it was: one line each
+        self.restored = restored_folder(repo.state_abs, "")
 
     def restore(self, journal: StashJournal) -> tuple[str, ...]:
         """Restore everything, then remove the journal; return messages.
@@ -71,7 +76,8 @@ class Restorer:
         back as it was; everything else is back.
         """
         failed: list[str] = []
-        os.makedirs(self.rescue.at("out"), mode=0o700, exist_ok=True)
+        make_folder(self.rescue.at("out"))
+        self._make_restored(journal.token)
         made = frozenset(journal.made_folders)
         for number, entry in reversed(list(enumerate(journal.entries))):
             try:
@@ -83,10 +89,10 @@ class Restorer:
             _remove_empty_folders(self.git.cwd_abs, entry.path, made)
         if failed:
             self.notes += remove_stale(journal.git_locks, journal.git_pid)
-            hint = "Mend that, and run: gitgates recover"
+            hint = "Fix that, and run: gitgates recover"
             raise StateError("\n".join(failed), hint).with_notes(self.notes)
         self.step("forget")
-        left_abs = self.rescue.forget()
+        left_abs = self.rescue.forget(self.restored)
         self.notes += remove_stale(
             journal.git_locks, journal.git_pid
         )  # last: git may be killed until then
@@ -94,6 +100,7 @@ class Restorer:
             self.notes.append(f"files that no run of gitgates put there are in {left_abs}")
         unlock_worktree(self.repo.git_dir_abs)
         prune_kept(self.repo)
+        prune_restored(self.repo.state_abs, with_sizes=is_large(journal))
         if self.recovering and self.paths:
             count = len(self.paths)
             first = ", ".join(self.paths[: -_FIRST_PATHS - 1 : -1])
@@ -106,7 +113,7 @@ class Restorer:
         if self.damaged:
             lines = "\n  ".join(self.damaged)
             text = f"unstaged work that was put aside did not come back as it was:\n  {lines}"
-            hint = "Mend those files; this is said only once."
+            hint = "Fix those files; this is said only once."
             raise StateError(text, hint).with_notes(self.notes)
         return tuple(self.notes)
 
@@ -115,7 +122,7 @@ class Restorer:
         kept_abs = f"{self.repo.state_abs}/kept/{self._stamp}/{path}"
         while os.path.lexists(kept_abs):
             kept_abs += "+"
-        os.makedirs(os.path.dirname(kept_abs), mode=0o700, exist_ok=True)
+        make_folder(os.path.dirname(kept_abs))
         move_aside(text_abs, kept_abs)
         where = kept_abs
         if _is_file(kept_abs):
@@ -126,6 +133,13 @@ class Restorer:
                 where += f" and {ref}"
         self.notes.append(f"`{path}`: {why}; {what} is in {where}")
 
+    def _make_restored(self, token: str) -> None:
+        self.restored = restored_folder(self.repo.state_abs, token)
+        try:
+            make_folder(self.restored.folder_abs)
+        except OSError:
+            return  # the disk may be full: then there are no second links
+
     def _restore_one(self, entry: StashedPath, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
         saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
@@ -135,7 +149,8 @@ class Restorer:
             self._report_missing(entry, path_abs, saved_abs)
             return  # not moved yet, or back already
         if saved_abs and _is_same(saved_abs, path_abs):
-            os.unlink(saved_abs)  # linked back already, when we were killed
+            # Linked back already, when we were killed.
+            set_aside(saved_abs, self.restored.at(entry.saved))
             return
         if self.recovering and entry.digest not in ("", digest(saved_abs)):
             self._keep_damaged(entry, saved_abs)
@@ -160,6 +175,10 @@ class Restorer:
             if entry.shown in ("", entry.digest) or digest(path_abs) != entry.shown:
                 return
             there = "in its place is what was being committed"
+        if os.path.lexists(self.restored.at(entry.saved)):
+            why = f"was put back, and then {there}; run: gitgates recover"
+            self.notes.append(f"`{entry.path}`: {why}")
+            return
         self.damaged.append(f"`{entry.path}`: yours is gone: there is no {saved_abs}; {there}")
 
     def _keep_damaged(self, entry: StashedPath, saved_abs: str) -> None:
@@ -245,7 +264,7 @@ class Restorer:
         for _attempt in range(_ATTEMPTS):
             self.step("put-back")
             try:
-                move_into_place(saved_abs, path_abs)
+                move_into_place(saved_abs, path_abs, self.restored.at(entry.saved))
             except (FileExistsError, FileNotFoundError, NotADirectoryError):
                 self._move_obstacles(entry.path)
                 if again_abs := self._move_out(entry, number):
@@ -253,6 +272,20 @@ class Restorer:
             else:
                 return
         raise StateError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
+
+    def can_merge(self, entry: StashedPath) -> bool:
+        """Return whether what is in place now, as a gate has left it, merges with the person's."""
+        if not entry.saved:
+            return True  # deleted, and to be deleted again
+        path_abs = os.path.join(self.git.cwd_abs, entry.path)
+        saved_abs = self.rescue.at("saved", entry.saved)
+        if not (stat.S_ISREG(entry.mode) and _is_file(path_abs) and _is_file(saved_abs)):
+            return False
+        base = _checked_out_bytes(self.git, entry.blob, entry.path)
+        merged_abs = self._merge_texts(saved_abs, base, path_abs) if base is not None else ""
+        if merged_abs:
+            os.unlink(merged_abs)
+        return bool(merged_abs)
 
     def _merge(self, entry: StashedPath, theirs_abs: str, saved_abs: str) -> bool:
         """Merge both changes; False if they conflict."""
@@ -272,7 +305,8 @@ class Restorer:
             return False
         self.step("put-merged")
         try:
-            move_into_place(merged_abs, os.path.join(self.git.cwd_abs, entry.path))
+            path_abs = os.path.join(self.git.cwd_abs, entry.path)
+            move_into_place(merged_abs, path_abs, self.restored.at(entry.saved))
         except OSError:
             return False
         why = f"changed {self._how(entry)}; the change is merged into yours"

@@ -10,21 +10,30 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from gitgates.errors import GitError, StateError
+from gitgates.core.errors import GitError, StateError
+from gitgates.git.blobs import read_blobs
 from gitgates.git.listing import list_ignored, list_paths
-from gitgates.store.files import remove_file, remove_tree, replace_file
-from gitgates.store.rescue import move_aside, move_into_place
+from gitgates.store.files import make_folder, remove_file, remove_tree, replace_file, sync_files
+from gitgates.store.rescue import (
+    StashedPath,
+    StashJournal,
+    announce_restored,
+    move_aside,
+    move_into_place,
+    restored_folder,
+)
 from gitgates.worktree.checkpoint import (
     ITS_FILES,
     Checkpoint,
     Content,
     branches,
-    compare,
     copy_file,
+    find_added,
     folders,
     mode_at,
     read_content,
 )
+from gitgates.worktree.hook_files import SAVED, restore_hooks
 
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
@@ -48,24 +57,16 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
         else:
             remove_file(path_abs)
     restore_index(point, repo)
-    algorithm = repo.object_format
-    for path, content in point.paths.items():
-        path_abs = os.path.join(repo.root_abs, path)
-        try:
-            _clear_way(point, repo, path)
-            now = read_content(path_abs, algorithm)
-            if now is None or now[:2] != content[:2]:
-                _put_back(point, repo, path, content)
-            if now != content:
-                times = (content.time_ns, content.time_ns)
-                os.utime(path_abs, ns=times, follow_symlinks=False)
-        except (OSError, GitError) as error:
-            failed.append(f"`{path}`: {error}")
+    tree = _Tree(point, repo)
+    tree.restore(failed)
     try:
-        _remove_added(point, repo, failed)
+        saved_abs = f"{point.folder_abs}/{SAVED}"
+        notes += restore_hooks(repo, saved_abs, point.run, apart=point.apart)
+        _remove_added(tree, failed)
         _restore_folders(point, repo)
     except OSError as error:
         failed.append(str(error))
+    sync_files(tree.restored)
     if failed:
         what = "not everything could be put back:\n  " + "\n  ".join(failed)
         hint = f"gitgates recover --roll-back {point.run} tries again."
@@ -73,23 +74,142 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
     return notes
 
 
-def _remove_added(point: Checkpoint, repo: Repo, failed: list[str]) -> None:
+class _Tree:
+    """A working tree that is being restored."""
+
+    def __init__(self, point: Checkpoint, repo: Repo) -> None:
+        self.point, self.repo = point, repo
+        self._algorithm = repo.object_format
+        self.restored: list[str] = []  # absolute paths of files
+        self._cleared = ""  # the folder that is known to be there
+        self._seconds = _second_links(point, repo)
+        self._replaced_abs = f"{point.folder_abs}/replaced"
+        # Only ever added to: what an earlier try has moved there keeps its number.
+        is_there = os.path.isdir(self._replaced_abs)
+        self._next = len(os.listdir(self._replaced_abs)) if is_there else 0
+
+    def restore(self, failed: list[str]) -> None:
+        """Restore each path; git is asked at the end for all that only it has."""
+        in_git: dict[str, list[str]] = {}
+        saved = set(os.listdir(f"{self.point.folder_abs}/files"))
+        for path, content in self.point.paths.items():
+            try:
+                if self._is_as_before(path, content):
+                    continue
+                if stat.S_ISLNK(content.mode) or content.digest in saved:
+                    self._put_back(path, content)
+                else:
+                    in_git.setdefault(content.digest, []).append(path)
+            except OSError as error:
+                failed.append(f"`{path}`: {error}")
+        for contents in read_blobs(self.repo.git, in_git):
+            for digest, raw in contents.items():
+                self._put_all_back(in_git.pop(digest), raw, failed)
+        for digest, paths in in_git.items():
+            failed += [f"`{path}`: git has no object {digest} any more" for path in paths]
+
+    def _put_all_back(self, paths: list[str], raw: bytes, failed: list[str]) -> None:
+        """Restore files of the same content, which git has."""
+        for path in paths:
+            try:
+                self._put_back(path, self.point.paths[path], raw)
+            except OSError as error:
+                failed.append(f"`{path}`: {error}")
+
+    def _is_as_before(self, path: str, content: Content) -> bool:
+        """Return whether a path has its mode and content; then it gets its time as well."""
+        self._clear_way(path)
+        path_abs = os.path.join(self.repo.root_abs, path)
+        now = read_content(path_abs, self._algorithm)
+        if now is None or now[:2] != content[:2]:
+            return False
+        if now != content:
+            _set_time(path_abs, content)
+        return True
+
+    def _put_back(self, path: str, content: Content, raw: bytes | None = None) -> None:
+        """Move aside what is at a path, and restore its content there; `raw` is that, from git."""
+        path_abs = os.path.join(self.repo.root_abs, path)
+        if mode_at(path_abs):
+            self.replace(path_abs)
+        if raw is not None:
+            _make_file(path_abs, raw, stat.S_IMODE(content.mode))
+        else:
+            self._copy_back(path, content)
+        _set_time(path_abs, content)
+        if stat.S_ISREG(content.mode):
+            self.restored.append(path_abs)
+
+    def _copy_back(self, path: str, content: Content) -> None:
+        """Restore a link, or a file that the checkpoint has; it appears in its place whole."""
+        part_abs = f"{self.point.folder_abs}/part"
+        remove_file(part_abs)
+        if stat.S_ISLNK(content.mode):
+            os.symlink(content.digest, part_abs)
+        else:
+            copy_file(f"{self.point.folder_abs}/files/{content.digest}", part_abs, sync=False)
+            os.chmod(part_abs, stat.S_IMODE(content.mode))
+        path_abs = os.path.join(self.repo.root_abs, path)
+        move_into_place(part_abs, path_abs, self._seconds.get(path, ""))
+
+    def _clear_way(self, path: str) -> None:
+        """Make the parent folders of a path; what is in their place is moved aside."""
+        inside = os.path.dirname(path)
+        if inside == self._cleared:  # git lists a folder's files one after another
+            return
+        self._cleared = inside
+        folder_abs = self.repo.root_abs
+        for name in path.split("/")[:-1]:
+            folder_abs = f"{folder_abs}/{name}"
+            if not stat.S_ISDIR(mode_at(folder_abs)):
+                if mode_at(folder_abs):
+                    self.replace(folder_abs)
+                os.mkdir(folder_abs)
+
+    def replace(self, path_abs: str) -> None:
+        """Move what the run left into `replaced/`."""
+        make_folder(self._replaced_abs)
+        move_aside(path_abs, f"{self._replaced_abs}/{self._next}")
+        self._next += 1
+
+
+def _make_file(path_abs: str, raw: bytes, mode: int) -> None:
+    """Write a new file in its place; of one that a kill leaves half, git has the whole.
+
+    Raises: OSError, also where something is there.
+    """
+    fd = os.open(path_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with open(fd, "wb") as file:
+        os.fchmod(fd, mode)
+        file.write(raw)
+
+
+def _set_time(path_abs: str, content: Content) -> None:
+    os.utime(path_abs, ns=(content.time_ns, content.time_ns), follow_symlinks=False)
+
+
+def _remove_added(tree: _Tree, failed: list[str]) -> None:
     """Move new files out, again until there are none: a restored .gitignore shows others."""
     added: tuple[str, ...] = ()
     for _ in range(_MOST_PASSES):
-        added = compare(point, repo).added
+        added = find_added(tree.point, tree.repo)
         if not added:
             return
         for path in added:
-            _replace(point, os.path.join(repo.root_abs, path))
+            tree.replace(os.path.join(tree.repo.root_abs, path))
     failed += [f"`{path}`: something makes such files again and again" for path in added]
 
 
 def _restore_refs(point: Checkpoint, repo: Repo, failed: list[str]) -> list[str]:
-    """Restore HEAD, its branch and deleted branches; return notes on other branches."""
+    """Restore HEAD, its branch and deleted branches; return notes on other branches.
+
+    A run in a worktree of its own restores its own branch alone: somebody else works in the
+    repository meanwhile, and may have deleted the others.
+    """
     now = branches(repo)
     why = ("-m", f"gitgates: roll back {point.run}")
-    lost = [name for name in point.branches if name == point.branch or name not in now]
+    gone = set() if point.apart else point.branches.keys() - now.keys()
+    lost = [name for name in point.branches if name == point.branch or name in gone]
     asked: list[tuple[str, ...]] = [
         ("update-ref", *why, name, point.branches[name]) for name in lost
     ]
@@ -137,41 +257,19 @@ def restore_index(point: Checkpoint, repo: Repo) -> None:
             replace_file(f"{repo.git_dir_abs}/{name}", file.read(), mode=0o644)
 
 
-def _put_back(point: Checkpoint, repo: Repo, path: str, content: Content) -> None:
-    """Move aside what is at a path, and restore its content there."""
-    path_abs = os.path.join(repo.root_abs, path)
-    if mode_at(path_abs):
-        _replace(point, path_abs)
-    saved_abs = f"{point.folder_abs}/files/{content.digest}"
-    part_abs = f"{point.folder_abs}/part"
-    remove_file(part_abs)
-    if stat.S_ISLNK(content.mode):
-        os.symlink(content.digest, part_abs)
-    elif os.path.exists(saved_abs):
-        copy_file(saved_abs, part_abs)
-        os.chmod(part_abs, stat.S_IMODE(content.mode))
-    else:
-        raw = repo.git.out("cat-file", "blob", content.digest)
-        replace_file(part_abs, raw, mode=stat.S_IMODE(content.mode))
-    move_into_place(part_abs, path_abs)
+def _second_links(point: Checkpoint, repo: Repo) -> dict[str, str]:
+    """Return where a second link stays to each path that HEAD did not hold, if it is restored.
 
-
-def _clear_way(point: Checkpoint, repo: Repo, path: str) -> None:
-    """Make the parent folders of a path; what is in their place is moved aside."""
-    folder_abs = repo.root_abs
-    for name in path.split("/")[:-1]:
-        folder_abs = f"{folder_abs}/{name}"
-        if not stat.S_ISDIR(mode_at(folder_abs)):
-            if mode_at(folder_abs):
-                _replace(point, folder_abs)
-            os.mkdir(folder_abs)
-
-
-def _replace(point: Checkpoint, path_abs: str) -> None:
-    """Move what the run left into `replaced/`."""
-    replaced_abs = f"{point.folder_abs}/replaced"
-    os.makedirs(replaced_abs, mode=0o700, exist_ok=True)
-    move_aside(path_abs, f"{replaced_abs}/{len(os.listdir(replaced_abs))}")
+    A git command beside may write what it has read before. See worktree/restored.py.
+    """
+    # Of others git has the bytes, or there are none.
+    paths = sorted(point.dirty & point.paths.keys())
+    restored = restored_folder(repo.state_abs, "")
+    entries = tuple(StashedPath(path, saved=str(n)) for n, path in enumerate(paths))
+    journal = StashJournal(point.root_abs, os.getpid(), point.run, entries=entries)
+    if entries:
+        announce_restored(restored, journal)
+    return {entry.path: restored.at(entry.saved) for entry in entries}
 
 
 def _restore_folders(point: Checkpoint, repo: Repo) -> None:

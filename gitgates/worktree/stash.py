@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import stat
 
-from gitgates.errors import GitError, StateError
+from gitgates.core.errors import GitError, StateError
 from gitgates.git.repo import nul_ended
+from gitgates.store.files import make_folder
 from gitgates.store.rescue import (
     Rescue,
     StashedPath,
@@ -61,14 +62,17 @@ def stash(
 def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
     """Check out what is being committed into the rescue folder, with filters and line endings."""
     try:
-        os.makedirs(rescue.at("shown"), mode=0o700)
+        make_folder(rescue.at("shown"), exist_ok=False)
     except FileExistsError:
         raise StateError(
             f"{rescue.folder_abs}: is left from another run, without a journal",
             f"Nothing was moved then. Remove it with: rm -r '{rescue.folder_abs}'",
         ) from None
     except OSError as error:
-        raise StateError(f"{rescue.folder_abs}: cannot be made: {error.strerror}") from error
+        raise StateError(
+            f"{rescue.folder_abs}: cannot be made: {error.strerror}",
+            "Nothing was checked. Commit with nothing unstaged, or make its folder writable.",
+        ) from error
     if not unstaged.shown:
         return
     prefix = f"--prefix={rescue.at('shown')}/"

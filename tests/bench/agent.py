@@ -49,9 +49,13 @@ gates = ["check"]
 [tool.gitgates.hooks.Stop]
 gates = ["check"]
 """
+# In TOML, which the environment of the bench can read: nothing else is installed there.
 INTENTS = """\
-active_intents:
-  - {id: INT-1, title: Numbers, status: IN_PROGRESS, owned_scope: ["d0/**", "d1/**", "*.md"]}
+[[active_intents]]
+id = "INT-1"
+title = "Numbers"
+status = "IN_PROGRESS"
+owned_scope = ["d0/**", "d1/**", "*.md"]
 """
 _BASH = {"tool_name": "Bash", "tool_input": {"command": "true"}}
 # name → what is in the payload besides, and whether git has to be asked to answer it
@@ -149,9 +153,9 @@ class Bench:
         """Return tools that write in the scope of an intent, which is held."""
         folder = self._repository(100)
         with (folder / "pyproject.toml").open("a") as file:
-            file.write("[tool.gitgates.intents]\nrequired = true\n")
-        (folder / ".orchestration").mkdir()
-        (folder / ".orchestration/active_intents.yaml").write_text(INTENTS)
+            file.write('[tool.gitgates.intents]\nfile = "intents.toml"\nrequired = true\n')
+        (folder / "intents.toml").write_text(INTENTS)
+        self._commit(folder)  # what nobody has committed counts for no session
         self._begin_session(folder)
         select = (self.bin / "gitgates", "intent", "select", "INT-1", "--session", "s")
         own = ("env", "-C", folder, f"PYTHONPATH={os.pathsep.join(filter(None, sys.path))}")
@@ -178,10 +182,13 @@ class Bench:
             path.parent.mkdir(exist_ok=True)
             path.write_text(f"number = {number}\n")
             os.utime(path, (LONG_AGO, LONG_AGO))
+        self._commit(folder)
+        return folder
+
+    def _commit(self, folder: Path) -> None:
         author = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
         self.run("git", "-C", folder, "add", ".")
         self.run("git", "-C", folder, *author, "commit", "-qm", "base")
-        return folder
 
     def run(self, *argv: str | Path) -> None:
         """Run a program, which must not fail."""

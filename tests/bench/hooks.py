@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from gitgates.install.githooks import render
+from gitgates.setup.install.githooks import render
 
 MOST_ABOVE_BARE_S = 0.025
 MOST_OF_PREK = 1.3

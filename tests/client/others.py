@@ -21,7 +21,16 @@ GIVEN = {name: os.environ.get(f"GITGATES_E2E_{name.upper()}", "") for name in HO
 ARGUMENTS = {
     "codex": ["--dangerously-bypass-approvals-and-sandbox"],
     "gemini": ["--yolo", "--skip-trust", "--model", "gemini-2.5-pro"],
+    "copilot": ["--allow-all-tools", "--allow-all-paths", "--no-auto-update"],
+    "qwen": ["--yolo"],
+    "opencode": [],
+    "kilo": ["--auto"],
+    "kimi": [],
+    "vibe": ["--trust", "--auto-approve"],
+    "hermes": ["--accept-hooks", "--yolo"],
+    "openhands": ["--always-approve", "--override-with-envs"],
 }
+COUNTING = ("codex", "gemini", "qwen", "opencode", "kilo")  # that say how many tokens they used
 # Their command for one prompt, which comes last; with trust in the hooks of a repository.
 _COMMANDS = {
     "codex": ["exec", *ARGUMENTS["codex"], "--dangerously-bypass-hook-trust", "--"],
@@ -69,6 +78,7 @@ _QWEN = {
     "security": {"auth": {"selectedType": "openai"}},
     "general": {"enableAutoUpdate": False},
     "model": {"name": "scripted"},
+    "memory": {"enableManagedAutoMemory": False},  # or it asks the model for more, on its own
 }
 _DROID = {
     "model": "scripted",

@@ -115,3 +115,26 @@ def test_what_a_rule_answers_is_configured(tmp_path: Path) -> None:
     assert rules(run) == ["no_verify"]
     assert answers(run) == []
     assert "done-it" in run.told(1)
+
+
+def test_gates_of_git_alone_are_guarded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + '[hooks.pre-commit]\ngates = ["check"]\n')
+    scene.repo.gitgates("install-hooks")
+    before = scene.repo.git("rev-parse", "HEAD")
+    run = scene.run(
+        write(scene.at("bad.txt"), "x\n"),
+        bash("git add -A && git commit -q --no-verify -m x"),
+        bash("echo bad.txt >> .gitignore"),
+        "end",
+    )
+    assert rules(run) == ["no_verify"]
+    assert scene.repo.git("rev-parse", "HEAD") == before
+    assert scene.ran() == 0  # no gate runs where the agent stops
+
+
+def test_the_trace_alone_is_guarded(tmp_path: Path) -> None:
+    scene = begin(tmp_path, '[trace]\nmode = "on"\n')
+    scene.repo.config('[trace]\nmode = "on"\n')
+    scene.install()
+    run = scene.run(bash("rm -rf .git/gitgates"), bash("git commit -q --no-verify -m x"), "end")
+    assert rules(run) == ["state_folder", "no_verify"]

@@ -124,3 +124,36 @@ def test_what_the_agent_cannot_fix(scene: Scene) -> None:
     assert run.end["exit_status"] == 1, run.said
     assert "the agent said that it cannot fix what is wrong" in run.said
     assert scene.repo.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("apart", [(), ("--worktree",)], ids=["in place", "in a worktree"])
+def test_a_failed_run_is_gone_on_with(scene: Scene, apart: tuple[str, ...]) -> None:
+    """The client finds a conversation by the folder that it was in."""
+    wrong = bash(f"printf '%s' '{WRONG}' > code.sh")
+    failed = headless(scene, wrong, "I tried.", args=("--max-retries", "0", *apart))
+    assert failed.end["exit_status"] == 1, failed.said
+    seen = scene.folder / "seen"
+    right = bash(f"cp code.sh {seen}; echo 'add() {{ echo $(($1 + $2)); }}' > code.sh")
+    command = ("gitgates", "headless", "--resume", "latest")
+    run = scene.run(right, "mended", options=Options(command=command, limit_s=90.0))
+    assert run.end["exit_status"] == 0, run.said
+    asked = str(run.asked()[0])
+    assert "I tried." in asked  # the same conversation
+    assert "It ended like this so far: the gates still failed" in asked
+    assert seen.read_text() == WRONG  # its work is there
+    commit = scene.repo.git("log", "--all", "-1", "--format=%H", "--grep=^mended")
+    assert "$1 + $2" in scene.repo.git("show", f"{commit}:code.sh")
+
+
+def test_a_queue(scene: Scene) -> None:
+    tasks = scene.folder / "tasks.toml"
+    tasks.write_text("".join(f'[[tasks]]\nid = "t{n}"\nprompt = "implement add"\n' for n in (1, 2)))
+    right = bash("echo 'add() { echo $(($1 + $2)); }' > code.sh")
+    command = ("gitgates", "headless", "--tasks", str(tasks))
+    run = scene.run(right, "done", right, "done", options=Options(command=command, limit_s=120.0))
+    assert run.end["exit_status"] == 0, run.said
+    assert "gitgates headless: 2 of 2 tasks passed" in run.said
+    for branch in ("headless/t1", "headless/t2"):
+        assert "$1 + $2" in scene.repo.git("show", f"{branch}:code.sh")
+    assert scene.repo.git("status", "--porcelain") == ""
+    assert len(scene.repo.git("worktree", "list").splitlines()) == 1

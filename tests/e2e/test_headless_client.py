@@ -18,6 +18,7 @@ command = "echo test >> ../ran; grep -q good a.txt"
 gates = ["test"]
 [headless]
 agent_args = ["--dangerously-skip-permissions"]
+client_retries = 0
 """
 GUARD = """
 [gates.allowed]
@@ -40,9 +41,9 @@ def scene(folder: Path, config: str) -> Scene:
     return found
 
 
-def headless(there: Scene, *turns: Turn) -> Run:
+def headless(there: Scene, *turns: Turn, args: tuple[str, ...] = ()) -> Run:
     once = {"CLAUDE_CODE_MAX_RETRIES": "0"}  # of a request: it would wait for minutes
-    command = ("gitgates", "headless", "make it good")
+    command = ("gitgates", "headless", "make it good", *args)
     return there.run(*turns, options=Options(command=command, env=once, limit_s=90.0))
 
 
@@ -96,6 +97,16 @@ def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
     assert there.repo.git("log", "-1", "--format=%s%n%b").startswith("make it good\ntwo\n")
 
 
+def test_a_busy_service_is_waited_for(tmp_path: Path) -> None:
+    there = scene(tmp_path, CONFIG.replace("client_retries = 0", "retry_wait = 0.01"))
+    right = write(there.at("a.txt"), "good\n")
+    busy = (Failure(429, "rate_limit_error"), Failure(529, "overloaded_error"))
+    run = headless(there, *busy, bash("cat a.txt"), Failure(500, "api_error"), right, "done")
+    assert run.end["exit_status"] == 0, run.said
+    assert run.said.count("that may pass: the turn is repeated in") == 3
+    assert there.ran("test") == 1
+
+
 def test_a_client_without_permission_is_told_of(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG.partition("[headless]")[0])
     tries = (bash("cat a.txt > b.txt"), write(there.at("a.txt"), "good\n"), "I may not.") * 2
@@ -122,3 +133,19 @@ def test_guards_before_tools_stay_and_the_stop_hook_leaves_the_gates_to_the_run(
     assert "NOT-ALLOWED" in run.told(1)
     assert (run.turns, there.ran("allowed"), there.ran("test")) == (4, 2, 1)
     assert there.repo.git("show", "--name-only", "--format=", "HEAD") == "a.txt\nallowed"
+
+
+def test_what_runs_in_the_background_of_the_client_ends_with_the_turn(tmp_path: Path) -> None:
+    there = scene(tmp_path, CONFIG)
+    stays = "sh -c 'echo $$ > ../{}; exec sleep 600'"
+    own = bash(f"{stays.format('own')}", run_in_background=True)
+    wait = "while ! [ -s ../own ] || ! [ -s ../apart ]; do sleep .02; done"
+    apart = bash(f"setsid {stays.format('apart')} >/dev/null 2>&1 & {wait}")
+    turns = (own, apart, write(there.at("a.txt"), "good\n"), "done", "all was done")
+    run = headless(there, *turns, args=("--turn-minutes", "0.3"))
+    assert run.end["exit_status"] == 0, run.said
+    assert "it did not end within 18 s" in run.said  # the client waits for what runs
+    for name in ("own", "apart"):
+        pid = (there.path.parent / name).read_text().strip()
+        assert not Path(f"/proc/{pid}").exists(), name
+    assert there.repo.git("show", "--name-only", "--format=", "HEAD") == "a.txt"

@@ -1,8 +1,9 @@
-"""`gitgates headless` with the real Codex and Gemini CLI."""
+"""`gitgates headless` with the real clients of other agents."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ def scene(agent: str, tmp_path: Path) -> Scene:
 
 def headless(scene: Scene, *turns: Turn) -> Run:
     command = ("gitgates", "headless", "make it good")
-    return scene.run(*turns, options=Options(command=command, limit_s=90.0))
+    # Kimi Code brings the Node.js that it needs.
+    path = f"{scene.folder}/clients:{others.INSTALLED}/kimi/node_modules/.bin:{os.environ['PATH']}"
+    env = {"PATH": path, "COPILOT_ALLOW_ALL": "true"}
+    return scene.run(*turns, options=Options(command=command, env=env, limit_s=400.0))
 
 
 def asked(run: Run) -> list[str]:
@@ -69,7 +73,8 @@ def test_first_attempt_success(scene: Scene, agent: str) -> None:
     assert body.startswith("make it good\n\nIt is good.\n\nGitgates-Run: ")
     assert scene.repo.git("show", "--name-only", "--format=", "HEAD") == "a.txt"
     assert scene.repo.git("status", "--porcelain") == ""
-    assert [turn["tokens"] for turn in turns(scene)] == [2 * USED]
+    tokens = 2 * USED if agent in others.COUNTING else None
+    assert [turn.get("tokens") for turn in turns(scene)] == [tokens]
 
 
 def test_retries_exhausted(scene: Scene, agent: str) -> None:
@@ -87,7 +92,8 @@ def test_retries_exhausted(scene: Scene, agent: str) -> None:
     assert len(requests) == 6
     for said in ("make it good", "said 0", "FAIL: wrong 0", "FAIL: wrong 1"):  # one conversation
         assert said in requests[4]
-    assert [(turn["text"], turn["tokens"]) for turn in turns(scene)] == [
-        (f"said {number}", 2 * USED) for number in range(3)
+    tokens = 2 * USED if agent in others.COUNTING else None
+    assert [(turn["text"][-6:], turn.get("tokens")) for turn in turns(scene)] == [
+        (f"said {number}", tokens) for number in range(3)
     ]
     assert len({turn["session"] for turn in turns(scene)}) == 1

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from claude import Client, Options, Run, Turn, agent, bash, write
+from claude import Client, Options, Run, Turn, agent, bash, read, write
 from others import Call
 from scene import Scene
 from terminal_support import on_terminal
@@ -197,3 +197,46 @@ def test_a_headless_run_is_held_to_its_intent(tmp_path: Path) -> None:
         run.told(4)
     )
     assert scene.repo.git("show", "--format=", "--name-only") == "api/a.py"
+
+
+def test_an_agent_that_rewrites_the_rules_gains_nothing(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    scene.repo.shim("pre-commit")
+    scene.repo.git("config", "user.name", "Agent")
+    scene.repo.git("config", "user.email", "agent@example.invalid")
+    file = scene.at("web/list.py")
+    code = "import sys; p, *w = sys.argv[1:]; t = open(p).read(); open(p, 'w').write(t.replace(*w))"
+    widen = bash(f'python3 -c "{code}" {FILE} "api/**" "**"')
+    settings = bash(f'python3 -c "{code}" pyproject.toml "required = true" "required = false"')
+    run = scene.run(
+        *(select(), widen, write(file, "2"), bash("echo 2 > web/list.py"), settings),
+        *(bash("git commit -qam all"), bash("gitgates intent release"), write(file, "3")),
+        *(select(), "1", bash("git checkout ."), "2"),
+    )
+    assert f"outside of the scope of INT-001: {FILE}" in run.told(2)
+    assert "web/list.py is outside of the scope of INT-001: api/**" in run.told(3)
+    assert "outside of the scope of INT-001: web/list.py" in run.told(4)
+    assert "these files are outside of the scope of INT-001" in run.told(6)
+    assert "wants an intent to be selected" in run.told(8)
+    assert run.answers("Stop")[0]["decision"] == "block"
+    said = run.answers("Stop")[0]["systemMessage"]
+    assert f"{FILE} differs from HEAD as the session began, and does not count for agents" in said
+    assert "table intents" in said
+    assert file.read_text() == "one\n"
+    scene.repo.write(FILE, INTENTS.replace("api/**", "**"))  # by the person
+    on_terminal(scene.repo, "approve", "rules")
+    again = scene.run(select(), write(file, "4"), "end")
+    assert decisions(again) == []
+    assert file.read_text() == "4"
+
+
+def test_what_cannot_be_decided_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    break_it = "mv .git/gitgates/sessions .git/gitgates/gone && touch .git/gitgates/sessions"
+    scene.add_hook(f"sh -c 'test -d .git/gitgates/gone || {{ {break_it}; }}'", "UserPromptSubmit")
+    run = scene.run(write(scene.at("api/a.py"), "1"), read(scene.at("web/list.py")), "end")
+    assert decisions(run) == ["deny"]
+    assert "GITGATES=0" in run.told(1)
+    assert "gitgates approve rules" in run.told(1)
+    assert not scene.at("api/a.py").exists()
+    assert "one" in run.told(2)  # reading goes on

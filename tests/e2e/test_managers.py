@@ -228,3 +228,29 @@ def test_what_is_pushed_is_checked_not_what_is_checked_out(repo: Repo, name: str
     done = repo.run("git", "push", "-q", "origin", "other")
     assert "gitgates pre-push: blocked" in done.stdout + done.stderr
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_what_init_proposes_runs_once(repo: Repo, name: str) -> None:
+    """As a person does it: the manager is there, then init, then what init names as next."""
+    beside = Beside(repo, name)
+    beside.do("theirs")
+    (repo.path / "pyproject.toml").unlink()
+    repo.write("Makefile", "lint:\n\techo gates >>../log\ntest:\n\ttrue\n")
+    said = repo.gitgates("init")[1]
+    step = said.partition("next: ")[2].partition(", and to try")[0]
+    assert step == f"gitgates install-hooks{'' if name in OURS_RUNS else f' --via {name}'}"
+    beside.do("ours" if name in OURS_RUNS else "via")
+    if name not in OURS_RUNS:
+        beside.do("theirs")  # the command that install-hooks names
+    repo.git("add", "-A")
+    log = repo.path.parent / "log"
+    log.write_text("")
+    done = repo.commit("file")
+    assert done.returncode == 0, done.stderr
+    assert log.read_text().split() == ["theirs"]
+    assert repo.gitgates("doctor")[0] == 0
+    assert "twice" not in repo.gitgates("doctor")[1]
+
+
+OURS_RUNS = ("pre-commit", "prek")  # a gate of ours runs all of their hooks

@@ -36,8 +36,8 @@ def test_an_agent_that_commits_without_hooks_is_found_at_the_push(
         "end",
     )
     pushed = run.told(3)
-    assert "went round the gates: check  round" in pushed
-    assert "gated                        mended" in pushed
+    assert "bypassed the gates: check  round" in pushed
+    assert "gated                      mended" in pushed
     is_bad = name == "bad.txt"
     assert ("BAD-IS-THERE" in pushed, "round: not pushed" in pushed) == (is_bad, is_bad)
     assert f"pushed: {int(is_bad)}" in pushed

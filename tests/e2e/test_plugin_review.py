@@ -12,7 +12,7 @@ from claude import Options, Turn, agent, bash, read, write
 from others import Call
 from scene import Scene
 
-from gitgates.hosts.json_settings import tool_matcher
+from gitgates.hosts.settings.json_settings import tool_matcher
 
 PLUGIN = Path(__file__).resolve().parents[2] / "gitgates/plugin/claude"
 CONFIG = '[hooks.Stop]\ngates = ["review"]\n'

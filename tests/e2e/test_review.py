@@ -183,14 +183,36 @@ def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
     assert "let go after 10 blocks in this prompt" in run.person
 
 
-@pytest.mark.parametrize(("command", "kept"), [("git diff", 0), ("true", 1)])
-def test_what_a_person_writes_meanwhile_is_theirs_while_no_shell_may_have_written_it(
-    tmp_path: Path, command: str, kept: int
-) -> None:
+@pytest.mark.parametrize("command", ["git diff", "true", "python3 -m pytest --version", "touch x"])
+def test_what_a_person_writes_between_tools_is_theirs(tmp_path: Path, command: str) -> None:
     scene = scene_in(tmp_path)
-    scene.add_hook("seq 300 > theirs.py", "PostToolUse")
-    run = scene.run(write(scene.at("a.py"), "x = 1\n"), bash(command), "1", bash(DONE), "2")
-    assert blocks(run) == kept
+    person = f"sleep .3; test ! -e ../once || seq 300 > {scene.at('theirs.py')}; touch ../once"
+    scene.add_hook(f"(cd {scene.path}; {person}) > /dev/null 2>&1 &", "PostToolUse")
+    calls = (write(scene.at("a.py"), "x = 1\n"), bash(command), after(1.5, bash("ls")))
+    run = scene.run(*calls, bash(command), "1")
+    assert scene.at("theirs.py").exists()
+    assert blocks(run) == 0
+
+
+def test_what_is_written_while_a_command_runs_counts(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    own = bash(f"seq 300 > {scene.at('own.py')}")
+    run = scene.run(write(scene.at("a.py"), "x = 1\n"), own, bash("true"), "1", bash(DONE), "2")
+    assert blocks(run) == 1
+
+
+def test_in_a_file_that_both_edit_the_agents_lines_are_known(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    file = scene.at("a.py")
+    file.write_text("first = 1\n\n\nlast = 1\n")
+    scene.commit()
+    person = f"test -e ../once || sed -i '3r ../lines' {file}; touch ../once"
+    (tmp_path / "lines").write_text(LINES)
+    scene.add_hook(person, "PostToolUse")
+    first = edit(file, "first = 1\n", "first = 2\n")
+    run = scene.run(bash(f"cat {file}"), first, edit(file, "last = 1\n", "last = 2\n"), "1")
+    assert f"first = 2\n\n\n{LINES}" in file.read_text()
+    assert blocks(run) == 0
 
 
 def test_what_a_session_inside_of_this_one_writes_counts_for_it(tmp_path: Path) -> None:
@@ -202,3 +224,48 @@ def test_what_a_session_inside_of_this_one_writes_counts_for_it(tmp_path: Path) 
     said = [answer["reason"] for answer in run.answers("Stop") if "reason" in answer]
     assert said
     assert all("`a.py` +60" in reason for reason in said)
+
+
+FORMAT = """
+[gates.format]
+command = "sed -i 's/ =/:=/' a.py"
+writes = true
+"""
+
+
+@pytest.mark.parametrize("hook", ["Stop", "PostToolUse"])
+def test_what_a_formatter_of_ours_rewrites_is_not_the_agents(tmp_path: Path, hook: str) -> None:
+    gates = REVIEW.replace('["review"]', '["format", "review"]')
+    after_edits = f'[hooks.PostToolUse]\nenabled_tools = ["Edit"]\ngates = ["format"]\n{REVIEW}'
+    scene = Scene(tmp_path, FORMAT + (gates if hook == "Stop" else after_edits))
+    file = scene.at("a.py")
+    file.write_text(LINES)
+    scene.commit()
+    typo = edit(file, "line = 7\n", "line = 70\n")
+    more = edit(file, "line:= 8\n", "line = 80\n")
+    run = scene.run(*(typo, "1", more, "2"), prompts=("go", "on"))
+    assert file.read_text().count(":=") == 60
+    assert blocks(run) == 0
+    large = edit(file, "line:= 9\n", LINES)
+    again = scene.run(large, "1", bash(DONE), "2", edit(file, "line:= 5\n", "line = 50\n"), "3")
+    assert blocks(again) == 1
+    assert ASKS in again.told(2)
+
+
+def test_what_was_committed_or_stashed_before_the_session_is_not_its_work(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path)
+    repo, before = scene.repo, {"GIT_COMMITTER_DATE": "@1700000000 +0000"}
+    repo.git("checkout", "-qb", "older")
+    repo.write("old.py", LINES)
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "of the person", env=before)
+    repo.git("checkout", "-q", "main")
+    repo.write("stashed.py", LINES)
+    repo.git("stash", "push", "-qu")
+    # What HEAD's log has of the second before may be the session's.
+    repo.git("reflog", "expire", "--expire=now", "HEAD")
+    run = scene.run(bash("git cherry-pick older"), bash("git stash pop"), "1")
+    assert scene.at("old.py").read_text() == scene.at("stashed.py").read_text() == LINES
+    assert blocks(run) == 0
+    again = scene.run(bash("seq 60 > own.py"), "1", bash(DONE), "2")
+    assert blocks(again) == 1

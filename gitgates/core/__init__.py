@@ -1,0 +1,1 @@
+"""The vocabulary: records, errors, names of hooks and of the environment."""

@@ -1,0 +1,86 @@
+"""Every environment name that gitgates reads or sets, but for those of agents, which `hosts` knows.
+
+The only reader of `os.environ`.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+# (name, who sets it: you, git, sudo, pre-commit, CI, gitgates; what it does)
+NAMES: tuple[tuple[str, str, str], ...] = (
+    ("GITGATES", "you", "`0` switches every gitgates hook off for this command"),
+    ("GITGATES_SKIP", "you", "gates to skip, separated by commas; required ones still run"),
+    ("SKIP", "you", "the same, in the word of the pre-commit framework"),
+    ("NO_COLOR", "you", "any value: no colour in the output"),
+    ("FORCE_COLOR", "you", "any value: colour in the output even where it is not a terminal"),
+    ("TERM", "you", "`dumb`: no colour and no live display"),
+    ("PATH", "you", "where programs are found"),
+    ("SUDO_UID", "sudo", "whose repositories root takes for its own, as git does"),
+    ("VIRTUAL_ENV", "pre-commit", "undone for the gates when pre-commit points it at itself"),
+    ("GIT_DIR", "git", "the repository, where the folder alone does not tell"),
+    ("GIT_WORK_TREE", "git", "the root, where the folder alone does not tell"),
+    ("GIT_INDEX_FILE", "git", "the index being committed"),
+    ("GIT_CONFIG_COUNT", "git", "settings for one command, to which our git calls add some"),
+    ("HOME", "you", "where your own files of git and agents usually are; a relative one is none"),
+    ("XDG_CONFIG_HOME", "you", "the same, where it is set"),
+    ("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
+    ("PRE_COMMIT", "pre-commit", "tells that the pre-commit framework runs us"),
+    ("PRE_COMMIT_RUNNING_LEGACY", "pre-commit", "tells that it runs our hook before its own"),
+    ("PREK_RUNNING_LEGACY", "pre-commit", "the same, of prek"),
+    ("PRE_COMMIT_FROM_REF", "pre-commit", "the old end of a pushed or checked-out range"),
+    ("PRE_COMMIT_TO_REF", "pre-commit", "the new end of it"),
+    ("PRE_COMMIT_REMOTE_NAME", "pre-commit", "the remote that is pushed to"),
+    ("PRE_COMMIT_REMOTE_URL", "pre-commit", "its address"),
+    ("PRE_COMMIT_LOCAL_BRANCH", "pre-commit", "the ref that is pushed"),
+    ("PRE_COMMIT_REMOTE_BRANCH", "pre-commit", "the ref that it becomes"),
+    ("PRE_COMMIT_CHECKOUT_TYPE", "pre-commit", "post-checkout: 1 for a branch, 0 for files"),
+    ("PRE_COMMIT_IS_SQUASH_MERGE", "pre-commit", "post-merge: 1 for a squash"),
+    ("PRE_COMMIT_REWRITE_COMMAND", "pre-commit", "post-rewrite: `amend` or `rebase`"),
+    ("PRE_COMMIT_PRE_REBASE_UPSTREAM", "pre-commit", "pre-rebase: what is rebased onto"),
+    ("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
+    ("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: where it came from"),
+    ("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the commit amended"),
+    ("GITHUB_STEP_SUMMARY", "CI", "a file that the summary of a headless run is appended to"),
+    ("GITGATES_RIG", "you", "the rig that advice is for"),
+    ("GITGATES_ROLE", "you", "the role that advice is for"),
+    ("GITGATES_AGENT", "you", "the agent that advice is for; else, the type of the sub-agent"),
+    ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to wait at"),
+    ("GITGATES_HOOK", "gitgates", "for each gate: the hook that it runs for"),
+    (
+        "UV_PROJECT_ENVIRONMENT",
+        "gitgates",
+        "for gates in a private checkout: not the linked `.venv`",
+    ),
+    ("GITGATES_ADVICE", "gitgates", "for the command of an advice: its id"),
+    ("GITGATES_ADVICE_TRIGGER", "gitgates", "the same: why it runs, such as before-commit"),
+    ("GITGATES_RUN", "gitgates", "for each gate: the run, so that it can be ended with it"),
+    ("GITGATES_REVIEW_FILE", "gitgates", "for a second opinion: a file with what it is asked"),
+    ("GITGATES_HEADLESS", "gitgates", "for an agent: the headless run that it works in"),
+    ("GITGATES_ACTIVE", "gitgates", "the hooks that are running already, against re-entry"),
+)
+
+
+def read() -> Mapping[str, str]:
+    """Return a copy of the environment as it is now."""
+    return dict(os.environ)
+
+
+def is_off(env: Mapping[str, str]) -> bool:
+    """Return whether the person switched gitgates off for this command."""
+    return env.get("GITGATES") == "0"
+
+
+def skipped_gates(env: Mapping[str, str]) -> dict[str, str]:
+    """Return gate name → the environment name that asks to skip it."""
+    found: dict[str, str] = {}
+    for name in ("SKIP", "GITGATES_SKIP"):
+        for gate in env.get(name, "").split(","):
+            if gate.strip():
+                found[gate.strip()] = name
+    return found

@@ -1,0 +1,239 @@
+"""The table of policies in order of priority, and the loop that asks them.
+
+A policy is a module with `decide(call, so_far) -> Verdict`, and with `needs(config)` if it needs
+events itself. Nothing but its row and its module knows of it. session/git_hooks.py has them asked
+at hooks of git and the framework, session/driver.py at events of an agent. A policy that is not
+asked costs a hook of git its row.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gitgates.core.errors import Interrupted
+from gitgates.core.lifecycle import AGENT_KINDS, ENDINGS, GIT_KINDS
+from gitgates.core.record import Record
+from gitgates.core.types import BLOCK, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    from gitgates.core.agent_types import ToolKind
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Config, Hook
+
+    class AnyCall(Protocol):
+        """The context of an event that policies of any host get."""
+
+        kind: EventKind
+        repo: Any  # a Repo, which is above
+        env: Mapping[str, str]
+        is_dry: bool  # nothing may be written, or run
+        config: Config
+        say: Callable[[str], None]
+        hook: Hook
+
+    class PolicyModule(Protocol):
+        """The interface of a policy's module.
+
+        It may also have `needs(config)`, `agents(config)`, `rules(config)`, `repeat(call, answer)`;
+        `always`: it is asked even after a final verdict; and `fails_closed(config)`: whether a tool
+        call is refused where it fails in itself, and `WAY_OUT`: what can be done then.
+        """
+
+        def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
+            """Return the verdict of this policy."""
+
+
+class Need(Record):
+    """One event that a policy needs; all fields but `kind` are about agents."""
+
+    kind: EventKind
+    tools: tuple[str, ...] | None = None  # patterns, in the host's words; None: all
+    tool_kinds: tuple[ToolKind, ...] = ()  # tools of these kinds, too
+    but_reads: bool = False  # all tools but those that read, unless `tools` names one
+    agents: tuple[str, ...] | None = None
+    more_s: float = 0.0  # what the policy's own work may take, beside the gates
+
+
+class WantedAgent(Record):
+    """A sub-agent that a policy works with: `install-hooks` writes it, `doctor` looks for it."""
+
+    name: str
+    model: str
+    is_needed: bool  # without it, nobody can give what the policy may ask for
+    is_required: bool  # it will ask for that
+
+
+class Policy(Record):
+    """One row: the module of a policy, and the events at which it is imported."""
+
+    name: str
+    module: str
+    gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
+    table: str = ""  # of the configuration; without that table, it is off
+    kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
+    passive: bool = False  # needs no event itself; asked where another policy needs one
+    joins: bool = False  # it needs events of an agent, but is no reason to install its hooks
+    priority: str = "normal"  # of PRIORITIES; the table is in this order
+
+
+POLICIES: tuple[Policy, ...] = (
+    # Refuses what bypasses the gates, whoever does it.
+    Policy(
+        name="guard",
+        priority="critical",
+        module="gitgates.features.guard.policy",
+        kinds=("before-tool",),
+        joins=True,
+    ),
+    # Holds a reviewer to reading, and turns the strict form on: before anything else is done.
+    Policy(
+        name="reviewer",
+        priority="critical",
+        module="gitgates.features.review.reviewer",
+        gate="review",
+        kinds=("prompt", "before-tool", "subagent-start", "subagent-end"),
+    ),
+    Policy(
+        name="intents",
+        priority="critical",
+        module="gitgates.features.intents.policy",
+        table="intents",
+        kinds=(
+            *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
+            *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
+        ),
+    ),
+    # Notes whose work it is before gates run, which may take minutes.
+    Policy(
+        name="authorship",
+        priority="high",
+        module="gitgates.session.authorship",
+        gate="review",
+        kinds=("prompt", "before-tool", "after-tool", "tool-failed", *ENDINGS),
+    ),
+    Policy(
+        name="session",
+        priority="high",
+        module="gitgates.session.start",
+        kinds=AGENT_KINDS,
+        passive=True,
+    ),
+    Policy(name="gates", module="gitgates.features.gates.policy", kinds=AGENT_KINDS, passive=True),
+    # The same where there is no session; whoever starts such a hook wants them.
+    Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, passive=True),
+    # Where the pre-push hook demands that commits have passed the gates of theirs.
+    Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
+    Policy(
+        name="advice",
+        module="gitgates.features.advice.policy",
+        table="advice",
+        kinds=(
+            *("session-start", "subagent-start", "before-tool", "turn-end", "session-end"),
+            *("before-compact", "before-commit", "before-push"),
+        ),
+    ),
+    Policy(
+        name="handoff",
+        module="gitgates.features.advice.handoff",
+        kinds=("session-start",),
+        passive=True,
+    ),
+    Policy(
+        name="review",
+        module="gitgates.features.review.policy",
+        gate="review",
+        kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
+    ),
+    Policy(
+        name="tampering",
+        module="gitgates.session.tampering",
+        kinds=("turn-end",),
+        passive=True,
+        joins=True,
+    ),
+    Policy(name="breaker", module="gitgates.session.breaker", kinds=ENDINGS, passive=True),
+    # Last, so that its hashes are of what formatters have left.
+    Policy(
+        name="trace",
+        priority="low",
+        module="gitgates.features.trace.policy",
+        kinds=("before-tool", "after-tool", "tool-failed"),
+    ),
+)
+
+
+def policy_gates() -> tuple[str, ...]:
+    """Return the names of gates that are policies and have no command."""
+    return tuple(dict.fromkeys(row.gate for row in POLICIES if row.gate))
+
+
+def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
+    """Return the rows of enabled policies, at events of a kind or at all."""
+    listed = {name for hook in config.hooks for name in hook.gates}
+    return [
+        row
+        for row in POLICIES
+        if (not row.gate or row.gate in listed)
+        and (not row.table or getattr(config, row.table) not in (None, ()))
+        and (not (kind and row.kinds) or kind in row.kinds)
+    ]
+
+
+def module_of(row: Policy) -> PolicyModule:
+    """Import the module of a policy."""
+    __import__(row.module)
+    found: PolicyModule = sys.modules[row.module]
+    return found
+
+
+def needs_of(module: PolicyModule, config: Config) -> tuple[Need, ...]:
+    """Return the events that a policy needs; one that never needs any does not say so."""
+    own: Callable[[Config], tuple[Need, ...]] | None = getattr(module, "needs", None)
+    return own(config) if own else ()
+
+
+def asked_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:
+    """Return the policies that are asked at an event, in order, with what they need of it."""
+    found = []
+    for row in wanted(config, kind):
+        module = module_of(row)
+        own = [need for need in needs_of(module, config) if need.kind == kind]
+        if own or row.passive:
+            found.append((row, module, own))
+    return found
+
+
+def ask(
+    call: Any,  # noqa: ANN401 - a Call of either kind, which is above
+    asked: Sequence[tuple[str, PolicyModule]],
+    failed: Callable[[str, Exception], Verdict],
+    heard: Callable[[str, Verdict, Verdict], None] | None = None,
+) -> Verdict:
+    """Ask each policy in turn. `failed` handles the error of one, which stops no other.
+
+    `heard` gets the name of each, with the verdict before it and after.
+
+    Raises: Interrupted, OSError.
+    """
+    so_far = Verdict()
+    for name, module in asked:
+        before = so_far
+        if so_far.final and not getattr(module, "always", False):
+            continue
+        try:
+            so_far = module.decide(call, so_far)
+        except (Interrupted, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of one policy, which the others can do without
+            so_far = before.joined(failed(name, error))
+        if so_far.level >= BLOCK > before.level:
+            so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
+        if before.final:
+            so_far = so_far._replace(final=True)
+        if heard:
+            heard(name, before, so_far)
+    return so_far

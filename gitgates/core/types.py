@@ -1,0 +1,371 @@
+"""The records that flow through gitgates. No logic, no input or output.
+
+Paths are `str`, relative to the root, `/`-separated, unless named `*_abs`. Times are float seconds
+named `*_s`. Digests are lower-case hex.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal, TypeAlias
+
+    from gitgates.core.agent_types import Payload
+
+    # How one gate ended. A gate that timed out, was killed or could not start did not "fail"; one
+    # that is `unchecked` exited with status 0, and had nothing to check: that is no pass.
+    Status: TypeAlias = Literal[
+        "passed", "failed", "timed-out", "not-started", "killed", "skipped", "not-run", "unchecked"
+    ]
+    Strategy: TypeAlias = Literal["sequence", "collect"]
+    # CONTINUE, BLOCK, STOP, or the name of a gate (which can be none of these words).
+    Action: TypeAlias = str
+    # ALLOW < WARN < BLOCK < STOP: max() is the precedence.
+    Level: TypeAlias = Literal[0, 1, 2, 3]
+
+ALLOW: Level = 0
+WARN: Level = 1
+BLOCK: Level = 2
+STOP: Level = 3
+VERDICTS = ("allow", "warn", "block", "stop")
+ACTIONS = ("CONTINUE", "BLOCK", "STOP")
+PRIORITIES = ("critical", "high", "normal", "low")
+
+
+class RefUpdate(Record):
+    """One line of pre-push's standard input. An id of zeros means: no such ref on that side."""
+
+    local_ref: str
+    local_id: str
+    remote_ref: str
+    remote_id: str
+
+
+class Verdict(Record):
+    """The verdict on an agent's event, independent of hosts."""
+
+    level: Level = ALLOW
+    to_agent: str = ""  # why, and what to do; or what it should know
+    to_person: str = ""
+    command: str = ""  # what a shell tool is to run instead
+    caller: str = ""  # the nonce that a tool of ours is to be called with
+    ask: bool = False  # the person is to permit the tool call, where the level lets it pass
+    entries: tuple[dict[str, Any], ...] = ()  # what the session's journal is to learn
+    final: bool = False  # no further policy is asked
+    blocked_by: tuple[str, ...] = ()  # the policies that asked for a block
+    as_before: str | None = None  # what the host received for the same event, to be repeated
+
+    def joined(self, own: Verdict, between: str = "\n\n") -> Verdict:
+        """Join two verdicts: all texts, and the stronger level."""
+        return Verdict(
+            max(self.level, own.level),
+            to_agent=between.join(text for text in (self.to_agent, own.to_agent) if text),
+            to_person="\n".join(text for text in (self.to_person, own.to_person) if text),
+            command=own.command or self.command,
+            caller=own.caller or self.caller,
+            ask=self.ask or own.ask,
+            entries=(*self.entries, *own.entries),
+            final=own.final,
+            blocked_by=self.blocked_by,
+        )
+
+
+class Event(Record):
+    """One firing of a hook, independent of hosts."""
+
+    host: str  # git, pre-commit, manual, claude
+    name: str  # the hook, in the host's word
+    root_abs: str
+    paths: tuple[str, ...] | None = None  # None: this hook is not about paths
+    refs: tuple[RefUpdate, ...] = ()
+    argv: tuple[str, ...] = ()  # what the host gave the hook, for gates that ask for it
+    stdin: bytes = b""
+    message_file_abs: str = ""
+    note: str = ""  # what the person should know about how the paths were chosen
+    payload: Payload | None = None  # of an agent's event
+    gone: tuple[str, ...] = ()  # paths that were there, for gates that are given none
+    within_framework: bool = False  # the pre-commit framework runs us, and its own hooks
+    with_untracked: bool = False  # among `paths` are some that git does not know and nobody named
+
+
+class Gate(Record):
+    """A named check: one command, its limits, and its two actions."""
+
+    name: str
+    description: str = ""
+    command: str | tuple[str, ...] | None = None  # str: for the shell; tuple: executed; None: none
+    pre_commit: tuple[str, ...] | None = None  # hook ids to run instead of a command; (): all
+    runner: str = "pre-commit"  # the program that runs them
+    working_dir: str = "."
+    env: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 300.0
+    on_pass: Action = "CONTINUE"
+    on_fail: Action = "BLOCK"
+    files: tuple[str, ...] | None = None  # None: all; (): none
+    exclude: tuple[str, ...] = ()
+    pass_files: bool = False
+    pass_hook_input: bool = False
+    priority: str = "normal"
+    writes: bool = False
+    restage: bool = False
+    required: bool = False
+    git_env: str = "auto"  # auto, commit, clean: see engine/command.py
+    pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
+    failures: str = ""  # how its output is told apart into failures: see engine/failures.py
+    observe: bool = False
+    baseline: bool = False
+    metrics: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # name, pattern, whether higher or lower is better
+    ratchet: bool | str = False  # "measure": the base is run where nothing is recorded for it
+    tolerance: float = 0.0  # by how much a number may be worse, in its own unit
+    terminal: bool = False
+
+
+class Hook(Record):
+    """What runs at one lifecycle point."""
+
+    name: str
+    gates: tuple[str, ...] = ()
+    strategy: Strategy = "sequence"
+    enabled_tools: tuple[str, ...] | None = None  # None: all; (): none
+    enabled_agents: tuple[str, ...] | None = None
+    max_retries: int = 3
+    on_exhausted: str = "allow"  # allow, stop
+    timeout_s: float = 0.0  # of all its gates together; 0: what theirs come to
+    unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/plan.py
+    verify: bool = False
+
+
+class Review(Record):
+    """When the built-in gate `review` asks for a review, and what it takes for one."""
+
+    mode: str = "remind"  # remind, require, off
+    required: bool = False
+    prefix: str = "#review"  # of a prompt that asks for the strict form; empty: none does
+    min_lines: float = 40.0
+    min_files: float = 5.0
+    weights: tuple[float, float, float] = (1.0, 0.5, 0.1)  # of code, tests, documentation
+    tests: tuple[str, ...] = ()  # patterns, beside the built-in ones; so are the next two
+    documentation: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()
+    critical: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ("code-review", "review", "security-review")
+    agents: tuple[str, ...] = ("code-reviewer", "reviewer")
+    reviewer: str = "reviewer"  # the agent whose decision counts in the strict form
+    reviewer_model: str = "opus"
+    reviewer_commands: tuple[str, ...] = (
+        "git diff",
+        "git log",
+        "git show",
+        "gitgates review",
+        "gitgates journal",
+    )
+    second_opinions: tuple[str, ...] = ()
+    opinion_timeout_s: float = 600.0
+
+
+class Headless(Record):
+    """What a headless run is done with, and what it may change at most."""
+
+    agent: str = "claude"
+    agent_args: tuple[str, ...] = ()
+    max_files: int = 0  # 0: any number; so are the next two
+    max_lines: int = 0
+    max_tokens: int = 0
+    max_cost: float = 0.0  # in US dollars; 0: any amount
+    client_retries: int = 6  # of a turn whose client failed for a passing reason
+    retry_wait_s: float = 10.0  # before the first of them
+    allow: tuple[str, ...] | None = None  # patterns; None: everything
+    deny: tuple[str, ...] = ()
+
+
+class Guard(Record):
+    """What the guard answers where an agent is about to bypass the gates, by rule."""
+
+    enabled: bool = True
+    no_verify: str = "deny"  # deny, ask, warn, off; so are all others
+    hooks_path: str = "deny"
+    skip_variables: str = "deny"
+    uninstall: str = "deny"
+    person_verbs: str = "deny"
+    hooks_folder: str = "deny"
+    agent_settings: str = "deny"
+    gate_settings: str = "ask"
+    intents_file: str = "ask"
+    state_folder: str = "deny"
+    git_folder: str = "deny"
+    git_exclude: str = "ask"
+    hidden_files: str = "deny"
+    reviewer_files: str = "ask"
+    nested_agent: str = "ask"
+    unreadable: str = "ask"
+
+
+class IntentSettings(Record):
+    """Where the intents are, and what agents need one for."""
+
+    file: str = ".orchestration/active_intents.yaml"
+    required: bool = False
+    ask: tuple[str, ...] = ()  # patterns of what a person is asked about
+    ttl_s: float = 1800.0  # how long a selection holds without an event of its holder
+    context_bytes: int = 8192  # the most that an agent is told of its intent
+
+
+class Trace(Record):
+    """Whether what agents write is recorded."""
+
+    mode: str = "auto"  # auto: where intents are configured; on, off
+
+
+LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
+
+
+class Advice(Record):
+    """Guidance for agents, or with a command what runs at a moment of their work."""
+
+    id: str = ""
+    title: str = ""
+    description: str = ""
+    status: str = "open"  # open, pinned, closed, tombstone
+    priority: int = 2  # 0 is the highest
+    created_at: str = ""  # ISO 8601 in UTC; empty: not told
+    rig: str = ""  # whom it is for; empty: any
+    role: str = ""
+    agent: str = ""
+    hook_command: str = ""
+    hook_trigger: str = ""  # session-end, before-commit, before-push, before-handoff
+    hook_timeout_s: float = 30.0
+    hook_on_failure: str = "warn"  # block, warn, ignore
+
+
+# Tables of the configuration that are one record each.
+SECTIONS: dict[str, type[Any]] = {
+    "review": Review,
+    "headless": Headless,
+    "intents": IntentSettings,
+    "trace": Trace,
+    "guard": Guard,
+}
+
+
+class Config(Record):
+    """All settings of one repository, checked."""
+
+    jobs: int = 0  # 0: one per CPU
+    max_output_bytes: int = 65536
+    max_log_bytes: int = 16 << 20
+    link: tuple[str, ...] = (".venv", "venv", "node_modules")
+    breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
+    keep_runs: int = 50
+    artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
+    review: Review = Review()
+    headless: Headless = Headless()
+    intents: IntentSettings | None = None  # None: there is no such table, and no intents
+    trace: Trace = Trace()
+    guard: Guard = Guard()
+    gates: tuple[Gate, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    digest: str = ""  # of the merged settings, not of the files' bytes
+    sources: tuple[str, ...] = ()  # the file names read, in the order of merging
+
+    @property
+    def verifies(self) -> bool:
+        """Return whether a push is refused with commits that bypassed their gates."""
+        return any(hook.verify for hook in self.hooks)
+
+
+class Problem(Record):
+    """One thing wrong with the configuration: where, what, and what to do."""
+
+    where: str
+    message: str
+    hint: str = ""
+    deferred: bool = False  # only the hook that reaches this place is refused
+
+
+class Step(Record):
+    """One gate of a plan."""
+
+    gate: Gate
+    paths: tuple[str, ...] = ()  # those that match; empty if the gate takes none
+    skip: str = ""  # why it does not run
+    fault: str = ""  # why it cannot be run at all: this stops the run when it is reached
+    note: str = ""  # a wish that was not granted
+
+
+class Plan(Record):
+    """Which gates an event runs, on which paths, and why each other one is skipped."""
+
+    event: Event
+    hook: Hook
+    listed: tuple[str, ...]  # in the order of running; chained gates are only in `steps`
+    steps: tuple[Step, ...]  # every gate that can be reached, listed ones first
+    config_digest: str = ""
+
+
+class Ending(Record):
+    """How one process ended: exit status or signal, and why it was ended."""
+
+    exit_status: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    ended_by_us: bool = False  # because we were interrupted, or the run was stopped
+    not_started: str = ""  # why it never ran
+
+
+class GateResult(Record):
+    """How one gate ended."""
+
+    gate: str
+    status: Status
+    exit_status: int | None = None
+    signal: int | None = None
+    duration_s: float = 0.0
+    output: bytes = b""  # head and tail, the gap marked
+    dropped_bytes: int = 0
+    changed_paths: tuple[str, ...] = ()
+    restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
+    reason: str = ""  # why, where the status alone does not say
+    excused: str = ""  # why it does not count, though it is no pass
+    log_abs: str = ""  # all of the output; empty if there was none
+    metrics: Mapping[str, float] = {}  # numbers in its output
+
+
+class Visit(Record):
+    """One gate of a walk: its result, and the effect of its action."""
+
+    result: GateResult
+    verdict: Level
+    action: Action
+    called_by: str = ""  # the gate whose action led here
+    rescued_by: str = ""  # the gate that its on_fail chain ended well with
+    would: Action = ""  # of a gate that only observes: the action that it was kept from
+
+
+class Decision(Record):
+    """What all results mean together."""
+
+    verdict: Level
+    asked: str = ""  # the gate that decided
+    reason: str = ""  # for a person, one line
+    visits: tuple[Visit, ...] = ()  # in the order in which the walk met them
+    not_run: tuple[str, ...] = ()  # listed gates that did not get their turn
+    results: tuple[tuple[tuple[str, int], GateResult], ...] = ()  # what a run goes on from
+    notes: tuple[str, ...] = ()
+    run_abs: str = ""  # the folder of the run; where nothing was written it is not there
+
+
+class Command(Record):
+    """One process to start: everything decided, nothing started."""
+
+    argv: tuple[str, ...]
+    cwd_abs: str
+    env: Mapping[str, str]
+    stdin_abs: str = ""  # a file to read from; empty: nothing to read
+    shell: bool = False  # then exit statuses 126 and 127 mean what sh means by them

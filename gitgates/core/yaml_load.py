@@ -1,0 +1,88 @@
+"""Load YAML safely. Cold: imports PyYAML.
+
+A few lines of it can stand for billions of values, by aliases and merge keys, or be nested deeper
+than the stack of the parser, which is written in C.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from gitgates.core.limits import LONGEST, too_long
+
+_DEEPEST = 100
+_MOST = 100_000  # values
+
+
+def load(text: str | bytes, *, kind: str = "SafeLoader") -> Any:  # noqa: ANN401 - any YAML
+    """Return the only document of a text; None if there is nothing in it.
+
+    Raises: yaml.YAMLError where it is not valid YAML, stands for too much, or cannot be built.
+    """
+    maker: Any = getattr(yaml, f"C{kind}", getattr(yaml, kind))
+    refuse_too_deep(text, maker)
+    try:
+        loader = maker(text)
+        node = loader.get_single_node()
+        _refuse_too_much(node)
+        return None if node is None else loader.construct_document(node)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # PyYAML takes the value of an explicit tag, such as `!!bool x`, for granted.
+        raise yaml.YAMLError(f"a value does not fit its tag: {error!r}") from error
+
+
+def load_nodes(text: str) -> Any:  # noqa: ANN401 - PyYAML has no types
+    """Return the node of the only document of a text, with lines; None where there is nothing.
+
+    Raises: ValueError where it is not valid YAML, or stands for too much.
+    """
+    maker: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        refuse_too_deep(text, maker)
+        node = maker(text).get_single_node()
+        _refuse_too_much(node)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    return node
+
+
+def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
+    """Return the only document of a text with all scalars as texts; "" where there is nothing.
+
+    Raises: ValueError where it is not valid YAML, or stands for too much.
+    """
+    try:
+        found = load(text, kind="BaseLoader")
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    return "" if found is None else found
+
+
+def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyYAML has no types
+    """Raise yaml.YAMLError where a text is not valid YAML, is nested too deeply, or is too long."""
+    if len(text) > LONGEST:
+        raise yaml.YAMLError(too_long(len(text)))
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, kind)):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"it is nested more than {_DEEPEST} deep")
+        if count > 3 * _MOST:
+            raise yaml.YAMLError(f"it has more than {_MOST} values")
+
+
+def _refuse_too_much(node: yaml.Node | None) -> None:
+    left: list[Any] = [node]
+    count = 0
+    while left:
+        one = left.pop()
+        count += 1
+        if isinstance(one, yaml.MappingNode):
+            left += [half for pair in one.value for half in pair]
+        elif isinstance(one, yaml.SequenceNode):
+            left += one.value
+        if count > _MOST:
+            raise yaml.YAMLError(f"its aliases stand for more than {_MOST} values")

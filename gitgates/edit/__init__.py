@@ -1,0 +1,1 @@
+"""Change a text file of the user's without touching any other byte."""

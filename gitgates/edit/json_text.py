@@ -1,0 +1,224 @@
+"""Edit a JSON text in place: find each value, add one, take one out; all other bytes stay. Pure.
+
+Strict, as in RFC 8259: comments, NaN and other liberties are refused, and so is a key that stands
+twice, because readers differ in which of the two counts.
+
+What says later whether a list or an object was there before us, is the first sign behind its
+bracket: behind our own comes a new line, and into an empty one of somebody else's the value goes at
+once. Nothing has to be remembered elsewhere, so that a copy of the file, in another checkout, can
+be undone as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gitgates.core.errors import ConfigError
+from gitgates.core.limits import DEEPEST, LONGEST, parse_json, too_long
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_BYTE_ORDER_MARK = "\ufeff"
+SPACE = f"{_BYTE_ORDER_MARK} \t\r\n"
+_TOKEN = re.compile(r'[ \t\r\n]*([{}\[\],:]|"(?:[^"\\]|\\.)*"|[^{}\[\],:" \t\r\n]+)')
+_INDENT = re.compile(r"[ \t]*")
+_INDENTED_KEY = re.compile(r"^([ \t]+)\"", re.MULTILINE)
+_KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number"}
+_HINT = "Fix it first; nothing was changed."
+
+
+class Node(Record):
+    """One value, and its span: text[start:end]."""
+
+    value: Any  # without places
+    start: int
+    end: int
+    key: str = ""  # in an object
+    key_start: int = -1
+    parts: tuple[Node, ...] = ()  # of an object or an array
+
+    @property
+    def whole_start(self) -> int:
+        """Where it begins, with its key."""
+        return self.start if self.key_start < 0 else self.key_start
+
+    def get(self, key: str) -> Node | None:
+        """Return the value of a key; None if there is none, or this is not an object."""
+        return next((part for part in self.members if part.key == key), None)
+
+    @property
+    def members(self) -> tuple[Node, ...]:
+        """The values of an object; none of anything else."""
+        return self.parts if isinstance(self.value, dict) else ()
+
+    @property
+    def items(self) -> tuple[Node, ...]:
+        """The values of an array; none of anything else."""
+        return self.parts if isinstance(self.value, list) else ()
+
+
+def parse(text: str, file: str) -> Node:
+    """Return the value that a text holds.
+
+    Raises: ConfigError with the file, and where it is not valid JSON.
+    """
+    head = len(_BYTE_ORDER_MARK) * text.startswith(_BYTE_ORDER_MARK)
+    if len(text) > LONGEST:
+        raise ConfigError(f"{file}: {too_long(len(text))}", _HINT)
+    try:
+        options = {"object_pairs_hook": _unique, "parse_constant": _no_constant}
+        value = parse_json(text[head:], **options)
+        return _locate(text, head, value, 0)
+    except json.JSONDecodeError as error:
+        where = f"{file}:{error.lineno}:{error.colno}"
+        raise ConfigError(f"{where}: is not valid JSON: {error.msg}", _HINT) from error
+    except ValueError as error:
+        raise ConfigError(f"{file}: is not valid JSON for us: {error}", _HINT) from error
+
+
+def require(node: Node, kind: type, what: str, file: str) -> None:
+    """Refuse a value of another type. Raises: ConfigError."""
+    if not isinstance(node.value, kind):
+        got = "null" if node.value is None else _KINDS.get(type(node.value), "a number")
+        raise ConfigError(f"{file}: {what} is {got}, expected {_KINDS[kind]}", _HINT)
+
+
+def insert(text: str, keys: tuple[str, ...], value: Any, file: str) -> str:  # noqa: ANN401 - any JSON
+    """Insert a value at a path of keys; an existing list gets its items."""
+    if not text.strip(SPACE):
+        for key in reversed(keys):
+            value = {key: value}
+        newline = _newline_of(text)
+        return text + newline + _render(value, "  ", newline)
+    root = node = parse(text, file)
+    for depth, key in enumerate(keys):
+        found = node.get(key)
+        if found is None:
+            for inner in reversed(keys[depth + 1 :]):
+                value = {inner: value}
+            return _append(text, root, node, value, label=f"{json.dumps(key)}: ")
+        node = found
+    for item in reversed(value):
+        text = _append(text, root, node, item)
+    return text
+
+
+def remove(text: str, holder: Node, index: int) -> str:
+    """Return the text without one item of an array, or one key of an object."""
+    parts = holder.parts
+    if index:
+        start, end = parts[index - 1].end, parts[index].end
+    elif len(parts) > 1:
+        start, end = parts[0].whole_start, parts[1].whole_start
+    elif _is_made_by_us(text, holder):
+        start, end = holder.start + 1, holder.end - 1
+    else:
+        start, end = parts[0].whole_start, parts[0].end
+    return text[:start] + text[end:]
+
+
+def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
+    """Remove the value at a path, and containers that are empty then.
+
+    What was there before us stays, empty. The path leads from the root: holder and index.
+    None: the text was made for it.
+    """
+    for holder, index in reversed(path):
+        if len(holder.parts) > 1 or not _is_made_by_us(text, holder):
+            return remove(text, holder, index)
+    root = path[0][0]
+    head, tail = text[: root.start], text[root.end :]
+    if not head:
+        return None
+    newline = next((sign for sign in ("\r\n", "\r", "\n") if head.endswith(sign)), "")
+    return head.removesuffix(newline) + tail
+
+
+def _is_made_by_us(text: str, holder: Node) -> bool:
+    """Return whether a list or an object that holds something was not there before we came."""
+    return text[holder.start + 1] in " \t\r\n"
+
+
+def _append(text: str, root: Node, holder: Node, value: Any, *, label: str = "") -> str:  # noqa: ANN401 - any JSON
+    last = holder.parts[-1] if holder.parts else None
+    indent = _indent_at(text, last.whole_start if last else holder.start)
+    newline = _newline_of(text)
+    new = label + _render(value, _step(text, root), newline + indent)
+    if last is None:
+        return text[: holder.start + 1] + new + text[holder.start + 1 :]
+    starts_line = text[: last.whole_start].rstrip(" \t").endswith(("\n", "\r"))
+    comma = f",{newline}{indent}" if starts_line else ", "
+    return text[: last.end] + comma + new + text[last.end :]
+
+
+def _newline_of(text: str) -> str:
+    """Return how a text ends its lines."""
+    return next((sign for sign in ("\r\n", "\r", "\n") if sign in text), "\n")
+
+
+def _step(text: str, root: Node) -> str:
+    """Return a step of the indentation."""
+    inside = text[root.start : root.end].replace("\r", "\n")
+    first = _INDENTED_KEY.search(inside)
+    return (first[1].removeprefix(_indent_at(text, root.start)) if first else "") or "  "
+
+
+def _render(value: Any, unit: str, line_start: str) -> str:  # noqa: ANN401 - any JSON
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", line_start)
+
+
+def _indent_at(text: str, offset: int) -> str:
+    """Return the indentation of the line that a place is in."""
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    start += text.startswith(_BYTE_ORDER_MARK, start)
+    found = _INDENT.match(text, start)
+    return found[0] if found else ""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _value in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"{json.dumps(twice)} stands there twice")
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no value")
+
+
+def _locate(text: str, at: int, value: Any, depth: int) -> Node:  # noqa: ANN401 - any JSON
+    """Find the parts of a value whose text is known to be JSON and to begin here."""
+    if depth > DEEPEST:
+        raise ValueError(f"it is nested deeper than {DEEPEST} levels")
+    token = _next(text, at)
+    if not isinstance(value, dict | list):
+        return Node(value, token.start(1), token.end())
+    parts: list[Node] = []
+    end = token
+    inner: Any
+    for inner in value.items() if isinstance(value, dict) else value:
+        if isinstance(value, dict):
+            name = _next(text, end.end())
+            colon = _next(text, name.end())
+            part = _locate(text, colon.end(), inner[1], depth + 1)
+            part = part._replace(key=inner[0], key_start=name.start(1))
+        else:
+            part = _locate(text, end.end(), inner, depth + 1)
+        parts.append(part)
+        end = _next(text, part.end)  # a comma, or the bracket
+    if not parts:
+        end = _next(text, end.end())
+    return Node(value, token.start(1), end.end(), parts=tuple(parts))
+
+
+def _next(text: str, at: int) -> re.Match[str]:
+    found = _TOKEN.match(text, at)
+    if found is None:
+        raise ValueError(f"nothing at {at}")
+    return found

@@ -1,0 +1,94 @@
+"""Read and atomically replace a file that belongs to somebody else."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from gitgates.core.errors import ConfigError, StateError
+from gitgates.store.files import link_out, read_regular, replace_file, sync_folder
+
+
+def read(path_abs: str) -> str | None:
+    """Return the text of a file without any conversion; None if there is none.
+
+    Raises: ConfigError where it cannot be read, or is not valid UTF-8.
+    """
+    try:
+        return read_regular(path_abs).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path_abs}: is not valid UTF-8: byte {error.start}: {error.reason}",
+            "Save it as UTF-8; it was left alone.",
+        ) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        why = why if why.startswith("is ") else f"cannot be read: {why}"
+        raise ConfigError(f"{path_abs}: {why}", "Look at it; it was left alone.") from error
+
+
+def content(path_abs: str) -> bytes:
+    """Return the bytes of a file; none if it cannot be read."""
+    try:
+        return read_regular(path_abs)
+    except OSError:
+        return b""
+
+
+def shown(path_abs: str, root_abs: str) -> str:
+    """Return a path for people: relative to the root where it is below it."""
+    path = os.path.relpath(path_abs, root_abs)
+    return path_abs if path.startswith("..") else path
+
+
+def require_inside(root_abs: str, *paths_abs: str) -> None:
+    """Refuse to write through links that lead out of a repository.
+
+    Raises: StateError.
+    """
+    for path_abs in paths_abs:
+        if link := link_out(path_abs, root_abs):
+            raise StateError(
+                f"{link}, which is not a file of this repository: nothing was changed",
+                "Put a file or a folder of the repository in its place, and do the same again.",
+            )
+
+
+def replace(path_abs: str, before: str | None, after: str | None) -> None:
+    """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
+
+    Raises: StateError where it cannot be written, or holds something else by now.
+    """
+    target_abs = os.path.realpath(path_abs)
+    try:
+        if after is None:
+            _require_unchanged(path_abs, before)
+            os.unlink(target_abs)
+            return
+        os.makedirs(os.path.dirname(target_abs), exist_ok=True)
+        content = after.encode()
+        replace_file(
+            target_abs, content, mode=None, check=lambda: _require_unchanged(path_abs, before)
+        )
+        sync_folder(os.path.dirname(target_abs))
+    except OSError as error:
+        raise StateError(
+            f"{path_abs}: cannot be written: {error.strerror}", "Nothing was changed."
+        ) from error
+
+
+def remove_empty(folder_abs: str) -> None:
+    """Remove a folder where nothing is in it; a link to one stays."""
+    if not os.path.islink(folder_abs):
+        with suppress(OSError):  # something is in it
+            os.rmdir(folder_abs)
+
+
+def _require_unchanged(path_abs: str, before: str | None) -> None:
+    if read(path_abs) != before:
+        raise StateError(
+            f"{path_abs}: somebody has written it in this moment, and was left in peace",
+            "Try again.",
+        )

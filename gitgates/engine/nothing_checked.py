@@ -1,0 +1,104 @@
+"""Recognise the output of a tool that exited with status 0 and had nothing to check. Pure.
+
+Exit status 0 says that nothing was wrong, not that something was looked at. Only what a tool states
+in so many words counts, and only where no other line shows that something was checked: a tool that
+is not known here passes, as before. Written from real outputs, which lie in tests/outputs.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Decision, Gate, GateResult
+
+# Parts of what tools print when they had nothing to check, in lower case. Every output is searched
+# for these, so that a hook imports `re` only where one of them is there.
+_PARTS = (
+    b"no test",
+    b"0 test",
+    b"tests 0",
+    b"0 passing",
+    b" skipped in ",
+    b"no packages",
+    b"no python files",
+    b"no source files",
+    b"checked 0 files",
+    b"congratulations :)",
+    b"(no files to check)",
+    b"nothing to be done for",
+    b"is up to date",
+)
+_NOTHING = rb"""(?imx)^.*?(?P<words>
+    no\ tests\ ran\b[^\n=]*  # pytest, whose status is 5 unless a plugin hides that; unittest
+    | ran\ 0\ tests\ in\ \S+  # unittest before Python 3.12
+    | \d+\ skipped(?:,\ \d+\ \w+)*\ in\ [\d.]+\ ?s  # pytest, where each test was skipped
+    | \[no\ test\ files\]|\[no\ tests\ to\ run\]|matched\ no\ packages  # go
+    | running\ 0\ tests$  # cargo
+    | no\ tests\ found,\ exiting.*|no\ test\ files\ found,\ exiting.*  # jest, vitest
+    | (?<!\d)0\ passing\b  # mocha
+    | \btests\ 0$  # node --test
+    | no\ python\ files\ found.*|no\ python\ files\ are\ present[^.\n]*  # ruff, black
+    | no\ source\ files\ found  # pyright
+    | checked\ 0\ files\b  # biome
+)"""
+# Evidence of work, which outweighs that: counts of tests and files, go's packages.
+_WORK = rb"""(?mx)
+    \b[1-9]\d*\ (?:passed|failed|xfailed|xpassed|passing|failing|specs?|examples?)\b
+    | \b(?:[Rr]an|[Rr]unning|[Cc]hecked|[Cc]hecking)\ [1-9]\d*\ (?:tests?|files?|source)\b
+    | \btests\ [1-9]\d*$
+    | ^ok\ +\t\S+\t(?!.*\[no\ tests\ to\ run\])
+    | \ in\ [1-9]\d*\ source\ files?\b
+    | \b[1-9]\d*\ files?\ (?:already\ formatted|would\ be\ left\ unchanged|left\ unchanged)
+"""
+# All that tox prints of an environment without commands.
+_TOX = (
+    rb"(?x)\s*(?:[\w.-]+:\ (?:OK|install|freeze|remove|recreate|find)|congratulations\ :\)).*|\s*"
+)
+# All that make prints of a target whose file is there, or that has no recipe.
+_MAKE = rb"(?:\w*make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)|\s*)"
+_COLOUR = rb"\x1b\[[0-9;]*m"
+_PRE_COMMIT_IDLE = b"(no files to check)Skipped"
+_LONGEST = 120
+
+
+def without_empty_pass(result: GateResult, gate: Gate) -> GateResult:
+    """Return the result of a gate that passed: another one where it had nothing to check.
+
+    Its status is then `unchecked`; or `skipped`, where hooks of pre-commit matched no file.
+    """
+    if result.changed_paths:
+        return result
+    if gate.pre_commit is not None:
+        return _of_framework(result)
+    text = result.output.lower()
+    if not any(part in text for part in _PARTS):
+        return result
+    import re  # nothing else of a git hook needs it
+
+    plain = re.sub(_COLOUR, b"", result.output)
+    if _PRE_COMMIT_IDLE in plain:
+        return _of_framework(result)
+    if all(re.fullmatch(_TOX, line) for line in plain.splitlines()):
+        return result._replace(status="unchecked", reason="tox ran no command")
+    if all(re.fullmatch(_MAKE, line) for line in plain.splitlines()):
+        return result._replace(status="unchecked", reason="make had nothing to do")
+    stated = re.search(_NOTHING, plain)
+    if not stated or re.search(_WORK, plain):
+        return result
+    reason = stated["words"].decode("utf-8", "replace").strip()[:_LONGEST]
+    return result._replace(status="unchecked", reason=reason)
+
+
+def unchecked_gates(decision: Decision) -> tuple[str, ...]:
+    """Return the gates of a run that had nothing to check, in the order of the run."""
+    idle = (v.result.gate for v in decision.visits if v.result.status == "unchecked")
+    return tuple(dict.fromkeys(idle))
+
+
+def _of_framework(result: GateResult) -> GateResult:
+    ends = [line for line in result.output.split(b"\n") if line.endswith((b"Passed", b"Skipped"))]
+    if not ends or any(line.endswith(b"Passed") for line in ends):
+        return result
+    if all(line.endswith(_PRE_COMMIT_IDLE) for line in ends):
+        return result._replace(status="skipped", reason="its hooks match no path of this event")
+    return result._replace(status="unchecked", reason="each of its hooks was skipped")

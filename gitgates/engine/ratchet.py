@@ -1,0 +1,218 @@
+"""The ratchet of a gate: its numbers against those of the merge base with the default branch.
+
+Cold: only a gate with `ratchet` loads this. What has nothing to be compared with is no pass: its
+status is `unchecked`, unless the base itself shows that there was nothing yet.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from gitgates.config.load import FILES, checked
+from gitgates.core.errors import ConfigError, GitgatesError
+from gitgates.core.lean_json import dumps, loads
+from gitgates.core.record import Record, lazy
+from gitgates.engine.walk import describe
+from gitgates.git.object_store import read_blobs
+from gitgates.store.log import is_measured, read_metrics, write_metrics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.core.types import Gate, GateResult
+    from gitgates.git.repo import Git, Repo
+    from gitgates.store.log import Fact
+
+MEASURE = "measure"
+_NOTES = "refs/notes/gitgates"  # as git/notes.py writes them; one note is faster read by git
+_SHORT = 12  # digits of a commit's id
+_NO_NUMBERS = ("timed-out", "killed", "not-started")
+
+
+class Base(Record):
+    """The content that numbers are compared with."""
+
+    commit: str
+    tree: str
+    branch: str  # the default branch
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        return f"the merge base with {self.branch} ({self.commit[:_SHORT]})"
+
+
+class Ratchet:
+    """The comparison of one gate's numbers. Raises: GitError where git cannot be asked."""
+
+    def __init__(self, gate: Gate, repo: Repo, there: Git, tree: str) -> None:
+        self._gate, self._repo, self._git, self._tree = gate, repo, there, tree
+        self._why_none = ""
+        self.base = self._find_base()
+        self.is_due = False  # whether the gate is to be run on the base now
+
+    def judge(self, result: GateResult) -> GateResult:
+        """Return the result of a gate that passed, or had nothing to check: failed where worse."""
+        base = self.base
+        if base is None:
+            return _begin(result, "there is no commit before this one")
+        if not base.commit:
+            return _not_compared(result, self._why_none)
+        if base.tree == self._tree:
+            return result
+        entry = self._recorded(base.tree)
+        return self._compare(result, entry.get("metrics", {}), entry.get("definition"))
+
+    def judge_with(
+        self, base_numbers: Mapping[str, float], at_base: GateResult, result: GateResult
+    ) -> GateResult:
+        """Return the same, with the numbers and the result of the gate on the base.
+
+        Raises: OSError where they cannot be recorded.
+        """
+        self.is_due = False
+        base = self.base
+        if base is None or at_base.status in _NO_NUMBERS:
+            where = base.name if base else "the base"
+            return _not_compared(result, f"at {where}, it {describe(at_base)}")
+        entry: dict[str, object] = {"gate": self._gate.name, "metrics": dict(base_numbers)}
+        entry |= {"commit": base.commit, "tree": base.tree, "hook": MEASURE, "run": ""}
+        write_metrics(self._repo.shared_state_abs, entry | {"definition": self._definition})
+        return self._compare(result, base_numbers, self._definition)
+
+    def _compare(
+        self, result: GateResult, before: Mapping[str, float], definition: object
+    ) -> GateResult:
+        absent = [name for name, _pattern, _better in self._gate.metrics if name not in before]
+        is_measured = definition == self._definition
+        if absent and self._gate.ratchet == MEASURE and not is_measured:
+            self.is_due = True
+            return result
+        base = self.base or Base(commit="", tree="", branch="")
+        if worse := self._worse(result.metrics, before):
+            reason = f"{'; '.join(worse)} at {base.name}"
+            return result._replace(status="failed", exit_status=None, reason=reason)
+        if not absent:
+            return result
+        names = ", ".join(f"`{name}`" for name in absent)
+        if is_measured:
+            return _begin(result, f"{base.name} has no {names} yet")
+        if not (unknown := [name for name in absent if name in self._base_metrics]):
+            return _begin(result, f"{base.name} does not ask for {names}")
+        names = ", ".join(f"`{name}`" for name in unknown)
+        why = f'no {names} is recorded for {base.name}; `ratchet = "{MEASURE}"` measures it'
+        return _not_compared(result, why)
+
+    def _worse(self, found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
+        worse = []
+        for name, _pattern, better in self._gate.metrics:
+            if name not in before:
+                continue
+            was, now = before[name], found.get(name)
+            sign = 1 if better == "higher" else -1
+            if now is None:
+                worse.append(f"`{name}` is not in its output, and was {was:.12g}")
+            elif sign * (was - now) > self._gate.tolerance:
+                worse.append(f"`{name}` is {now:.12g}, and was {was:.12g}")
+        return worse
+
+    @property
+    def _definition(self) -> str:
+        """Return a digest of what the base's numbers rest on."""
+        gate = self._gate
+        rests_on = gate.command, gate.pre_commit, gate.working_dir, gate.env, gate.metrics
+        return f"{zlib.crc32(repr(rests_on).encode('utf-8', 'replace')):08x}"
+
+    def _recorded(self, tree: str) -> Fact:
+        """Return the newest entry of this gate for a tree, of here or of git notes; {} for none."""
+        found = [
+            one for one in read_metrics(self._repo.shared_state_abs, tree) if self._is_own(one)
+        ]
+        found = found or sorted(self._noted(tree), key=lambda one: one["time"])
+        return found[-1] if found else {}
+
+    def _noted(self, tree: str) -> list[Fact]:
+        done = self._repo.git.ask("notes", f"--ref={_NOTES}", "show", tree)
+        lines = [] if done.exit_status else done.stdout.splitlines()
+        found = [_parse(line, tree) for line in lines if b'"metrics"' in line]
+        return [one for one in found if one and self._is_own(one)]
+
+    def _is_own(self, entry: Fact) -> bool:
+        return bool(entry["gate"] == self._gate.name)
+
+    @lazy
+    def _base_metrics(self) -> tuple[str, ...]:
+        """Return the names of what the base's own configuration measures, or may measure."""
+        own = tuple(name for name, _pattern, _better in self._gate.metrics)
+        base = self.base or Base(commit="", tree="", branch="")
+        try:
+            blobs = read_blobs(self._git, [f"{base.commit}:{name}" for name in FILES])
+            config = checked(tuple(blobs.get(f"{base.commit}:{name}") for name in FILES))
+        except (ConfigError, GitgatesError):
+            return own  # it cannot be told
+        gates = config.gates if config else ()
+        return tuple(
+            name for gate in gates if gate.name == self._gate.name for name, *_rest in gate.metrics
+        )
+
+    def _find_base(self) -> Base | None:
+        """Return the merge base of HEAD with the default branch; None before the first commit.
+
+        Without an id where there is none.
+        """
+        git = self._git
+        if not git.resolve("HEAD^{commit}"):
+            return None
+        configured = os.fsdecode(git.ask("config", "--get", "init.defaultBranch").stdout).strip()
+        names = dict.fromkeys(name for name in (configured, "main", "master") if name)
+        both = [f"refs/{kind}/{name}" for name in names for kind in ("remotes/origin", "heads")]
+        for ref in ("refs/remotes/origin/HEAD", *both):
+            if git.resolve(f"{ref}^{{commit}}"):
+                commit = git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
+                branch = ref.split("/", 2)[2]
+                self._why_none = (
+                    f"no commit is here that HEAD and {branch} have in common; "
+                    "in a shallow clone: git fetch --unshallow"
+                )
+                tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
+                return Base(commit=commit, tree=tree, branch=branch)
+        self._why_none = f"there is no default branch here: {', '.join(names)}"
+        return Base(commit="", tree="", branch="")
+
+
+def noted_lines(shared_state_abs: str, trees: Iterable[str]) -> dict[str, list[bytes]]:
+    """Return the numbers recorded for trees as lines of git notes, by tree."""
+    wanted = set(trees)
+    found: dict[str, list[bytes]] = {}
+    for entry in read_metrics(shared_state_abs):
+        if entry["tree"] in wanted:
+            fields = {name: entry[name] for name in ("gate", "metrics", "time")}
+            line = dumps(dict(sorted({**fields, "v": 1}.items()))).encode("ascii")
+            found.setdefault(entry["tree"], []).append(line)
+    return found
+
+
+def _parse(line: bytes, tree: str) -> Fact | None:
+    """Read a line of a note; None for one that is about something else."""
+    try:
+        found = loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    entry = {**found, "commit": "", "tree": tree}
+    return entry if is_measured(entry) else None
+
+
+def _begin(result: GateResult, why: str) -> GateResult:
+    if result.status == "unchecked":
+        return result
+    return result._replace(reason=f"numbers are compared from now on: {why}")
+
+
+def _not_compared(result: GateResult, why: str) -> GateResult:
+    if result.status == "unchecked":
+        return result
+    return result._replace(status="unchecked", reason=f"nothing was compared: {why}")

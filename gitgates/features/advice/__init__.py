@@ -1,0 +1,1 @@
+"""Show advice to agents, and run its hooks."""

@@ -1,0 +1,339 @@
+"""`gitgates advice`: what agents are to know, and commands at moments of their work."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from gitgates.config.load import describe as describe_problems
+from gitgates.config.load import load, read_files
+from gitgates.core import environ
+from gitgates.core.clean import counted, visible_line
+from gitgates.core.errors import OK, UsageError
+from gitgates.core.types import LIVE, Advice, Problem
+from gitgates.features.advice.edit import add, change, new_id, parse_advice, remove
+from gitgates.features.advice.items import (
+    TRIGGERS,
+    Identity,
+    content_hash,
+    describe,
+    hooks_at,
+    identify,
+    target_of,
+)
+from gitgates.features.review.weakening.session import compare_advice
+from gitgates.hosts import git as githook
+from gitgates.report.artifacts import save_run
+from gitgates.report.text import Console
+from gitgates.session.approval import require_person
+from gitgates.session.rules import approve_advice
+from gitgates.store.files import replace_unchanged
+from gitgates.store.log import utc
+from gitgates.verbs.output import format_option, print_json, stdout
+from gitgates.verbs.repository import (
+    configuration,
+    current_repo,
+    edits_files,
+    ignore_local_settings,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.config.edit import Edit
+    from gitgates.core.types import Config
+    from gitgates.git.repo import Repo
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+VERSION = 1
+_TARGETS = ("rig", "role", "agent")
+_FIELDS = (
+    click.option("--description", help="More of it."),
+    *(click.option(f"--{name}", help=f"The only {name} that it is for.") for name in _TARGETS),
+    click.option("--priority", type=int, help="From 0, the highest, to 4; default 2."),
+    click.option("--hook-command", metavar="COMMAND", help="A shell command to run."),
+    click.option("--hook-trigger", metavar="TRIGGER", help=f"When: {', '.join(TRIGGERS)}."),
+    click.option("--hook-timeout", type=int, metavar="SECONDS", help="1 to 300; default 30."),
+    click.option("--hook-on-failure", metavar="HOW", help="block, warn (default) or ignore."),
+)
+_WHO = tuple(click.option(f"--{name}", default="", help=f"As this {name}.") for name in _TARGETS)
+_ONE = click.argument("name", metavar="ID")
+
+
+def _with(options: tuple[Any, ...]) -> Callable[[Decorated], Decorated]:
+    def decorate(function: Decorated) -> Decorated:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _token(verb: str) -> Callable[[Decorated], Decorated]:
+    return click.option("--token", default="", help=f"Of a person: gitgates approve {verb}.")
+
+
+@click.group("advice")
+def command() -> None:
+    """Manage guidance for agents, and commands that run as hooks of their work.
+
+    It stands in [[tool.gitgates.advice]]. Who asks is told by --rig, --role and --agent, else by
+    GITGATES_RIG, GITGATES_ROLE and GITGATES_AGENT.
+    """
+
+
+@command.command("add")
+@click.argument("title")
+@_with(_FIELDS)
+@click.option("--local", is_flag=True, help="For you alone: write gitgates.local.toml.")
+@edits_files
+def add_advice(title: str, *, local: bool, **fields: Any) -> int:  # noqa: ANN401 - click's
+    """Add an advice. Without --hook-command it is guidance, which agents are shown."""
+    repo = current_repo()
+    table = {"title": title, "created_at": utc(time.time()), **_given(fields)}
+    _add_all(repo, {"advice": table}, [], local=local)
+    return OK
+
+
+def _add_all(
+    repo: Repo, tables: Mapping[str, dict[str, Any]], problems: list[Problem], *, local: bool
+) -> None:
+    """Write advice, by its source, into the settings; one without an id gets one of its title.
+
+    Raises: UsageError with every problem; ConfigError where the file cannot be changed.
+    """
+    raw = read_files(repo.root_abs)
+    config = load(repo.root_abs)
+    taken = {one.id for one in config.advice} if config else set()
+    found: list[Advice] = []
+    named: list[dict[str, Any]] = []
+    for source, table in tables.items():
+        name = str(table.get("id") or new_id(str(table.get("title", "")), taken))
+        if name in taken:
+            problems.append(Problem(source, f"there is an advice `{name}` already"))
+        taken.add(name)
+        named.append({"id": name, **table})
+        one, wrong = parse_advice(named[-1], source)
+        found.append(one)
+        problems += wrong
+    if problems:
+        raise UsageError(describe_problems(problems), "Nothing was written.")
+    if named:
+        _save(repo, add(raw, named, local=local))
+        ignore_local_settings(repo)
+    for one in found:
+        click.echo(visible_line(describe(one)))
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _save(repo: Repo, edit: Edit) -> None:
+    replace_unchanged(repo.root_abs, edit.file, edit.before, edit.after)
+    click.echo(f"gitgates: wrote {edit.file}", err=True)
+
+
+@command.command("list")
+@click.option("--all", "every", is_flag=True, help="Closed ones, too.")
+@format_option
+def list_advice(*, every: bool, fmt: str) -> int:
+    """List all advice, with its hook and whom it is for."""
+    advice = configuration(current_repo()).advice
+    _print(tuple(one for one in advice if every or one.status in LIVE), fmt)
+    return OK
+
+
+def _print(advice: tuple[Advice, ...], fmt: str) -> None:
+    if fmt == "json":
+        print_json({"version": VERSION, "advice": [_document(one) for one in advice]})
+        return
+    for one in advice:
+        closed = "" if one.status in LIVE else f" {one.status}"
+        click.echo(f"  {visible_line(describe(one))}{closed}")
+        if target := target_of(one):
+            click.echo(f"  Target: {visible_line(target)}")
+    if not advice:
+        click.echo("gitgates: no advice", err=True)
+
+
+def _document(advice: Advice) -> dict[str, Any]:
+    fields = advice._asdict()
+    timeout = fields.pop("hook_timeout_s")
+    return {**fields, "hook_timeout": timeout, "hash": content_hash(advice)}
+
+
+@command.command("show")
+@_ONE
+@format_option
+def show(name: str, fmt: str) -> int:
+    """Show all of one advice."""
+    one = _find(current_repo(), name)
+    if fmt == "json":
+        print_json({"version": VERSION, "advice": [_document(one)]})
+        return OK
+    for key, value in _document(one).items():
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
+        if shown:
+            click.echo(f"{key + ':':<16} {visible_line(shown)}")
+    return OK
+
+
+def _find(repo: Repo, name: str) -> Advice:
+    for one in configuration(repo).advice:
+        if one.id == name:
+            return one
+    raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
+
+
+@command.command("edit")
+@_ONE
+@click.option("--title")
+@click.option("--status", help="open, pinned, closed or tombstone.")
+@_with(_FIELDS)
+@_token("advice edit")
+@edits_files
+def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401 - click's
+    """Change an advice; an empty text takes a key out.
+
+    To weaken one that blocks is a person's: it takes a terminal, or a token.
+    """
+    values = {key: None if value == "" else value for key, value in _given(fields).items()}
+    if not values:
+        raise UsageError("nothing to change", "Name what is to be changed: --hook-timeout 60")
+    _change(name, values, "advice edit", token)
+    return OK
+
+
+@command.command("close")
+@_ONE
+@_token("advice close")
+@edits_files
+def close(name: str, *, token: str) -> int:
+    """Close an advice: it is neither shown nor run any more.
+
+    To close one that blocks is a person's: it takes a terminal, or a token.
+    """
+    _change(name, {"status": "closed"}, "advice close", token)
+    return OK
+
+
+def _change(name: str, values: dict[str, Any], action: str, token: str) -> None:
+    repo = current_repo()
+    old = _find(repo, name)
+    keys = _document(old)
+    keys.pop("hash")
+    defaults = _document(Advice())
+    table = {key: value for key, value in keys.items() if value != defaults[key]}
+    table |= {"id": old.id, **values}
+    new, problems = parse_advice({k: v for k, v in table.items() if v is not None}, "advice")
+    if problems:
+        raise UsageError(describe_problems(list(problems)), "Nothing was written.")
+    edit = change(read_files(repo.root_abs), name, values)
+    if compare_advice(old, new):
+        require_person(repo, action, token)
+    _save(repo, edit)
+    approve_advice(repo, old.id, new)
+    click.echo(visible_line(describe(new)))
+
+
+@command.command("remove")
+@_ONE
+@_token("advice remove")
+@edits_files
+def remove_advice(name: str, *, token: str) -> int:
+    """Remove an advice from the settings.
+
+    To remove one that blocks is a person's: it takes a terminal, or a token.
+    """
+    repo = current_repo()
+    edit = remove(read_files(repo.root_abs), name)
+    if compare_advice(_find(repo, name), None):
+        require_person(repo, "advice remove", token)
+    _save(repo, edit)
+    approve_advice(repo, name, None)
+    return OK
+
+
+@command.command("hooks")
+@click.option("--trigger", type=click.Choice(TRIGGERS), help="Only those of this moment.")
+@_with(_WHO)
+@click.option("--dry-run", is_flag=True, help="Show what would run, and where.")
+@format_option
+def hooks(trigger: str | None, *, dry_run: bool, fmt: str, **who: str) -> int:
+    """List the hooks that apply to whoever asks, in the order in which they run."""
+    repo = current_repo()
+    config = configuration(repo)
+    found = hooks_at(config.advice, _who(who), (trigger,) if trigger else TRIGGERS)
+    if dry_run and fmt == "text":
+        for one in found:
+            click.echo(
+                f"would run at {one.hook_trigger}: {visible_line(one.hook_command)} "
+                f"({one.id}, in {os.getcwd()}, at most {one.hook_timeout_s:g} s; "
+                f"{one.hook_on_failure})"
+            )
+        return OK
+    _print(tuple(found), fmt)
+    return OK
+
+
+def _who(options: Mapping[str, str]) -> Identity:
+    return identify(environ.read(), **options)
+
+
+@command.command("run")
+@click.option("--trigger", type=click.Choice(TRIGGERS), required=True, help="The moment.")
+@_with(_WHO)
+def run(trigger: str, **who: str) -> int:
+    """Run the hooks of a moment now, in the current folder.
+
+    Exit status 0: none that blocks has failed. 1: one has.
+    """
+    repo = current_repo()
+    config, asking = configuration(repo), _who(who)
+    if not hooks_at(config.advice, asking, (trigger,)):
+        click.echo(f"gitgates: no advice runs at {trigger} for you", err=True)
+    return run_hooks(repo, config, trigger, asking)
+
+
+def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
+    """Run the hooks of a trigger, and show it; return the exit status.
+
+    Raises: GitgatesError where they cannot be run.
+    """
+    from gitgates.features.advice.git_hooks import run_by_hand  # what runs gates takes long to load
+
+    terminal, began_s = stdout(), time.time()
+    console = Console(terminal)
+    folder = os.path.relpath(os.path.realpath(os.getcwd()), os.path.realpath(repo.root_abs))
+    call = run_by_hand(repo, config, console, trigger=trigger, who=who, folder=folder)
+    if call.decision and call.plan:
+        terminal.write(console.closing(call.decision, call.plan))
+        if call.has_results:
+            click.echo(save_run(call.decision, call.plan, call.config, began_s), nl=False, err=True)
+    return githook.encode(call.decision)
+
+
+@command.command("import")
+@click.argument("file", type=click.File("rb"), metavar="FILE.jsonl")
+@click.option("--local", is_flag=True, help="For you alone: write gitgates.local.toml.")
+@edits_files
+def import_beads(file: Any, *, local: bool) -> int:  # noqa: ANN401 - click's
+    """Import advice from beads: a JSON object a line, of the type `advice`.
+
+    Beads of other types are left out. Every problem is told at once, and nothing is written then.
+    """
+    from gitgates.features.advice.cli_import import tables_of  # this verb alone
+
+    problems: list[Problem] = []
+    tables, others = tables_of(file.read(), file.name, problems)
+    _add_all(current_repo(), tables, problems, local=local)
+    if others:
+        click.echo(f"gitgates: left out {counted(others, 'bead')} of other types", err=True)
+    return OK

@@ -1,0 +1,155 @@
+"""Add, change and remove advice in the settings files; every other byte stays.
+
+A change is made in the text of one table alone, by tomlkit, and read back. Cold.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Container, Mapping
+from itertools import chain, count
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from gitgates.config import edit, load
+from gitgates.config.advice_values import slug
+from gitgates.config.parse import parse
+from gitgates.config.read import Document, advice_id
+from gitgates.config.section_keys import ADVICE
+from gitgates.core.errors import ConfigError, UsageError
+from gitgates.core.limits import parse_toml
+from gitgates.core.types import Advice, Problem
+
+# Before each header, and each comment right above one.
+_PART = re.compile(r"^(?=(?:[ \t]*#.*\n)*[ \t]*\[)", re.MULTILINE)
+# From an empty line on, what is about no table.
+_REST = re.compile(r"^[ \t\r]*\n(?:[ \t\r]*(?:#.*)?\n)*(?:#.*)?\Z", re.MULTILINE)
+
+
+def parse_advice(table: dict[str, Any], source: str) -> tuple[Advice, tuple[Problem, ...]]:
+    """Return an advice that was given in another way than by the files, checked as theirs is."""
+    config, problems = parse((Document(source, (), {ADVICE.name: [table]}),))
+    return config.advice[0], problems
+
+
+def new_id(title: str, taken: Container[str]) -> str:
+    """Return an id for a title that no other advice has."""
+    name = slug(title) or ADVICE.name
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(one for one in names if one not in taken)
+
+
+def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
+    """Return the edit that appends advice to the shared settings, or to the local ones.
+
+    Raises: ConfigError where there are problems, or would be.
+    """
+    file = load.LOCAL_FILE if local else edit.shared_file(raw)
+    path = (*load.PREFIXES[file], ADVICE.name)
+    text = edit.text_of(raw, file)
+    expected = parse_toml(text)
+    edit.at(expected, path[:-1]).setdefault(ADVICE.name, []).extend(tables)
+    text = edit.append(text, edit.to_toml(path, tables))
+    refusal = _by_hand(file, ADVICE.name, tables)
+    return _checked(raw, file, text, expected=expected, refusal=refusal)
+
+
+def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
+    """Return the edit that sets keys of an advice; None takes a key out.
+
+    Raises: ConfigError as above; UsageError if there is no such advice.
+    """
+    file, place, expected, tables = _find(raw, name)
+    if "title" in values and "id" not in tables[place]:
+        values = {"id": name, **values}  # which the title has made so far
+    wanted = {**tables[place], **values}
+    tables[place] = {key: value for key, value in wanted.items() if value is not None}
+    refusal = _by_hand(file, name, [tables[place]])
+    before, block, after = _cut(edit.text_of(raw, file), file, place, refusal)
+    try:
+        document = tomlkit.parse(block)
+        table: Any = edit.at(document, load.PREFIXES[file])[ADVICE.name][0]
+        for key, value in values.items():
+            if value is None:
+                table.pop(key, None)
+            else:
+                table[key] = tomlkit.parse(edit.to_toml((key,), value))[key]
+        block = document.as_string()
+    except (TOMLKitError, ValueError, LookupError, TypeError) as error:
+        raise refusal from error
+    return _checked(raw, file, before + block + after, expected=expected, refusal=refusal)
+
+
+def remove(raw: edit.Raw, name: str) -> edit.Edit:
+    """Return the edit that takes an advice out.
+
+    Raises: ConfigError as above; UsageError if there is no such advice.
+    """
+    file, place, expected, tables = _find(raw, name)
+    refusal = _by_hand(file, name, [])
+    before, _block, after = _cut(edit.text_of(raw, file), file, place, refusal)
+    del tables[place]
+    if not tables:
+        del edit.at(expected, load.PREFIXES[file])[ADVICE.name]
+    kept = len(before.rstrip("\n")) + 1  # the end of that line, as it is
+    return _checked(raw, file, before[:kept] + after, expected=expected, refusal=refusal)
+
+
+def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
+    """Return where an advice is: file, number, the parsed file, and all advice in that."""
+    for file in load.FILES:
+        parsed: Any = parse_toml(edit.text_of(raw, file))
+        try:
+            tables = edit.at(parsed, load.PREFIXES[file]).get(ADVICE.name, [])
+        except AttributeError:
+            continue  # `tool` is not a table
+        for place, table in enumerate(tables):
+            if advice_id(table) == name:
+                return file, place, parsed, tables
+    raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
+
+
+def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:
+    """Return the text before a table of the array, its own, and what comes behind."""
+    parts = _PART.split(text)
+    header = "[[" + ".".join((*load.PREFIXES[file], ADVICE.name))
+    starts = [re.sub(r"[\s'\"]", "", part.partition("]")[0]) for part in parts]
+    numbers = [number for number, start in enumerate(starts) if start == header]
+    if place >= len(numbers):
+        raise refusal
+    before, (part, *behind) = parts[: numbers[place]], parts[numbers[place] :]
+    rest = _REST.search(part)
+    end = rest.start() if rest else len(part)
+    return "".join(before), part[:end], part[end:] + "".join(behind)
+
+
+def _checked(
+    raw: edit.Raw, file: str, text: str, *, expected: object, refusal: ConfigError
+) -> edit.Edit:
+    """Return an edit whose new text says what it should, and makes no problems."""
+    try:
+        found = parse_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise refusal from error
+    if edit.as_json(_unempty(found)) != edit.as_json(_unempty(expected)):
+        raise refusal
+    return edit.with_text(edit.Edit(file=file), raw, text)
+
+
+def _unempty(tables: Any) -> Any:  # noqa: ANN401 - as tomllib has them
+    """Return tables without those that are empty: a header that was only a prefix is gone."""
+    if not isinstance(tables, dict):
+        return tables
+    return {k: found for k, v in tables.items() if (found := _unempty(v)) != {}}
+
+
+def _by_hand(file: str, name: str, wanted: list[dict[str, Any]]) -> ConfigError:
+    lines = edit.to_toml((*load.PREFIXES[file], ADVICE.name), wanted) if wanted else ""
+    return ConfigError(
+        f"{file}: `{name}` is written so that it cannot be changed without rewriting more",
+        f"Write each [[…{ADVICE.name}]] with a header of its own, or change it by hand"
+        + (f" to:\n\n{lines}" if lines else "."),
+    )

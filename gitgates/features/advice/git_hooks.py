@@ -1,0 +1,151 @@
+"""Run the hooks of advice where there is no session: at a hook of git, or by hand."""
+
+from __future__ import annotations
+
+from gitgates.core.environ import skipped_gates
+from gitgates.core.errors import StateError
+from gitgates.core.lifecycle import kind_of
+from gitgates.core.types import Verdict
+from gitgates.engine.plan import join, make_plan
+from gitgates.engine.run import Listener
+from gitgates.features.advice.items import hooks_at, identify, with_hooks
+from gitgates.features.advice.results import ignored, records, without_ignored
+from gitgates.hosts.git import decode_by_hand
+from gitgates.session import git_hooks
+from gitgates.store.log import write_ledger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Advice, Config, Event, GateResult, Plan
+    from gitgates.features.advice.items import Identity
+    from gitgates.git.repo import Repo
+
+_HOOKS = {"before-commit": "pre-commit", "before-push": "pre-push"}
+
+
+class AdviceCall(git_hooks.HookCall):
+    """The context of an event whose gates are the hooks of advice."""
+
+    def __init__(
+        self,
+        event: Event,
+        repo: Repo,
+        listener: Listener,
+        *,
+        trigger: str,
+        who: Identity,
+        folder: str = ".",
+    ) -> None:
+        super().__init__(event, repo, _Silent(listener, self), ())
+        self.trigger, self.who, self.folder = trigger, who, folder
+        self.is_once = True
+        self.hooks: list[Advice] = []
+
+    def configure(self, config: Config) -> None:
+        """Set the hook from the advice of a configuration."""
+        super().configure(config)
+        self.hooks = hooks_at(config.advice, self.who, (self.trigger,))
+        self.config = with_hooks(config, self.hook, self.hooks, self.folder)
+        self.hook = self.config.hooks[-1]
+
+    def run(self) -> None:
+        """Run the hooks and record it; what is ignored is in no decision.
+
+        Raises: GitgatesError where they cannot be run, or that cannot be recorded.
+        """
+        git_hooks.decide(self, Verdict())
+        if not (self.decision and self.plan):
+            return
+        try:
+            for fact in records(self.decision, self.hooks):
+                write_ledger(self.repo.shared_state_abs, "advice", fact)
+        except OSError as error:
+            where = self.repo.shared_state_abs
+            raise StateError(f"{where}: advice cannot be recorded: {error.strerror}") from error
+        self.decision = without_ignored(self.plan, self.decision, self.hooks)
+        names = ignored(self.hooks)
+        self.plan = self.plan._replace(
+            listed=tuple(name for name in self.plan.listed if name not in names),
+            steps=tuple(step for step in self.plan.steps if step.gate.name not in names),
+        )
+
+
+class _Silent(Listener):
+    """The listener that passes on all but how those end whose failure is ignored."""
+
+    def __init__(self, listener: Listener, call: AdviceCall) -> None:
+        self._listener, self._call = listener, call
+        self.live = listener.live
+
+    def phase(self, text: str) -> None:
+        """Pass it on."""
+        self._listener.phase(text)
+
+    def planned(self, plan: Plan) -> None:
+        """Pass it on."""
+        self._listener.planned(plan)
+
+    def started(self, gate: str) -> None:
+        """Pass it on, unless it is one of them."""
+        if gate not in ignored(self._call.hooks):
+            self._listener.started(gate)
+
+    def ended(self, result: GateResult, plan: Plan) -> None:
+        """Pass it on, unless it is one of them."""
+        if result.gate not in ignored(self._call.hooks):
+            self._listener.ended(result, plan)
+
+    def tick(self) -> None:
+        """Pass it on."""
+        self._listener.tick()
+
+    def said(self, text: str) -> None:
+        """Pass it on."""
+        self._listener.said(text)
+
+
+def decide_hook(call: git_hooks.HookCall) -> Verdict:
+    """Run the advice of a hook of git beside its gates; return the verdict."""
+    who = identify(call.env)
+    own = AdviceCall(call.event, call.repo, call.listener, trigger=call.kind, who=who)
+    own.options = call.options
+    own.configure(call.config)
+    if not own.hooks or call.is_dry or call.only:
+        return Verdict()
+    own.run()
+    if own.decision and own.plan:
+        decisions = (call.decision, own.decision) if call.decision else (own.decision,)
+        call.decision = join(decisions)
+        call.plan = joined(call.plan, own.plan) if call.plan else own.plan
+        return Verdict(own.decision.verdict)
+    return Verdict()
+
+
+def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
+    """Return the plan of the advice of a hook of git; None if there is none."""
+    own = AdviceCall(event, repo, Listener(), trigger=kind_of(event.name), who=identify(repo.env))
+    own.configure(config)
+    skips = skipped_gates(repo.env)
+    return make_plan(own.config, own.hook, event, skips) if own.hooks else None
+
+
+def run_by_hand(
+    repo: Repo, config: Config, listener: Listener, *, trigger: str, who: Identity, folder: str
+) -> AdviceCall:
+    """Run the hooks of a trigger in the working tree as it is.
+
+    Raises: as `AdviceCall.run`.
+    """
+    hook = _HOOKS.get(trigger, "manual")
+    event = decode_by_hand(hook, (), (), (repo.root_abs, repo.git_dir_abs))
+    call = AdviceCall(event, repo, listener, trigger=trigger, who=who, folder=folder)
+    call.configure(config)
+    if call.hooks:
+        call.run()
+    return call
+
+
+def joined(plan: Plan, other: Plan) -> Plan:
+    """Return the plan of a hook with that of its advice behind it."""
+    listed, steps = (*plan.listed, *other.listed), (*plan.steps, *other.steps)
+    return plan._replace(listed=listed, steps=steps)

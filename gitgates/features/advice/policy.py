@@ -1,0 +1,84 @@
+"""The policy that shows agents their advice, and runs its hooks at moments of their work.
+
+A commit and a push are git's own hooks; where none of ours will run, the shell command of an agent
+that is about to do it. A session ends where the agent stops, or at the latest with itself. Before a
+compaction, what is for a handoff only warns: `gitgates handoff` is one.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.policy import Need
+from gitgates.core.types import BLOCK, LIVE, Verdict
+from gitgates.features.advice.items import Identity, guidance, hooks_at, identify
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Advice, Config
+    from gitgates.session.call import Call
+
+_AROUND_S = 15.0  # a snapshot, and ending what does not want to end
+_LONGEST = 2000  # characters of guidance
+# trigger → the events that it may be at
+_EVENTS: dict[str, tuple[EventKind, ...]] = {
+    "session-end": ("turn-end", "session-end"),
+    "before-commit": ("before-tool", "before-commit"),
+    "before-push": ("before-tool", "before-push"),
+    "before-handoff": ("before-compact",),
+}
+_BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the beginnings, where advice is told, and the events that its hooks may run at."""
+    live = [one for one in config.advice if one.status in LIVE]
+    seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
+    for one in live:
+        for kind in _EVENTS.get(one.hook_trigger, ()):
+            seconds[kind] = seconds.get(kind, 0.0) + one.hook_timeout_s
+    found = {kind: Need(kind=kind, more_s=s + _AROUND_S) for kind, s in seconds.items()}
+    if own := found.get("before-tool"):
+        found["before-tool"] = own._replace(tools=(), tool_kinds=("shell",))
+    return tuple(found.values())
+
+
+def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
+    """Run the hooks of this moment, unless it is refused already; or show the guidance."""
+    if call.kind in ("before-commit", "before-push"):
+        from gitgates.features.advice.git_hooks import (
+            decide_hook,  # an agent's events need none of it
+        )
+
+        return so_far if so_far.level >= BLOCK else so_far.joined(decide_hook(call))
+    who = identify(call.env, call.payload.agent_type)
+    if call.kind in _BEGINNINGS:
+        return so_far.joined(Verdict(to_agent=guidance(call.config.advice, who, _LONGEST)))
+    hooks = _before_tool(call, who) if call.kind == "before-tool" else _at(call, who)
+    if so_far.level >= BLOCK or not hooks:
+        return so_far
+    from gitgates.features.advice.run import decide_event  # most events have none to run
+
+    return so_far.joined(decide_event(call, hooks))
+
+
+def _at(call: Call, who: Identity) -> list[Advice]:
+    triggers = tuple(trigger for trigger, kinds in _EVENTS.items() if call.kind in kinds)
+    return hooks_at(call.config.advice, who, triggers)
+
+
+def _before_tool(call: Call, who: Identity) -> list[Advice]:
+    """Return what is to run before a shell command, which a hook of git will not run."""
+    advice, command = call.config.advice, call.payload.command
+    found: list[Advice] = []
+    for trigger, verb in (("before-commit", "commit"), ("before-push", "push")):
+        hooks = hooks_at(advice, who, (trigger,))
+        # Most commands have nothing to do with git.
+        if hooks and "git" in command and verb in command:
+            from gitgates.features.advice.run import due_here
+
+            # Git's hook does not know the type of a sub-agent.
+            known = hooks_at(advice, identify(call.env), (trigger,))
+            found += due_here(call, verb, hooks, known)
+    return found

@@ -1,0 +1,45 @@
+"""What hooks of advice have come to: what is recorded of them, and what is told."""
+
+from __future__ import annotations
+
+from gitgates.core.types import ALLOW
+from gitgates.engine.walk import Walk, decide
+from gitgates.features.advice.items import PREFIX, content_hash
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitgates.core.types import Advice, Decision, Plan
+    from gitgates.store.log import Fact
+
+
+def without_ignored(plan: Plan, decision: Decision, hooks: Sequence[Advice]) -> Decision:
+    """Return the decision without the hooks whose failure is ignored: nobody is told of them."""
+    names = ignored(hooks)
+    visits = tuple(one for one in decision.visits if one.result.gate not in names)
+    level = max((visit.verdict for visit in visits), default=ALLOW)
+    walk = Walk(due=(), verdict=level, visits=visits, not_run=decision.not_run)
+    kept = decide(plan, walk)
+    return kept._replace(notes=decision.notes, results=decision.results, run_abs=decision.run_abs)
+
+
+def ignored(hooks: Sequence[Advice]) -> set[str]:
+    """Return the names of the gates whose failure is ignored."""
+    return {f"{PREFIX}{one.id}" for one in hooks if one.hook_on_failure == "ignore"}
+
+
+def records(decision: Decision, hooks: Sequence[Advice]) -> list[Fact]:
+    """Return what is recorded of each hook that has run."""
+    by_name = {f"{PREFIX}{one.id}": one for one in hooks}
+    return [
+        {
+            "id": advice.id,
+            "hash": content_hash(advice),
+            "trigger": advice.hook_trigger,
+            "status": visit.result.status,
+            "duration_s": round(visit.result.duration_s, 3),
+        }
+        for visit in decision.visits
+        if visit.result.status != "skipped" and (advice := by_name.get(visit.result.gate))
+    ]

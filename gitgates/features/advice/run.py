@@ -1,0 +1,174 @@
+"""Run the hooks of advice at an agent's event, as gates; record and tell what came of it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gitgates.core.environ import skipped_gates
+from gitgates.core.record import Record
+from gitgates.core.types import ALLOW, BLOCK, WARN, Event, Hook, Verdict
+from gitgates.engine.plan import make_plan, record_skips
+from gitgates.features.advice.items import content_hash, with_hooks
+from gitgates.features.advice.results import records, without_ignored
+from gitgates.features.gates.run import GateRun, deciding
+from gitgates.hosts.capabilities import express
+from gitgates.report.feedback import feedback, warning_text
+from gitgates.session.state import Projection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gitgates.core.types import Advice, Decision
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+_MOST_LINES, _LONGEST_LINE = 3, 200  # of output that a person is shown at once
+_LATER = 2000  # characters of what the agent is told with the next prompt
+_OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked"}
+_HOOKS = {"commit": "pre-commit", "push": "pre-push"}
+# Where other managers may have been told to run ours. Source: setup/install/managers.py.
+_ENTRIES = (
+    *(".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml", ".husky/{hook}"),
+    *("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
+    *("package.json", "simple-git-hooks.json", ".simple-git-hooks.json"),
+)
+
+
+class HookRuns(Record):
+    """What hooks of advice have come to in a session."""
+
+    ran: Mapping[str, tuple[str, str]] = {}  # id and content → status, and the snapshot
+
+
+def _ran(state: Fact, fact: Fact) -> None:
+    key = f"{fact['id']}:{fact['hash']}"
+    state["ran"][key] = (str(fact["status"]), str(fact.get("tree", "")))
+
+
+_RUNS: Projection[HookRuns] = Projection(HookRuns, {"advice": _ran})
+
+
+def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
+    """Run what is due; return the verdict."""
+    payload, is_end = call.payload, call.kind in ("turn-end", "session-end")
+    if call.kind == "turn-end" and not call.ends_work:
+        return Verdict()
+    if is_end:
+        hooks = [one for one in hooks if _is_due(call, one)]
+    config = with_hooks(call.config, Hook(name=payload.event), hooks, _folder(call))
+    event = Event(payload.host, payload.event, call.repo.root_abs, payload=payload)
+    plan = make_plan(config, config.hooks[-1], event, skipped_gates(call.env))
+    call.rests_on["advice"] = plan
+    if call.is_dry or not hooks:
+        return Verdict()
+    record_skips(plan, call.repo)
+    run = GateRun(call, plan, config)
+    tree = call.snapshot.tree if is_end else ""
+    decision = run.run()
+    told = without_ignored(plan, decision, hooks)
+    verdict = _verdict(run, told)
+    if told.verdict:
+        run.save(told, verdict.to_agent)
+    entries = [{**fact, "what": "advice", "tree": tree} for fact in records(decision, hooks)]
+    if call.kind != "turn-end":  # there, rounds are those of gates, and what the breaker counts
+        entries.append(run.entry(_OUTCOMES[verdict.level], deciding(told)))
+    return verdict._replace(entries=(*entries, *verdict.entries))
+
+
+def _is_due(call: Call, advice: Advice) -> bool:
+    """Return whether a hook is to run at an end: not twice on the same content, unless it blocks.
+
+    What blocks has to pass, as often as the breaker lets it.
+    """
+    status, tree = call.state(_RUNS).ran.get(f"{advice.id}:{content_hash(advice)}", ("", ""))
+    may_be_over = status == "passed" or advice.hook_on_failure != "block"
+    return not (status and may_be_over and tree == call.snapshot.tree)
+
+
+def _folder(call: Call) -> str:
+    """Return the agent's folder from the root; the root where it is outside."""
+    folder = os.path.relpath(
+        os.path.realpath(call.payload.cwd_abs or call.repo.root_abs),
+        os.path.realpath(call.repo.root_abs),
+    )
+    is_inside = folder != ".." and not folder.startswith("../")
+    return folder if is_inside and not call.is_elsewhere else "."
+
+
+def _verdict(run: GateRun, told: Decision) -> Verdict:
+    call, payload = run.call, run.call.payload
+    level = express(payload, told.verdict)[0]
+    if call.kind == "before-compact":
+        level = min(level, WARN)
+    if not level:
+        return Verdict()
+    said = run.report(told)._replace(leads_to=level)
+    if level == BLOCK:
+        return Verdict(BLOCK, to_agent=feedback(said))
+    to_person = warning_text(said) + _first_lines(told)
+    if payload.can.context:
+        return Verdict(WARN, to_agent=feedback(said), to_person=to_person)
+    later = {"what": "warning", "hook": "advice", "text": feedback(said, _LATER)}
+    return Verdict(WARN, to_person=to_person, entries=(later,))
+
+
+def _first_lines(told: Decision) -> str:
+    """Return the first lines of what hooks that did not pass have put out, for a person."""
+    from gitgates.core.clean import plain_line  # only where one has failed
+
+    outputs = (one.result.output.decode("utf-8", "replace") for one in told.visits if one.verdict)
+    lines = [line for text in outputs for line in text.splitlines() if line.strip()]
+    return "".join(f"\n  | {plain_line(line, _LONGEST_LINE)}" for line in lines[:_MOST_LINES])
+
+
+def due_here(
+    call: Call, verb: str, hooks: Sequence[Advice], known: Sequence[Advice]
+) -> Sequence[Advice]:
+    """Return the hooks to run before a shell command that is about to commit, or push.
+
+    Those are all where no hook of git is ours, else those that are not known to it.
+    """
+    from gitgates.features.guard.rules import skips_hooks
+    from gitgates.shell.syntax import read
+
+    line = read(call.payload.command)
+    calls = [words for one in line.commands if (words := _git_words(one.words))[:1] == [verb]]
+    if not (calls or line.trouble):
+        return ()
+    if any(skips_hooks(verb, words[1:]) for words in calls) or not _runs_ours(call, _HOOKS[verb]):
+        return hooks
+    return [one for one in hooks if one not in known]
+
+
+def _git_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a git command from its verb on; none if it is no command of git."""
+    if not words or os.path.basename(words[0]) != "git":
+        return []
+    from gitgates.shell.repositories import GIT_WITH_VALUE
+
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        del rest[: 2 if rest[0] in GIT_WITH_VALUE else 1]
+    return rest
+
+
+def _runs_ours(call: Call, hook: str) -> bool:
+    """Return whether git's hook is ours, or another manager's that was told to run ours."""
+    asked = call.repo.git.configured("rev-parse", "--git-path", f"hooks/{hook}")
+    root_abs = call.repo.root_abs
+    path_abs = os.path.join(root_abs, os.fsdecode(asked.stdout).rstrip("\n"))
+    if not os.access(path_abs, os.X_OK):
+        return False
+    entry = re.compile(rb"gitgates (?:git-hook --via=[a-z-]+|pre-commit-hook) " + hook.encode())
+    entries = [f"{root_abs}/{name.format(hook=hook)}" for name in _ENTRIES]
+    return b"gitgates" in _content(path_abs) or any(entry.search(_content(p)) for p in entries)
+
+
+def _content(path_abs: str) -> bytes:
+    try:
+        with open(path_abs, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

@@ -1,0 +1,1 @@
+"""Evidence that commits have passed their gates."""

@@ -1,0 +1,140 @@
+"""`gitgates verify`: which commits have passed their gates, and which bypassed them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gitgates.core import errors
+from gitgates.core.clean import plain_line
+from gitgates.core.types import BLOCK
+from gitgates.engine.run import Listener
+from gitgates.features.evidence.commit_evidence import (
+    ELSEWHERE,
+    GATED,
+    SKIPPED,
+    SQUASHED,
+    UNCHECKED,
+)
+from gitgates.features.evidence.verification import (
+    Verified,
+    range_of,
+    run_missing,
+    unpushed,
+    verify,
+)
+from gitgates.report.text import Console
+from gitgates.verbs.output import format_option, print_json, stdout, table
+from gitgates.verbs.repository import current_repo
+
+_VERSION = 1
+_SHORT = 7
+_BYPASSED = "bypassed the gates"
+
+
+# \b: click leaves the lines that follow as they are.
+_HELP = """List the commits of RANGE, and whether they passed the gates of their hook.
+
+RANGE is as in `git log`, such as origin/main..HEAD. Without it: what the upstream of the branch
+does not have, or no remote. The hook is pre-commit, of a merge pre-merge-commit, as the
+configuration in the commit has it.
+
+\b
+gated                    its gates have run on this content
+gated on another base    they have run on the same patch (rebase, cherry-pick), or
+                         on the same content of these files
+squash of gated commits  it merges a branch, whose commits have all passed
+skipped                  a person has skipped some, with SKIP or GITGATES_SKIP
+bypassed the gates       nothing says that they have run
+failed                   what was missing has run now, and does not let it pass
+nothing was checked      its gates ended well, and one had nothing to check: no
+                         tests, for example
+nothing to check         no gate is about what it changes
+
+Exit status 0: each commit was checked. 1: some bypassed their gates, a gate that was missing has
+failed, or a gate has checked nothing.
+"""
+
+
+@click.command("verify", help=_HELP)
+@click.argument("revisions", metavar="[RANGE]", required=False)
+@click.option(
+    "--run-missing", "run_it", is_flag=True, help="Run what is missing, on exactly that commit."
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="A gate that was skipped, or has passed the same patch on another base, is missing, too.",
+)
+@format_option
+def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> int:
+    """List commits, and whether they passed the gates of their hook."""
+    repo = current_repo()
+    asked = unpushed(repo.git) if revisions is None else range_of(repo.git, revisions)
+    found = verify(repo, asked, _say)
+    failed: set[str] = set()
+    if run_it and (todo := [one for one in found if one.missing(strict=strict)]):
+        listener = Console(stdout()) if fmt == "text" else Listener()
+        failed = {one.commit.id for one in todo if not _runs(one, listener, strict=strict)}
+        found = verify(repo, asked, _say)
+    rows = [
+        _listed(one, one.missing(strict=strict), failed=one.commit.id in failed) for one in found
+    ]
+    if fmt == "json":
+        print_json({"version": _VERSION, "commits": rows})
+    else:
+        _print(rows)
+    is_wrong = any(row["state"] in ("failed", _BYPASSED, UNCHECKED) for row in rows)
+    return errors.BLOCKED if is_wrong else errors.OK
+
+
+def _say(text: str) -> None:
+    click.echo(f"gitgates: {text}", err=True)
+
+
+def _runs(found: Verified, listener: Console | Listener, *, strict: bool) -> bool:
+    """Run what is missing on a commit; return whether it passes."""
+    call = run_missing(found, current_repo(), listener, strict=strict)
+    if isinstance(listener, Console) and call.decision and call.plan:
+        stdout().write(listener.closing(call.decision, call.plan))
+    return bool(call.decision and call.decision.verdict < BLOCK)
+
+
+def _listed(found: Verified, missing: tuple[str, ...], *, failed: bool) -> dict[str, Any]:
+    return {
+        "commit": found.commit.id,
+        "tree": found.commit.tree,
+        "subject": found.commit.subject,
+        "hook": found.event.name,
+        "state": "failed" if failed else _state(found, missing),
+        "missing": list(missing),
+        "gates": dict(found.gates),
+        "problem": found.problem,
+    }
+
+
+def _state(found: Verified, missing: tuple[str, ...]) -> str:
+    """Return what is known of a commit, in the words of the help: the worst of its gates."""
+    if found.problem or missing:
+        is_idle = missing and all(found.gates[name] == UNCHECKED for name in missing)
+        return UNCHECKED if is_idle else _BYPASSED
+    ends = found.gates.values()
+    known = (SKIPPED, SQUASHED, ELSEWHERE, GATED)
+    return next((end for end in known if end in ends), "nothing to check")
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    """Print the commits, with the gates that make a state what it is."""
+    if not rows:
+        click.echo("no commits to verify")
+        return
+    lines: list[tuple[str, ...]] = []
+    for row in rows:
+        skipped = [name for name, end in row["gates"].items() if end == SKIPPED == row["state"]]
+        why = ", ".join(row["missing"] or skipped) or plain_line(row["problem"])
+        state = f"{row['state']}: {why}" if why else row["state"]
+        lines.append((row["commit"][:_SHORT], state, plain_line(row["subject"])))
+    click.echo(table(lines), nl=False)
+    if any(row["state"] == _BYPASSED and not row["problem"] for row in rows):
+        click.echo("next: gitgates verify --run-missing")

@@ -1,0 +1,1 @@
+"""Run gates at events of git and of agents."""

@@ -1,0 +1,302 @@
+"""One attempt of an agent to stop: run its gates, and decide whether it may."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from gitgates.core.errors import GitgatesError, Interrupted
+from gitgates.core.types import BLOCK, STOP, WARN, Decision, Verdict
+from gitgates.features.gates.run import deciding, failures_of, read_log, unchecked, unpassed
+from gitgates.report.feedback import feedback, person_text, readable, stop_text, warning_text
+from gitgates.session.breaker import (
+    BLOCKED,
+    EXHAUSTED,
+    NOT_CONVERGING,
+    PASSED,
+    STOPPED,
+    Attempt,
+    rule,
+)
+from gitgates.session.state import NO_RESULT, UNCHECKED
+from gitgates.store.runs import log_abs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from gitgates.core.types import Level
+    from gitgates.engine.failures import Change, Failure
+    from gitgates.features.gates.baseline import BaselineFailures
+    from gitgates.features.gates.run import GateRun
+    from gitgates.report.feedback import EventReport, GateReport
+    from gitgates.session.breaker import Ruling
+    from gitgates.session.state import Fact, Round
+
+    Statuses: TypeAlias = tuple[tuple[str, str], ...]
+    Found: TypeAlias = dict[str, tuple[Failure, ...]]
+    Known: TypeAlias = dict[str, BaselineFailures]
+
+_MOST_NAMED = 10  # files of others
+_ROUNDS = 4  # this many counts that go up and down are no accident
+_OTHERS = (
+    " A failure that comes from there is theirs to mend: say so with `gitgates cannot-fix`, and "
+    "name the file."
+)
+_LATER = 2000  # characters of what the agent is told with the next prompt
+_TRY_AGAIN = "Put right what is in the way if you may, then end your turn again."
+_END_NOW = (
+    "\n\nDo no more work: end now, with a short report of what is done and what is not. The main "
+    "conversation will be stopped, too."
+)
+
+
+class StopAttempt:
+    """One attempt to stop, after those of the same cycle of fix and retry."""
+
+    def __init__(self, run: GateRun) -> None:
+        call = self._call = run.call
+        payload = call.payload
+        self._run = run
+        self._session = call.session
+        self._tree = call.tree  # that the gates will see; empty: not known for certain
+        self._notes: list[str] = []  # on what was not done
+        self._given_up = self._session.reasons_not_to_fix(call.prompt)
+        self._rounds = self._session.rounds_of(
+            payload.event, payload.agent_id, call.prompt, run.listed
+        )
+        self._blocked = [one for one in self._rounds if one.outcome == BLOCKED]
+        if self._rounds and (first := self._rounds[0].run):
+            run.run_abs = first  # all attempts of a cycle are in one folder
+            run.logs_abs = f"{first}/logs/attempt-{len(self._rounds) + 1}"
+
+    def decide(self) -> Verdict:
+        """Return the verdict of the gates; they run unless they passed on the same content."""
+        run, call = self._run, self._call
+        if self._has_passed():
+            call.rests_on["gates"] = self._earlier_result()
+            return Verdict()
+        if call.is_dry:
+            return Verdict()
+        try:
+            decision = run.run()
+        except Interrupted:
+            raise
+        except GitgatesError as error:
+            return self._could_not_run(str(error))
+        if any(visit.result.changed_paths for visit in decision.visits):
+            self._tree = ""  # not all gates have seen what is there now
+        known: Known = {}
+        learnt: list[Fact] = []
+        if any(gate.baseline for gate in run.gates.values()):
+            from gitgates.features.gates.baseline import suppress_baseline
+
+            decision, known, learnt = suppress_baseline(run, self._session, decision)
+        found = self._failures(decision, known)
+        asked = deciding(decision)
+        ruling = self._rule(decision.verdict, asked, found)
+        said = self._report(decision, found, known)
+        others = self._note_of_others() if found else ""
+        if others and ruling.outcome == BLOCKED:
+            others += _OTHERS
+        notes = (*said.notes, *self._notes, *filter(None, (call.changes.note, others)))
+        verdict = self._verdict(ruling, said._replace(notes=notes))
+        verdict = verdict._replace(entries=(*learnt, *verdict.entries))
+        return self._keep(ruling, verdict, decision, asked, found=found, notes=notes)
+
+    def _has_passed(self) -> bool:
+        """Return whether the last run of the gates passed on the same content.
+
+        A question after the work is done need not run everything again, whatever tools it took.
+        """
+        rounds = self._same_gates()
+        passed = (PASSED, self._tree, self._run.config)
+        return bool(self._tree and rounds) and passed == (
+            rounds[-1].outcome,
+            rounds[-1].tree,
+            rounds[-1].config,
+        )
+
+    def _same_gates(self) -> list[Round]:
+        payload = self._call.payload
+        key = (payload.event, payload.agent_id, self._run.listed)
+        return [one for one in self._session.rounds if (one.hook, one.agent, one.gates) == key]
+
+    def _earlier_result(self) -> str:
+        """Return how the gates ended on the same content, for people."""
+        idle = [gate for gate, status in self._same_gates()[-1].statuses if status == UNCHECKED]
+        but = f", except `{'`, `'.join(idle)}`, which checked nothing" if idle else ""
+        return f"they passed on the same content{but}"
+
+    def _could_not_run(self, why: str) -> Verdict:
+        """Return the verdict if gates could not run: that blocks once."""
+        asked = (("all gates", "not-started"),)
+        ruling = self._rule(BLOCK, asked, {})
+        text = f"The gates could not run, so that nothing was checked: {why}"
+        if ruling.outcome == BLOCKED:
+            verdict = Verdict(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
+        else:
+            verdict = self._let_go(f"gitgates let the agent go {ruling.how}. {text}")
+        return self._keep(ruling, verdict, Decision(BLOCK, reason=why), asked)
+
+    def _rule(self, level: Level, asked: Statuses, found: Found) -> Ruling:
+        call = self._call
+        marks = frozenset(f"{gate}:{one.fingerprint}" for gate in found for one in found[gate])
+        attempt = Attempt(
+            prompt=call.prompt,
+            agent=call.payload.agent_id,
+            gates=self._run.listed,
+            verdict=level,
+            deciding=asked,
+            diverges=does_not_converge((*(one.fingerprints() for one in self._rounds), marks)),
+        )
+        most = call.config.breaker
+        return rule(self._session, attempt, call.hook, blocks=call.blocks, breaker=most)
+
+    def _keep(
+        self,
+        ruling: Ruling,
+        verdict: Verdict,
+        decision: Decision,
+        asked: Statuses,
+        *,
+        found: Found | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Verdict:
+        """Save the attempt; return the verdict with the round for the journal."""
+        is_warning = ruling.outcome == PASSED and ruling.verdict == WARN
+        self._run.save(
+            decision,
+            verdict.to_agent,
+            verdict="warned" if is_warning else ruling.outcome,
+            tree=self._tree,
+            cannot_fix=tuple(self._given_up.items()),
+            notes=notes,
+        )
+        if ruling.outcome == PASSED:
+            asked = (*asked, *unchecked(decision))
+        entry = self._run.entry(ruling.outcome, asked) | {"tree": self._tree}
+        entry["failures"] = list((found or {}).items())
+        return verdict._replace(entries=(entry, *verdict.entries))
+
+    def _note_of_others(self) -> str:
+        """Return a note on changed files that are somebody else's; empty if there are none."""
+        from gitgates.session.authorship import changed_by_others  # only where gates failed
+
+        call, event = self._call, self._run.plan.event
+        try:
+            named = sorted(
+                {*(event.paths or ()), *event.gone}.intersection(changed_by_others(call))
+            )
+        except GitgatesError as error:
+            call.say(str(error))
+            return ""
+        if not named:
+            return ""
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        some = ", ".join(named[:_MOST_NAMED])
+        return f"These files were changed by somebody else meanwhile: {some}{more}."
+
+    def _failures(self, decision: Decision, known: Known) -> Found:
+        """Return the failures of each gate, without those from before the session."""
+        found = {}
+        for result in (visit.result for visit in unpassed(decision)):
+            if result.status not in ("passed", "skipped", UNCHECKED, *NO_RESULT):
+                before = known[result.gate].failures if result.gate in known else ()
+                gate = self._run.gates[result.gate]
+                each = failures_of(gate, result, self._call.repo.root_abs, self._notes.append)
+                found[result.gate] = tuple(one for one in each if one not in before)
+        return found
+
+    def _report(self, decision: Decision, found: Found, known: Known) -> EventReport:
+        """Return the report, with what has changed since the last attempt."""
+        said = self._run.report(decision)
+        findings = tuple(self._finding(one, found, known) for one in said.findings)
+        told = tuple(one.told for one in known.values() if one.told)
+        return said._replace(findings=findings, notes=(*said.notes, *told))
+
+    def _finding(self, one: GateReport, found: Found, known: Known) -> GateReport:
+        gate = one.result.gate
+        own, caused = found.get(gate, ()), False
+        one = one._replace(cannot_fix=self._given_up.get(gate, ""))
+        if before := known.get(gate):
+            one = one._replace(known=before.failures, note=before.note)
+            caused = bool(before.failures)
+        if not (own and self._blocked):
+            return one._replace(caused=own if caused else ())
+        change, since = self._since_last(gate, own)
+        return one._replace(change=change, since=since, earlier=self._earlier_lines(gate))
+
+    def _since_last(
+        self, gate: str, now: tuple[Failure, ...]
+    ) -> tuple[Change, tuple[tuple[str, int], ...]]:
+        """Compare with the last attempt; return the changes, and each failure's first attempt."""
+        from gitgates.engine.failures import Failure, compare  # only where gates failed
+
+        since: dict[str, int] = {}
+        before: tuple[Failure, ...] = ()
+        for number, one in enumerate(self._blocked, 1):
+            before = tuple(Failure(*each) for each in dict(one.failures).get(gate, ()))
+            since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
+        return compare(before, now), tuple(since.items())
+
+    def _earlier_lines(self, gate: str) -> frozenset[str]:
+        """Return the lines of a gate's outputs in the attempts before, normalised."""
+        from gitgates.engine.normalise import normalise  # only where gates failed
+
+        lines: set[str] = set()
+        for number, one in enumerate(self._rounds, 1):
+            folder = f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
+            if output := read_log(log_abs(folder, gate, 0)):
+                lines.update(normalise("\n".join(readable(output))).split("\n"))
+        return frozenset(lines)
+
+    def _verdict(self, ruling: Ruling, said: EventReport) -> Verdict:
+        observed = "\n".join(f"gitgates: {line}" for line in said.observed)
+        if ruling.outcome == PASSED:
+            is_warning = ruling.verdict == WARN
+            later: tuple[Fact, ...] = ()
+            if is_warning or said.changed_paths:
+                later = (self._warning(feedback(said._replace(leads_to=WARN), _LATER)),)
+            if is_warning:
+                return Verdict(WARN, to_person=warning_text(said), entries=later)
+            lines = "\n".join(f"gitgates: {line}" for line in (*said.observed, *said.notes))
+            return Verdict(to_person=lines, entries=later)
+        if ruling.outcome == BLOCKED:
+            said = said._replace(attempt=ruling.attempt, attempts=self._call.hook.max_retries)
+            return Verdict(BLOCK, to_agent=feedback(said), to_person=observed)
+        if ruling.verdict == STOP:
+            said = said._replace(leads_to=STOP)
+            is_asked = ruling.outcome == STOPPED  # by a gate
+            text = stop_text(said) if is_asked else person_text(said, ruling.how)
+            return self._stop(feedback(said, _LATER), text)
+        return self._let_go(person_text(said, ruling.how) + f" Report: {self._run.run_abs}")
+
+    def _let_go(self, text: str) -> Verdict:
+        return Verdict(WARN, to_person=text, entries=(self._warning(text),))
+
+    def _warning(self, text: str) -> Fact:
+        return {"what": "warning", "hook": self._call.payload.event, "text": text}
+
+    def _stop(self, reason: str, text: str) -> Verdict:
+        """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
+        if self._call.payload.kind == "turn-end":
+            return Verdict(STOP, to_agent=text, to_person=text)
+        if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
+            return Verdict()  # it was told; nothing else can end it
+        entry = {"what": "stop", "reason": text}
+        return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(entry,))
+
+
+def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
+    """Return why attempts do not converge, or "". `rounds`: fingerprints, the oldest first.
+
+    A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
+    """
+    if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
+        return "the same failures have come back"
+    counts = [len(failed) for failed in rounds[-_ROUNDS:]]
+    steps = [after - before for before, after in pairwise(counts)]
+    turns = [one * next_one < 0 for one, next_one in pairwise(steps)]
+    if len(counts) == _ROUNDS and all(turns):
+        return "their number goes up and down"
+    return ""

@@ -1,0 +1,142 @@
+"""The baseline: failures from before the session are reported once, and do not count.
+
+At its first failure in a session, a gate with `baseline = true` runs once more, on the session's
+first snapshot, in a private checkout.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from gitgates.core.errors import GitgatesError
+from gitgates.core.record import Record
+from gitgates.engine.command import without_git
+from gitgates.engine.failures import Failure
+from gitgates.engine.run import RunOptions, run_plan
+from gitgates.features.gates.run import failures_of, whole_output
+from gitgates.session.state import Baseline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Decision, Gate, GateResult, Step
+    from gitgates.features.gates.run import GateRun
+    from gitgates.git.repo import Repo
+    from gitgates.session.state import Fact, Session
+
+_NO_VERDICT = {
+    "timed-out": "it timed out",
+    "killed": "it was killed",
+    "not-started": "it could not be started",
+    "unchecked": "it had nothing to check",
+    "not-run": "there was no time left to run it",
+}
+_SHOWN = 5
+
+
+class BaselineFailures(Record):
+    """A gate's failures from before the session."""
+
+    failures: tuple[Failure, ...] = ()  # those that are still there
+    note: str = ""  # why they count all the same
+    excused: str = ""  # why nothing that the gate says counts
+    told: str = ""  # the same for people, once
+
+
+def suppress_baseline(
+    run: GateRun, session: Session, decision: Decision
+) -> tuple[Decision, dict[str, BaselineFailures], list[Fact]]:
+    """Suppress failures from before the session, and run the gates that they had blocked.
+
+    Returns the decision then, what is known of each such gate, and what the journal learns.
+    """
+    known: dict[str, BaselineFailures] = {}
+    learnt: list[Fact] = []
+    while result := _next(run, decision, known):
+        gate = run.gates[result.gate]
+        key = f"{gate.name}:{zlib.crc32(repr(gate).encode('utf-8', 'replace')):08x}:{session.base}"
+        before = session.baselines.get(key)
+        is_first = before is None
+        if before is None:
+            before = _run_baseline(run, session, gate.name)
+            learnt.append({"what": "baseline", "definition": key, **before._asdict()})
+        one = _compare(run, gate, result, before)
+        known[gate.name] = one if is_first else one._replace(told="")
+        if one.excused:
+            earlier = {
+                at: seen._replace(excused=one.excused) if seen is result else seen
+                for at, seen in decision.results
+            }
+            decision = run.run(earlier)
+    return decision, known, learnt
+
+
+def _next(
+    run: GateRun, decision: Decision, known: dict[str, BaselineFailures]
+) -> GateResult | None:
+    """Return the next failed gate whose failures may be in the baseline."""
+    for result in (visit.result for visit in decision.visits):
+        is_new = result.status == "failed" and result.gate not in known
+        if is_new and run.gates[result.gate].baseline:
+            return result
+    return None
+
+
+def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
+    """Run a gate on the session's first snapshot."""
+    from gitgates.git.checkout import check_out  # cold: once a gate and session
+
+    call, step = run.call, next(step for step in run.plan.steps if step.gate.name == name)
+    if session.no_base or not session.base:
+        return Baseline(name, why_not=session.no_base or "there is no first snapshot")
+    try:
+        with check_out(call.repo, session.base, link=call.config.link) as checkout:
+            there = tuple(
+                path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
+            )
+            if step.paths and not there:
+                return Baseline(name)  # nothing that it looks at was there
+            result = _run_in_checkout(run, step._replace(paths=there), checkout.repo)
+    except GitgatesError as error:
+        return Baseline(name, why_not=error.message)
+    if why_not := _NO_VERDICT.get(result.status):
+        return Baseline(name, why_not=f"{why_not} on the session's first snapshot")
+    passed = result.status == "passed"
+    return Baseline(
+        name, () if passed else failures_of(step.gate, result, checkout.root_abs, call.say)
+    )
+
+
+def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> GateResult:
+    gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
+    plan = run.plan._replace(listed=(gate.name,), steps=(step._replace(gate=gate),))
+    options = RunOptions(
+        checkout=checkout._replace(env=without_git(run.call.env)),
+        deadline=run.deadline,
+        logs_abs=f"{run.logs_abs}/baseline",
+    )
+    ended = run_plan(plan, run.call.config, run.call.repo, run, options=options)
+    return ended.visits[0].result
+
+
+def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> BaselineFailures:
+    """Return which failures are in the baseline, and whether all are."""
+    if before.why_not:
+        why = f"Whether it failed before this session is not known ({before.why_not}), so that "
+        do = "Fix what you have caused; of the rest, say with cannot-fix that it is not yours."
+        return BaselineFailures(note=f"{why}everything counts. {do}")
+    was = dict(before.failures)
+    now = failures_of(gate, result, run.call.repo.root_abs, run.call.say)
+    old = tuple(one for one in now if one.fingerprint in was)
+    if len(old) < len(now) or not old:
+        return BaselineFailures(failures=old)
+    # Where it names a file of the session, the session may have a part in it.
+    output = b"" if gate.failures else whole_output(result)
+    if named := next((p for p in run.plan.event.paths or () if os.fsencode(p) in output), ""):
+        why = f"Its output was the same before this session, but it names `{named}`, which this "
+        return BaselineFailures(note=f"{why}session has changed, so that it counts.")
+    shown = "; ".join(one.title for one in old[:_SHOWN]) + ("; …" if len(old) > _SHOWN else "")
+    text = f"not caused by this session: `{gate.name}` failed in the same way before it ({shown})"
+    return BaselineFailures(
+        failures=old, excused="the same failures were there before the session", told=text
+    )

@@ -1,0 +1,119 @@
+"""`gitgates cannot-fix`: say that a gate's failure cannot be fixed, so that its retries end."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates.config.values import did_you_mean
+from gitgates.core import environ
+from gitgates.core.errors import OK, StateError, UsageError
+from gitgates.core.lifecycle import RETRY_HOOKS
+from gitgates.core.policy import policy_gates
+from gitgates.core.types import Config
+from gitgates.git.repo import Repo
+from gitgates.session.caller import Caller, identify, name_of
+from gitgates.session.shell_commands import OPTION
+from gitgates.session.state import fold
+from gitgates.store.log import Journal, session_journal, sessions, write_ledger
+from gitgates.verbs.completion import complete_gates
+from gitgates.verbs.repository import configuration, current_repo
+
+_LONGEST = 2000
+
+
+@click.command("cannot-fix")
+@click.argument("gate", shell_complete=complete_gates)
+@click.option("--reason", required=True, help="Why it cannot be fixed here; the person reads it.")
+@click.option("--session", metavar="ID", help="The agent's session. Default: the one that asks.")
+@click.option(OPTION, default="", hidden=True)
+def command(gate: str, reason: str, session: str | None, caller: str) -> int:
+    """Report that the failure of GATE cannot be fixed in this session, and why.
+
+    This is for an agent that a gate keeps from stopping. It is no pass: the retries of that gate
+    end for the current prompt, the person is told, and the report says so.
+
+    Exit status 0: it is noted. 64: no such gate, no reason, or no session that could be meant.
+    """
+    repo = current_repo()
+    _check_gate(gate, configuration(repo))
+    if not reason.strip():
+        raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
+    env = environ.read()
+    if run := env.get("GITGATES_HEADLESS"):  # that waits for the gate, not the agent's own session
+        # Its gates run at the end of each turn: what is said in the first one is not too early.
+        path_abs = session_journal(repo.state_abs, f"headless-{run}").path_abs
+        waiting = {path_abs: _waiting_prompts(path_abs, gate) or ("",)}
+    else:
+        told = identify(repo, env, session=session or "", nonce=caller)
+        waiting = _find_waiting(repo, gate, told)
+    said = " ".join(reason.split())[:_LONGEST]
+    fields: dict[str, object] = {"gate": gate, "reason": said}
+    for path_abs, prompts in waiting.items():
+        entries = ({"what": "cannot-fix", "prompt": one, **fields} for one in prompts)
+        try:
+            Journal(path_abs).append(*entries)
+            write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
+        except OSError as error:
+            raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
+    click.echo(f"gitgates: noted that `{gate}` cannot be fixed; the person will be told why")
+    return OK
+
+
+def _check_gate(gate: str, config: Config) -> None:
+    names = tuple(one.name for one in config.gates)
+    if gate in policy_gates():
+        hint = f'Where no review is needed, say why: gitgates {gate} skip --reason "…"'
+        raise UsageError(f"`{gate}` is a built-in gate, and nothing to be fixed", hint)
+    if gate not in names:
+        hint = did_you_mean(gate, names) or f"There are: {', '.join(names)}"
+        raise UsageError(f"no gate `{gate}` is configured", hint)
+
+
+def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tuple[str, ...]]:
+    """Return the journals of the session, and the prompts that the reason is for.
+
+    There is one in each worktree that the session has come to. Where nothing tells whose command
+    this is, the session is meant that waits for the gate, if it is the only one: never simply the
+    latest.
+    """
+    if caller:
+        known = zip(caller.journals, caller.facts, strict=True)  # all of which can be read
+        paths = [journal.path_abs for journal, _facts in known]
+    else:
+        paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
+    waiting = {path: prompts for path in paths if (prompts := _waiting_prompts(path, gate))}
+    names = list(dict.fromkeys(map(name_of, waiting)))
+    if caller and not names:
+        hint = "Say this after a gate has kept you from stopping, about that gate."
+        raise UsageError(f"`{gate}` does not keep session `{caller.session}` from stopping", hint)
+    if not names:
+        hint = "Say this where a gate keeps you from stopping, or name the session: --session ID"
+        raise UsageError(f"no session here waits for `{gate}`", hint)
+    if len(names) > 1:
+        hint = f"Name one of them: --session {' or --session '.join(names)}"
+        raise UsageError(f"more than one session waits for `{gate}`", hint)
+    return waiting
+
+
+def _waiting_prompts(path_abs: str, gate: str) -> tuple[str, ...]:
+    """Return a session's prompt, and those of its agents that a gate keeps from stopping; or none.
+
+    They differ where a sub-agent of an earlier prompt is still at work, and where a prompt came of
+    which we did not hear. What was checked between two stops, such as each edit, says nothing.
+    """
+    try:
+        session = fold(Journal(path_abs).read())
+    except OSError:
+        return ()  # whoever's it is, it is not the one that asks
+    # A built-in gate has rounds of its own, beside those of the others.
+    last = {
+        (one.hook, one.agent): one
+        for one in session.rounds
+        if one.hook in RETRY_HOOKS and one.gates not in policy_gates()
+    }
+    prompts = [
+        one.prompt
+        for one in last.values()
+        if one.outcome == "blocked" and gate in dict(one.statuses)
+    ]
+    return tuple(dict.fromkeys((session.prompt, *prompts))) if prompts else ()

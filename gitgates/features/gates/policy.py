@@ -1,0 +1,110 @@
+"""The policy that runs the gates of hooks, at each event of an agent.
+
+At the end of work they run where something has changed; `attempt.py` decides what becomes of what
+they say.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import ENDINGS, kind_of
+from gitgates.core.policy import Need, policy_gates
+from gitgates.core.types import BLOCK, Verdict
+from gitgates.engine.hooks import host_limit_s, matches_hook
+from gitgates.hosts.capabilities import express
+from gitgates.session.needs import agent_hooks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Config, Hook
+    from gitgates.session.call import Call
+
+# A sub-agent cannot be stopped, so that the main thread is, at its next event.
+_STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the events that hooks list gates for, and those that end the main thread."""
+    hooks = agent_hooks(config)
+    found = [
+        Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
+        for hook in hooks
+    ]
+    # A gate that is not defined stops the run.
+    known = {gate.name for gate in config.gates}.union(policy_gates())
+    stops = any("STOP" in (gate.on_pass, gate.on_fail) for gate in config.gates)
+    if any(
+        stops or hook.on_exhausted == "stop" or not known.issuperset(hook.gates)
+        for hook in hooks
+        if kind_of(hook.name) == "subagent-end"
+    ):
+        found += [Need(kind=kind) for kind in _STOP_NEEDS]
+        found.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
+    return tuple(found)
+
+
+def _tools(hook: Hook) -> tuple[str, ...] | None:
+    """Return the tool patterns of a hook, in which `!` has no meaning."""
+    if not any("!" in pattern for pattern in hook.enabled_tools or ()):
+        return hook.enabled_tools
+    parts = [part for pattern in hook.enabled_tools or () for part in pattern.split("|")]
+    return tuple(part for part in parts if "!" not in part)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Run the gates that match the tool and the agent; add the rules, and warnings."""
+    hook, payload = call.hook, call.payload
+    listed = not set(hook.gates).issubset(policy_gates())
+    has_gates = listed and matches_hook(hook, payload) and not payload.automatic
+    if payload.kind in ENDINGS:
+        return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
+    if so_far.level >= BLOCK and payload.kind == "before-tool":
+        return so_far  # it is refused already
+    own = Verdict()
+    if has_gates:
+        from gitgates.features.gates.run import decide_event  # most events have none to run
+
+        own = decide_event(call)
+    if express(payload, own.level)[0] >= BLOCK:
+        # Nothing else is said then, but what blocks, too.
+        return (so_far if so_far.level >= BLOCK else Verdict(entries=so_far.entries)).joined(own)
+    return _add_context(call).joined(so_far).joined(own)
+
+
+def _decide_ending(call: Call) -> Verdict:
+    """Run the gates at the end of a turn if something has changed; return the verdict."""
+    if not call.session.base:
+        from gitgates.session.start import record_base  # seldom: hooks came in mid-session
+
+        record_base(call)
+    if call.is_unchanged:
+        call.rests_on["gates"] = "nothing has changed since the session began"
+        # What has been undone needs no warning any more.
+        return Verdict(entries=({"what": "told"},) if call.session.warnings else ())
+    # What runs gates takes as long to load as git takes to tell what has changed.
+    from gitgates.features.gates.attempt import StopAttempt
+    from gitgates.features.gates.run import plan_run
+
+    run = plan_run(call, call.changes)
+    if run is None:
+        return Verdict()
+    call.end_within(host_limit_s(call.config, call.hook) + call.more_s)
+    verdict = StopAttempt(run).decide()
+    if any(step.gate.writes and not step.skip for step in run.plan.steps):
+        call.forget_snapshot()
+    return verdict
+
+
+def _add_context(call: Call) -> Verdict:
+    """Add the rules, or undelivered warnings, to the agent's context."""
+    payload = call.payload
+    if payload.kind in ("session-start", "subagent-start"):
+        from gitgates.features.gates.rules import rules_text  # only these events pay for it
+
+        return Verdict(to_agent=rules_text(call.config))
+    if payload.kind == "prompt" and not payload.agent_id and (told := call.session.warnings):
+        return Verdict(
+            to_agent="\n\n".join([text for _hook, text in told if text]),
+            entries=({"what": "told"},),
+        )
+    return Verdict()

@@ -1,0 +1,301 @@
+"""Run the gates of an agent's event, and make the report."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+from gitgates.config.load import FILES
+from gitgates.core.environ import skipped_gates
+from gitgates.core.lifecycle import ENDINGS, GATES_OWN_TIME
+from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Event, Verdict
+from gitgates.engine.hooks import gates_limit_s, host_limit_s
+from gitgates.engine.nothing_checked import unchecked_gates
+from gitgates.engine.plan import make_plan, record_skips
+from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
+from gitgates.engine.walk import describe, observed
+from gitgates.features.gates.writes import WROTE, FilesBefore
+from gitgates.hosts.capabilities import express
+from gitgates.report.artifacts import save
+from gitgates.report.feedback import EventReport, GateReport, feedback, stop_text
+from gitgates.report.result import AttemptReport, outcome_of
+from gitgates.session.breaker import is_reported_unable
+from gitgates.session.call import Changes
+from gitgates.session.state import NO_RESULT, UNCHECKED
+from gitgates.store.files import open_state
+from gitgates.store.runs import new_run
+from gitgates.worktree.gc import collect_if_due
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from gitgates.core.types import Config, Decision, Gate, GateResult, Plan, Visit
+    from gitgates.engine.failures import Failure
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+_NO_PASS = ("failed", "timed-out", "killed", *NO_RESULT)
+_FINE = ("passed", "skipped")
+_OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked", STOP: "stopped"}
+_OWN_FIRST_S = 2.0
+_MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
+
+
+class GateRun(Listener):
+    """The gates of an event, and the folder of their run.
+
+    What a person should know at once is said in the host's log: there is no person.
+    """
+
+    def __init__(self, call: Call, plan: Plan, settings: Config | None = None) -> None:
+        hook = plan.hook
+        self.call, self.plan, self.settings = call, plan, settings or call.config
+        self.gates = {step.gate.name: step.gate for step in plan.steps}
+        self.listed = ", ".join(plan.listed)  # the same gates are one cycle of fix and retry
+        # The configuration, and what the environment leaves out of it.
+        self.config = " ".join((plan.config_digest, *sorted(skipped_gates(call.env))))
+        self.run_abs = call.run_abs or new_run(call.repo.state_abs)
+        self.logs_abs = f"{self.run_abs}/logs"
+        self.began_s = time.time()
+        limit_s = gates_limit_s(self.settings, hook)
+        # Where it is what the gates' own limits come to, those are to be met first, and named.
+        is_sum = call.payload.kind in GATES_OWN_TIME and not hook.timeout_s
+        until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
+        self.deadline = Deadline(until, limit_s)
+
+    def said(self, text: str) -> None:
+        """Pass on a message for the person."""
+        self.call.say(text)
+
+    def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
+        """Run the gates; results in `earlier` stand. What they change, the journal learns.
+
+        Raises: GitgatesError for each expected failure.
+        """
+        options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
+        call, listener = self.call, self.call.listener or self
+        before = FilesBefore(call, self.plan)
+        decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
+        changed = {path for visit in decision.visits for path in visit.result.changed_paths}
+        writes = before.writes_in(decision)
+        if changed or writes:
+            paths = sorted({*changed, *(path for path, _before, _after in writes)})
+            call.record({"what": WROTE, "paths": paths, "writes": writes})
+        return decision
+
+    def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> Fact:
+        """Return the journal entry of the run."""
+        payload = self.call.payload
+        return {
+            "what": "round",
+            "hook": payload.event,
+            "agent": payload.agent_id,
+            "prompt": self.call.prompt,
+            "gates": self.listed,
+            "outcome": outcome,
+            "statuses": statuses,
+            "run": self.run_abs,
+            "config": self.config,
+        }
+
+    def save(self, decision: Decision, to_agent: str, **known: Any) -> None:  # noqa: ANN401 - fields
+        """Save the results of the run, and prune old runs from time to time.
+
+        `known`: fields of the AttemptReport that are not as the gates alone would have them.
+        """
+        call, payload, config = self.call, self.call.payload, self.call.config
+        fields = {
+            "hook": payload.event,
+            "host": payload.host,
+            "root": call.repo.root_abs,
+            "timestamp_s": self.began_s,
+            "duration_s": max(time.time() - self.began_s, 0.0),
+            "decision": decision,
+            "verdict": outcome_of(decision),
+            "session": payload.session,
+            "agent": payload.agent_type,
+            "agent_fixes": payload.last_message,
+            "fed_back_bytes": len(to_agent.encode("utf-8", "replace")),
+        }
+        notes = save(
+            AttemptReport(**{**fields, **known}),
+            self.run_abs,
+            max_retries=call.hook.max_retries if payload.kind in ENDINGS else 0,
+            artifacts_dir=config.artifacts_dir,
+            keep_runs=config.keep_runs,
+        )
+        for text in notes:
+            call.note(text)
+        collect_if_due(call.repo, config)
+
+    def report(self, decision: Decision) -> EventReport:
+        """Return the report on a decision."""
+        visits = decision.visits
+        met = {visit.result.gate for visit in visits}
+        why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
+        findings = tuple(
+            GateReport(
+                result=visit.result,
+                description=self.gates[visit.result.gate].description,
+                command=_command_of(self.gates[visit.result.gate]),
+            )
+            for visit in unpassed(decision)
+        )
+        passed = (visit.result.gate for visit in visits if visit.result.status == "passed")
+        return EventReport(
+            hook=self.call.payload.event,
+            root_abs=self.call.repo.root_abs,
+            elsewhere=self.call.is_elsewhere,
+            attempt=0,
+            attempts=0,
+            findings=findings,
+            passed=tuple(dict.fromkeys(passed)),
+            not_run=tuple((name, why) for name in decision.not_run if name not in met),
+            observed=observed(visits),
+            notes=tuple(
+                f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` put that right."
+                for v in visits
+                if v.rescued_by
+            ),
+            # Under the agent; or somebody else did it while they ran.
+            changed_paths=tuple(sorted({p for v in visits for p in v.result.changed_paths})),
+        )
+
+
+def plan_run(call: Call, changes: Changes) -> GateRun | None:
+    """Return the run of an event; None if every gate is skipped."""
+    event = Event(
+        host=call.payload.host,
+        name=call.payload.event,
+        root_abs=call.repo.root_abs,
+        paths=changes.paths,
+        gone=changes.gone,
+        stdin=call.raw,
+        payload=call.payload,
+    )
+    plan = make_plan(call.config, call.hook, event, skipped_gates(call.env))
+    call.rests_on["gates"] = plan
+    if not call.is_dry:
+        record_skips(plan, call.repo)
+    if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
+        return None
+    return GateRun(call, plan)
+
+
+def decide_event(call: Call) -> Verdict:
+    """Run the gates of an event that does not end a turn; return the verdict."""
+    paths = call.edited_paths
+    run = plan_run(call, Changes(paths))
+    if run is None or call.is_dry:
+        return Verdict()
+    call.end_within(host_limit_s(call.config, call.hook))
+    decision = _allow_config_fix(call, run.run(), paths)
+    verdict = _say(run, decision)
+    if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
+        run.save(decision, verdict.to_agent)  # an edit that is fine leaves nothing behind
+    return verdict._replace(entries=(run.entry(_OUTCOMES[verdict.level], deciding(decision)),))
+
+
+def _say(run: GateRun, decision: Decision) -> Verdict:
+    call, said = run.call, run.report(decision)
+    leads_to, why = express(call.payload, decision.verdict)
+    said = said._replace(leads_to=leads_to)
+    if why:
+        call.say(f"{why}: {decision.reason}")
+        said = said._replace(notes=(*said.notes, f"{why}."))
+    person = "\n".join(said.observed)
+    if decision.verdict == STOP:
+        return Verdict(STOP, to_agent=feedback(said), to_person=stop_text(said))
+    here = (call.prompt, call.payload.event)
+    rounds = [one for one in call.session.rounds if (one.prompt, one.hook) == here]
+    if decision.verdict == BLOCK and is_reported_unable(deciding(decision), rounds):
+        # A tool that is missing must not lock the agent out of everything.
+        said = said._replace(leads_to=WARN)
+        return Verdict(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
+    if decision.verdict >= WARN or said.changed_paths:
+        level = max(decision.verdict, WARN)
+        return Verdict(level, to_agent=feedback(said), to_person=person)
+    return Verdict(to_person=person)
+
+
+def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
+    """Allow an edit of the configuration if only a mistake in the configuration blocks."""
+    is_fault = decision.verdict == STOP and all(
+        visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
+    )
+    if call.payload.kind == "before-tool" and is_fault and set(paths or ()) & set(FILES):
+        return decision._replace(verdict=WARN)
+    return decision
+
+
+def unpassed(decision: Decision) -> list[Visit]:
+    """Return the visits to report, the deciding ones first."""
+    found = [
+        visit
+        for visit in decision.visits
+        if not visit.would
+        and not visit.result.excused
+        and not visit.rescued_by
+        and (visit.verdict >= WARN or visit.result.status in _NO_PASS)
+    ]
+    return sorted(found, key=lambda visit: -visit.verdict)
+
+
+def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """Return gate and status of each visit that caused the decision."""
+    return tuple(
+        dict.fromkeys(
+            (visit.result.gate, visit.result.status)
+            for visit in decision.visits
+            if visit.verdict == decision.verdict and visit.action in ("BLOCK", "STOP")
+        )
+    )
+
+
+def unchecked(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """Return gate and status of each gate that had nothing to check."""
+    return tuple((gate, UNCHECKED) for gate in unchecked_gates(decision))
+
+
+def failures_of(
+    gate: Gate, result: GateResult, root_abs: str, say: Callable[[str], object]
+) -> tuple[Failure, ...]:
+    """Return the failures of a gate that failed in `root_abs`, split by its pattern.
+
+    Where that takes too long, the person is told, and the whole output is one failure.
+    """
+    from gitgates.engine.failures import split  # it compiles many patterns
+    from gitgates.proc.bounded import LIMIT_S
+
+    output = whole_output(result)
+    try:
+        return split(output, gate.failures, gate.name, root_abs)
+    except TimeoutError:
+        say(
+            f"`{gate.name}`: its pattern `failures` took longer than {LIMIT_S:g} s, so that the "
+            "whole output is one failure"
+        )
+    return split(output, "", gate.name, root_abs)
+
+
+def whole_output(result: GateResult) -> bytes:
+    """Return a gate's output from its log, up to a limit; the kept excerpt has a gap."""
+    if not (result.dropped_bytes and result.log_abs):
+        return result.output
+    # `max_log` may be small.
+    return max(read_log(result.log_abs), result.output, key=len)
+
+
+def read_log(path_abs: str) -> bytes:
+    """Return the beginning of a log; empty if it does not exist."""
+    try:
+        with open(path_abs, "rb", opener=open_state) as file:
+            return file.read(_MOST_READ)
+    except OSError:
+        return b""
+
+
+def _command_of(gate: Gate) -> str:
+    return gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())

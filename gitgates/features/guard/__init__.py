@@ -1,0 +1,1 @@
+"""Refuse tool calls that bypass the gates."""

@@ -1,0 +1,276 @@
+"""The files and folders that the guard keeps an agent from changing, and whether a path is one."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config.load import LOCAL_FILE, OWN_FILE, PYPROJECT
+from gitgates.core.record import Record
+from gitgates.hosts import DEFAULT_AGENT, agent_host, project_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitgates.session.call import Call
+    from gitgates.shell.syntax import SimpleCommand
+
+# Programs that change the files that they are given: all of them; the last one, or all of them
+# where an option says so.
+_REMOVERS = ("rm", "rmdir", "shred", "unlink")
+_CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
+_COPIERS = ("cp", "install", "ln", "mv", "rsync")
+_IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
+_EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
+_OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
+_FRAMEWORK_FILES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
+
+
+class Fetcher(Record):
+    """A program that writes what it fetches or unpacks: its options with a file, with a folder."""
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+# By the name of the program.
+_FETCHERS = {
+    "curl": Fetcher(files=("-o", "--output"), folders=("--output-dir",)),
+    "wget": Fetcher(files=("-O", "--output-document"), folders=("-P", "--directory-prefix")),
+    "tar": Fetcher(folders=("-C", "--directory")),
+    "bsdtar": Fetcher(folders=("-C", "--directory")),
+    "unzip": Fetcher(folders=("-d",)),
+}
+# Programs that are guarded in any of these ways, by their names in a command.
+WRITERS = (
+    *_REMOVERS,
+    *_CHANGERS,
+    *_COPIERS,
+    *_IN_PLACE,
+    *_FETCHERS,
+    "dd",
+    "find",
+    "restore",
+    "checkout",
+)
+
+
+class Violation(Record):
+    """What a command does that a rule is about."""
+
+    rule: str
+    what: str
+
+
+class Place(Record):
+    """A guarded file, or folder with all that is in it."""
+
+    path_abs: str
+    rule: str
+    is_folder: bool = False
+    mention: str = ""  # writing it is guarded only where the change is about this; removing, ever
+    forms: frozenset[str] = frozenset()  # of `resolved`
+
+
+def guarded_places(call: Call, settings: str) -> Iterator[Place]:
+    """Return what is guarded in a repository, and of the agent that works in it.
+
+    `settings`: the text of git's settings.
+    """
+    repo, config = call.repo, call.config
+    root, git, common = repo.root_abs, repo.git_dir_abs, repo.common_dir_abs
+    for path in (f"{root}/.git", git, common, f"{common}/config", f"{git}/config.worktree"):
+        yield Place(path, "git_folder")
+    yield Place(f"{common}/hooks", "hooks_folder", is_folder=True)
+    if "hookspath" in settings:
+        asked = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
+        path = os.path.join(root, os.fsdecode(asked).rstrip("\n"))
+        yield Place(path, "hooks_folder", is_folder=True)
+    yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
+    for name in (OWN_FILE, LOCAL_FILE, *_FRAMEWORK_FILES):
+        yield Place(f"{root}/{name}", "gate_settings")
+    if config.intents:
+        yield Place(f"{root}/{config.intents.file}", "intents_file")
+    for path in dict.fromkeys((f"{git}/gitgates", f"{common}/gitgates")):
+        yield Place(path, "state_folder", is_folder=True)
+    yield Place(f"{common}/info/exclude", "git_exclude")
+    yield from _places_of_agent(call)
+
+
+def _places_of_agent(call: Call) -> Iterator[Place]:
+    root, env, review = call.repo.root_abs, call.env, call.config.review
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    for folder in dict.fromkeys((root, call.payload.project_abs or root)):
+        mentions = dict.fromkeys(host.settings_files(folder, env).values(), "")
+        mentions |= dict.fromkeys(host.switch_files(folder, env), host.SWITCH_MENTION)
+        for path, mention in mentions.items():
+            yield Place(path, "agent_settings", mention=mention)
+    for name, file in project_settings().items():
+        if os.path.lexists(f"{root}/{file}"):  # of other agents: what there is
+            for path in (file, *agent_host(name).SWITCHES):
+                yield Place(f"{root}/{path}", "agent_settings")
+    folders = host.folders_of(root, env)
+    for name in dict.fromkeys((review.reviewer, *review.agents)):
+        for path in host.agent_files(name.rpartition(":")[2], folders):
+            yield Place(path, "reviewer_files")
+    for name in review.skills:
+        for path in host.skill_files(name.rpartition(":")[2], folders):
+            yield Place(path, "reviewer_files")
+
+
+def git_settings(call: Call) -> str:
+    """Return the text of git's settings, in lower case; included files and the system's are not."""
+    # As git has it: a relative HOME is below where it is run, a relative XDG_CONFIG_HOME too.
+    repo, home = call.repo, os.path.join(call.payload.cwd_abs, call.env.get("HOME", ""))
+    own = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    own = os.path.join(call.payload.cwd_abs, own)
+    files = (f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree")
+    found = b""
+    for path in (*files, f"{home}/.gitconfig", f"{own}/git/config"):
+        try:
+            with open(path, "rb", buffering=0) as file:
+                found += file.read() + b"\n"
+        except OSError:
+            continue
+    return found.decode("utf-8", "replace").lower()
+
+
+def find_places(
+    path_abs: str, places: Iterable[Place], *, removes: bool = False, is_pattern: bool = False
+) -> Iterator[Place]:
+    """Find the guarded places that a path is, or lies in; or that lie in it, if it is removed.
+
+    `places` have been resolved.
+    """
+    goals = [form.rstrip("/").split("/") for form in _forms(path_abs)]
+    for place in places:
+        if is_pattern and not os.path.lexists(place.path_abs):
+            continue
+        for form in (one.split("/") for one in place.forms):
+            for goal in goals:
+                is_deep = len(goal) - len(form)  # in it, it, or around it
+                reaches = place.is_folder if is_deep > 0 else removes or not is_deep
+                if reaches and _begin_alike(goal, form, is_pattern=is_pattern):
+                    yield place
+
+
+def _begin_alike(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
+    """Return whether two paths are the same as far as both go; the first may be a pattern."""
+    pairs = tuple(zip(goal, form, strict=False))
+    if not is_pattern:
+        return all(one == other for one, other in pairs)
+    from fnmatch import fnmatchcase  # seldom needed
+
+    # For a shell, no pattern is a name that begins with a dot.
+    return all(
+        fnmatchcase(name, one) and (one[:1] == "." or name[:1] != ".") for one, name in pairs
+    )
+
+
+def resolved(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Return places as paths are looked for in them; that takes system calls for each."""
+    return tuple(one._replace(forms=_forms(one.path_abs)) for one in places)
+
+
+def _forms(path: str) -> frozenset[str]:
+    """Return a path, without links in its folder, and without any; in one case."""
+    folder, name = os.path.split(os.path.normpath(path))
+    real = os.path.realpath(path), os.path.join(os.path.realpath(folder), name)
+    return frozenset(one.casefold() for one in (os.path.normpath(path), *real))
+
+
+def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
+    """Yield the paths that a command writes or removes, and whether it removes."""
+    for path in one.writes:
+        yield path, False
+    program, *rest = _as_program(words[1:]) if words[:1] == ["git"] else words or [""]
+    pairs = zip(["", *rest], rest, strict=False)
+    plain = [word for last, word in pairs if word[:1] != "-" and last not in _EXCLUDING]
+    if program in _REMOVERS or (program == "find" and "-delete" in rest):
+        yield from ((path, program != "find") for path in plain)
+        yield from ((path, False) for path in one.fed)
+    elif program in _CHANGERS or (program in _IN_PLACE and any(map(_is_in_place, rest))):
+        yield from ((path, False) for path in (*plain, *one.fed))
+    elif program in _COPIERS and plain:
+        sources, goal = plain[:-1], plain[-1]
+        for at, word in enumerate(rest[:-1]):
+            if word in ("-t", "--target-directory"):
+                sources, goal = [path for path in plain if path != rest[at + 1]], rest[at + 1]
+        yield goal, False
+        yield from ((os.path.join(goal, os.path.basename(path)), False) for path in sources)
+        yield from ((path, True) for path in sources if program == "mv")
+        yield from ((path, False) for path in one.fed if program == "mv")
+    elif program in _FETCHERS:
+        yield from ((path, False) for path in _fetched(program, rest))
+    elif program == "dd":
+        yield from ((word[len("of=") :], False) for word in rest if word.startswith("of="))
+
+
+def _fetched(program: str, words: list[str]) -> Iterator[str]:
+    """Yield where a program puts what it fetches or unpacks; a folder, if no file is named."""
+    fetcher = _FETCHERS[program]
+    if program.endswith("tar") and not _extracts(words):
+        return
+    files = [value for option in fetcher.files for value in _values(option, words)]
+    folders = [value for option in fetcher.folders for value in _values(option, words)]
+    urls = [os.path.basename(word) for word in words if "://" in word]
+    if program == "curl" and not any(_has_letter(word, "O") for word in words):
+        urls = [] if "--remote-name" not in words else urls
+    names = files or urls or (["."] if program != "curl" else [])
+    for folder in folders or [""]:
+        yield from (os.path.join(folder, name) for name in names)
+
+
+def _values(option: str, words: list[str]) -> Iterator[str]:
+    """Yield the values of an option; of one with a single letter, also behind other letters."""
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        is_short = len(option) == len("-o")
+        if name == option and equals and not is_short:
+            yield value
+        elif word == option or (
+            is_short and word[-1:] == option[1] and _has_letter(word, option[1])
+        ):
+            yield from words[at + 1 : at + 2]
+        elif is_short and word.startswith(option):
+            yield word[len(option) :]
+
+
+def _has_letter(word: str, letter: str) -> bool:
+    return word[:1] == "-" != word[1:2] and letter in word
+
+
+def _extracts(words: list[str]) -> bool:
+    first = words[0] if words else ""
+    return "--extract" in words or any(
+        "x" in word and not word.startswith("--")
+        for word in words
+        if word.startswith("-") or word == first
+    )
+
+
+def linked(words: list[str]) -> Iterator[str]:
+    """Yield what a command makes links to, from where it is run."""
+    if words[:1] != ["ln"]:
+        return
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    goal = plain[-1] if len(plain) > 1 else ""
+    for path in plain[:-1] or plain:
+        # What a symbolic link leads to is meant from where that is; the goal may be a folder.
+        yield from (os.path.join(folder, path) for folder in ("", os.path.dirname(goal), goal))
+
+
+def _as_program(words: list[str]) -> list[str]:
+    """Return a command of git that changes files as the program that does the same."""
+    from gitgates.shell.repositories import git_call  # edits do without
+
+    call = git_call(words)
+    paths = (
+        word if word.startswith("-") else os.path.join(call.folder, word) for word in call.rest
+    )
+    return [_OF_GIT.get(call.verb, ""), *paths]
+
+
+def _is_in_place(word: str) -> bool:
+    is_short = word.startswith("-") and not word.startswith("--")
+    return word.startswith("--in-place") or (is_short and "i" in word.partition("e")[0])

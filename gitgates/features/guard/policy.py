@@ -1,0 +1,286 @@
+"""The guard: refuse tool calls that bypass the gates, before they are made.
+
+It stops a careless agent and no determined one, who would write a script: docs/how-to/guard.md.
+Commands without any word that a rule is about are not parsed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.policy import Need
+from gitgates.core.types import BLOCK, LIVE, WARN, Verdict
+from gitgates.hosts import AGENTS, agent_host
+from gitgates.session.needs import is_guardable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.core.agent_types import Payload
+    from gitgates.core.types import Config
+    from gitgates.features.guard.places import Place, Violation
+    from gitgates.session.call import Call
+
+_ANSWERS = ("off", "warn", "ask", "deny")
+_BY_A_PERSON = "If it has to be done, ask the person to do it."
+_BY_GATES = (
+    "Fix what the gates report, and say of what cannot be fixed: "
+    'gitgates cannot-fix GATE --reason "why".'
+)
+# rule → why, and what to do instead
+RULES = {
+    "no_verify": ("It skips the hooks of git.", _BY_GATES),
+    "hooks_path": ("With it, git looks for its hooks elsewhere.", _BY_A_PERSON),
+    "skip_variables": ("That variable keeps gates from running.", _BY_GATES),
+    "uninstall": ("It takes hooks out.", _BY_A_PERSON),
+    "person_verbs": (
+        "That is for a person to decide.",
+        "Say what you want, and why. A person may do it, or hand you a token: gitgates approve.",
+    ),
+    "hooks_folder": ("It changes the hooks of git.", _BY_A_PERSON),
+    "agent_settings": ("The hooks of this session are in these settings.", _BY_A_PERSON),
+    "gate_settings": ("It changes which gates there are.", "Say what you want changed, and why."),
+    "intents_file": (
+        "It changes what agents may work on.",
+        "Your change does not count. For more files: gitgates intent scope-expansion-request.",
+    ),
+    "state_folder": ("What gitgates knows of the work is there.", _BY_A_PERSON),
+    "git_folder": ("Without it, nothing can be checked.", _BY_A_PERSON),
+    "git_exclude": ("Gates do not see what git ignores.", "Use .gitignore, which everybody sees."),
+    "hidden_files": ("Gates do not see what git is told to overlook.", "Leave the file in sight."),
+    "reviewer_files": ("It changes who reviews the work, or how.", "Say what you want changed."),
+    "nested_agent": ("That agent asks nobody before it does anything.", "Do it here."),
+    "unreadable": (
+        "It may do what the guard refuses.",
+        "Write it plainly, as several commands if need be.",
+    ),
+}
+# What stands in a command that a rule may be about, besides the names of files.
+_WORDS = (
+    *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip"),
+    *("gitgates=", "gitgates_", "uninstall", "approve", "advice", "notes", "update-ref", "core."),
+    *("assume-unchanged", "fixup", "remove", "which", "command", "bin/gitgates"),
+    "-packages/gitgates",
+    *AGENTS,
+    "@factory/",
+)
+_DELETED = str.maketrans("", "", "'\"\\")
+_JOINTS = str.maketrans(";&|()`\n", " " * 7)
+_ENDS = str.maketrans(";&|()`\n<>=\0", " " * 11)  # of a path in a command
+_MOST_WORDS = 200  # that may lead through a link
+_LONGEST = 120
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the needed events: those before each tool that writes, where there are checks."""
+    if not (config.guard.enabled and is_guardable(config)):
+        return ()
+    return (Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Refuse what a rule says, or have the person asked."""
+    kind = call.payload.tool_kind
+    found = _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
+    rated = [(_ANSWERS.index(getattr(call.config.guard, one.rule)), one) for one in found]
+    answer, worst = max(rated, key=lambda one: one[0], default=(0, None))
+    if not (answer and worst):
+        return so_far
+    from gitgates.core.clean import plain_line  # most tool calls are none of ours
+
+    why, instead = RULES[worst.rule]
+    text = (
+        f"gitgates: the guard, rule `{worst.rule}`: {plain_line(worst.what, _LONGEST)}\n"
+        f"{why} {instead}"
+    )
+    match _ANSWERS[answer]:
+        case "deny":
+            return so_far.joined(Verdict(BLOCK, to_agent=text, final=True))
+        case "ask":
+            return so_far.joined(Verdict(ask=True, to_agent=text))
+        case _:
+            return so_far.joined(Verdict(WARN, to_agent=text))
+
+
+# Edits
+
+
+def _in_edit(call: Call) -> Iterable[Violation]:
+    from gitgates.features.guard.places import (
+        Violation,
+        find_places,
+        git_settings,
+        guarded_places,
+        resolved,
+    )
+    from gitgates.session.trust import absolute
+
+    payload, places = call.payload, resolved(guarded_places(call, git_settings(call)))
+    for path in payload.paths:
+        for place in find_places(absolute(path, payload.cwd_abs), places):
+            if place.mention and not _is_about(place, payload):
+                continue
+            if place.rule == "gate_settings" and _may_mend(call):
+                continue
+            yield Violation(place.rule, path)
+
+
+def _may_mend(call: Call) -> bool:
+    """Return whether something is wrong with the configuration."""
+    from gitgates.config.load import inspect  # only where its files are edited
+
+    return bool(inspect(call.repo.root_abs)[1])
+
+
+def _is_about(place: Place, payload: Payload) -> bool:
+    """Return whether an edit is about what is guarded of a file."""
+    if place.rule == "gate_settings":
+        return _changes_table(place.path_abs, payload)
+    return any(place.mention in text for edit in payload.edits for text in (edit.old, edit.new))
+
+
+def _changes_table(path_abs: str, payload: Payload) -> bool:
+    """Return whether an edit changes our table in pyproject.toml, which must stay valid TOML."""
+    before = after = _content(path_abs)
+    for edit in payload.edits:
+        replaced = after.replace(edit.old, edit.new, -1 if edit.everywhere else 1)
+        after = edit.new if edit.whole else replaced
+    return _has_other_table(before, after)
+
+
+def _content(path_abs: str) -> str:
+    try:
+        with open(path_abs, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _has_other_table(before: str, after: str) -> bool:
+    import tomllib  # only where that file is changed
+
+    from gitgates.core.limits import parse_toml
+
+    try:
+        one, other = (parse_toml(text).get("tool", {}) for text in (before, after))
+    except tomllib.TOMLDecodeError:
+        return False
+    return bool(one.get("gitgates") != other.get("gitgates"))
+
+
+# Commands
+
+
+def _in_command(call: Call) -> Iterable[Violation]:
+    from gitgates.features.guard.places import Violation, git_settings, guarded_places, resolved
+    from gitgates.session.shell_commands import LONGEST
+
+    text, settings = call.payload.command, git_settings(call)
+    if len(text) > LONGEST:
+        return (Violation("unreadable", "it is too long"),)
+    places = tuple(guarded_places(call, settings))
+    if not _may_matter(text, settings, places, call.payload.cwd_abs):
+        return ()
+    from gitgates.features.guard.rules import Known, find  # most commands do not matter
+    from gitgates.features.review.evidence import is_strict
+
+    has_agent = any(name in text.lower() for name in (*AGENTS, "@factory/"))
+    known = Known(
+        cwd_abs=call.payload.cwd_abs,
+        common_dir_abs=call.repo.common_dir_abs,
+        places=resolved(places),
+        env=call.env,
+        output_of=lambda words, cwd: _output_of(call, words, cwd),
+        alias=lambda name: _alias(call, name) if "[alias" in settings else "",
+        unasked=_unasked if has_agent else lambda _program: (),
+        changes_table=lambda path, whole: _has_other_table(_content(path), whole),
+        unhooked=_unhooked,
+        is_strict="skip" in text and is_strict(call),
+        blocking=tuple(
+            one.id
+            for one in call.config.advice
+            if one.hook_on_failure == "block" and one.status in LIVE
+        ),
+    )
+    return find(text, known)
+
+
+def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str) -> bool:
+    """Return whether any word that a rule is about is in a command, or in aliases of git."""
+    raw = text
+    text = text.replace("\\\n", "").translate(_DELETED).lower()
+    if "git" in text:
+        text = f"{text} {settings.partition('[alias')[2]}"
+    if any(word in text for word in _WORDS):
+        return True
+    words = text.translate(_JOINTS).split()
+    options = [word for word in words if word[0] == "-" != word[1:2]]
+    if ("commit" in text or "am" in words) and any("n" in option for option in options):
+        return True
+    from gitgates.features.guard.places import WRITERS
+
+    writes = ">" in text or any(word.rpartition("/")[2] in WRITERS for word in words)
+    if not writes:
+        return False
+    return any(name in text for name in _names(places)) or _follows_link(raw, cwd_abs)
+
+
+def _follows_link(text: str, cwd_abs: str) -> bool:
+    """Return whether any path in a command leads through a link, or the folder into a `.git`."""
+    folder = os.path.realpath(cwd_abs)
+    if "/.git/" in f"{folder}/":
+        return True
+    words = text.translate(_DELETED).translate(_ENDS).split()
+    paths = (os.path.normpath(os.path.join(folder, word)) for word in words[:_MOST_WORDS])
+    return any("\0" not in path and os.path.realpath(path) != path for path in paths)
+
+
+def _names(places: Iterable[Place]) -> set[str]:
+    """Return names of guarded paths and of the repository, and signs that may mean one."""
+    paths = [place.path_abs.lower().split("/") for place in places]
+    hidden = {name for path in paths for name in path if name.startswith(".")}
+    roots = {path[-2] for path in paths if path[-1] == ".git"}
+    return {"*", "?", "$pwd", *hidden, *roots, *(path[-1] for path in paths)}
+
+
+def _unasked(program: str) -> tuple[str, ...]:
+    """Return with which options an agent asks nobody, by the name of its program or package."""
+    for name in AGENTS:
+        host = agent_host(name)
+        if program in host.PROGRAMS:
+            return host.UNASKED
+    return ()
+
+
+def _unhooked(program: str, words: list[str], env: Mapping[str, str]) -> bool:
+    return program in AGENTS and agent_host(program).runs_without_hooks(words, env)
+
+
+def _output_of(call: Call, words: tuple[str, ...], cwd: str) -> str:
+    """Return what a program prints that says where something is."""
+    from gitgates.features.guard.rules import TEMPORARY
+    from gitgates.shell.syntax import UNKNOWN
+
+    repo = call.repo
+    match words:
+        case ("which" | "type", *_, "gitgates") | ("command", *_, "gitgates"):
+            return "/usr/bin/gitgates"
+        case ("pwd", *_):
+            return os.path.join(call.payload.cwd_abs, cwd)
+        case ("mktemp", *_):
+            return TEMPORARY
+        case ("git", "rev-parse", "--git-path", path):
+            return f"{repo.common_dir_abs}/{path}"
+        case ("git", "rev-parse", *_, "--show-toplevel"):
+            return repo.root_abs
+        case ("git", "rev-parse", *_, "--git-common-dir"):
+            return repo.common_dir_abs
+        case ("git", "rev-parse", *_, "--git-dir" | "--absolute-git-dir"):
+            return repo.git_dir_abs
+    return UNKNOWN
+
+
+def _alias(call: Call, name: str) -> str:
+    found = call.repo.git.ask("config", "--get", f"alias.{name}")
+    return os.fsdecode(found.stdout).strip()

@@ -1,0 +1,380 @@
+"""What the guard looks for in a command, as pure functions of its words and of known paths.
+
+Each finding is a rule of `[tool.gitgates.guard]` and the words that it was found in. Where a path
+is not wholly known, what is unknown of it is taken for the folder that the agent is in.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import pairwise
+
+from gitgates.core.record import Record
+from gitgates.features.guard.places import Place, Violation, find_places, linked, touched
+from gitgates.shell.repositories import Repositories, git_call
+from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+# Settings of git, in lower case → rule.
+_SETTINGS = {
+    "core.hookspath": "hooks_path",
+    "core.worktree": "git_folder",
+    "core.bare": "git_folder",
+    "core.excludesfile": "git_exclude",
+}
+# Variables that switch hooks off, with the values that do; (): any but none.
+_VARIABLES = {
+    "GITGATES": ("0",),
+    "GITGATES_SKIP": (),
+    "HUSKY": ("0",),
+    "HUSKY_SKIP_HOOKS": (),
+    "LEFTHOOK": ("0", "false"),
+    "LEFTHOOK_EXCLUDE": (),
+    "OVERCOMMIT_DISABLE": (),
+    "PREK_SKIP": (),
+    "SKIP": (),
+    "SKIP_SIMPLE_GIT_HOOKS": (),
+}
+# Whom advice is for: another name than that of the agent avoids its hooks.
+_IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
+# Others use this name, too; these programs run hooks.
+_SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
+_CONFIG_FILES = ("GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_UNINSTALLS = {
+    "gitgates": "uninstall-hooks",
+    **dict.fromkeys(("husky", "lefthook", "overcommit", "pre-commit", "prek"), "uninstall"),
+}
+_INSTALLERS = ("pip", "pipx", "uv", "poetry", "pdm", "rye", "pixi", "conda", "mamba", "pipenv")
+_REMOVING = {"uninstall", "remove", "uninject"}
+# Where the program itself is.
+_OUR_PROGRAM = ("bin/gitgates", "site-packages/gitgates")
+# Commands of ours that are a person's; approval.py lets those pass that have a token.
+PERSONS = (("approve",), ("intent", "approve-scope"), ("trace", "prune"), ("review", "skip"))
+_IF_STRICT = PERSONS[-1]
+_OF_ADVICE = ("close", "edit", "remove")  # of one that blocks
+_TOKEN = "--token"
+# Commands of git that run hooks: letters for --no-verify, and letters that take a value.
+_VERIFYING = {
+    "commit": ("n", "mFCct"),
+    "am": ("n", ""),
+    "merge": ("", "mFsX"),
+    "pull": ("", "sX"),
+    "push": ("", "o"),
+    "rebase": ("", "sXx"),
+}
+_NO_VERIFY, _SHORTEST = "--no-verify", len("--no-veri")  # what is shorter may mean --no-verbose
+_OPTIONAL = "uS"  # letters whose value is in the same word, or missing
+_LONG_WITH_VALUE = (
+    *("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message"),
+    *("--template", "--trailer", "--fixup", "--squash", "--cleanup", "--strategy", "--exec"),
+    *("--strategy-option", "--push-option", "--receive-pack", "--repo", "--pathspec-from-file"),
+)
+_EVIDENCE = ("refs/notes/gitgates", "notes/gitgates", "gitgates")
+_NOTES_WRITING = {"add", "append", "copy", "edit", "merge", "prune", "remove"}
+_HIDING = ("--skip-worktree", "--assume-unchanged")
+_READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
+_CONFIG_VERBS = ("set", "unset", "edit", "remove-section", "rename-section")
+_CONFIG_WITH_VALUE = ("-f", "--file", "--type", "--default", "--comment", "--value", "--url")
+_CONFIG_WRITING = ("--add", "--unset", "--unset-all", "--replace-all", "--remove-section")
+TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes is taken to be here, where nothing is
+_LONGEST_S = 2.0  # that a line is looked at
+
+
+class Known(Record):
+    """What is known where a command is run."""
+
+    cwd_abs: str
+    common_dir_abs: str = ""  # of the repository; empty: whatever is done is about it
+    places: tuple[Place, ...] = ()
+    env: Mapping[str, str] = {}
+    output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
+    alias: Callable[[str], str] = lambda _name: ""  # of git
+    is_strict: bool = False  # a reviewer has to decide
+    blocking: tuple[str, ...] = ()  # ids of advice that blocks
+    # programs that start an agent → options with which it asks nobody
+    unasked: Callable[[str], tuple[str, ...]] = lambda _program: ()
+    # whether one is started, with these words and variables, so that it runs no hooks
+    unhooked: Callable[[str, list[str], Mapping[str, str]], bool] = lambda *_started: False
+    # what a file would be, whole → whether our settings in it would be others
+    changes_table: Callable[[str, str], bool] = lambda _path, _text: True
+
+
+def find(text: str, known: Known) -> Iterator[Violation]:
+    """Find what a command line does that is guarded."""
+    until = time.monotonic() + _LONGEST_S
+    line = read(
+        text,
+        {**known.env, "PWD": known.cwd_abs},
+        known.output_of,
+        is_folder=lambda path: (
+            path.startswith(TEMPORARY) or os.path.isdir(os.path.join(known.cwd_abs, path))
+        ),
+    )
+    trouble = line.trouble
+    repositories = Repositories(known.cwd_abs, known.common_dir_abs, UNKNOWN)
+    for one in line.commands:
+        yield from _in_command(one, known, repositories)
+        if time.monotonic() > until:
+            trouble = NO_TIME
+            break
+    if trouble:
+        yield Violation("unreadable", trouble)
+
+
+def _in_command(
+    one: SimpleCommand, known: Known, repositories: Repositories
+) -> Iterator[Violation]:
+    violations = [*_in_words(one, known, repositories), *_in_paths(one, known)]
+    if one.fallback:  # it may as well be run there
+        there = one._replace(cwd=one.fallback)
+        violations += [*_in_words(there, known, repositories), *_in_paths(there, known)]
+    for violation in violations:  # of a container nobody knows what of ours is in it
+        yield violation._replace(rule="unreadable") if one.elsewhere else violation
+    if one.words[:1] == ("git",):
+        repositories.note(one.cwd, list(one.words[1:]), one.env)
+    elif one.words[:1] == ("ln",):
+        repositories.note_link(one.cwd, list(one.words[1:]))
+
+
+def _in_words(one: SimpleCommand, known: Known, repositories: Repositories) -> Iterator[Violation]:
+    words = _plain_program(one.words)
+    program = words[0] if words else ""
+    is_git = program == "git"
+    ours = repositories.is_ours(one.cwd, words[1:] if is_git else [], one.env)
+    # Outside of any repository git does nothing; another program may go into one.
+    is_meant = bool(ours) if is_git else ours is not False
+    if is_meant:
+        for rule, what in _in_env({**one.env, **_exported(words)}, program, known):
+            yield Violation(rule, what)
+    shown = " ".join(words).replace(UNKNOWN, "…")
+    for rule in _rules_of(words, one, known) if words else ():
+        if is_meant or rule == "nested_agent" or (is_git and _is_for_all(words)):
+            yield Violation(rule, shown)
+    if words and known.unhooked(words[0], words[1:], one.env):
+        yield Violation("agent_settings", shown)
+
+
+def _exported(words: list[str]) -> dict[str, str]:
+    """Return the variables that a command sets for whatever comes after it, in later lines, too."""
+    program, *rest = words or [""]
+    options = "".join(word for word in rest if word.startswith("-"))
+    if program == "export":
+        is_set = "n" not in options and "p" not in options
+    else:
+        is_set = program in ("declare", "typeset") and "x" in options
+    pairs = (word.partition("=") for word in rest if is_set and not word.startswith("-"))
+    return {name: value for name, equals, value in pairs if equals}
+
+
+def _is_for_all(words: list[str]) -> bool:
+    """Return whether a command of git changes settings of all repositories."""
+    return "config" in words and not {"--global", "--system"}.isdisjoint(words)
+
+
+def _in_paths(one: SimpleCommand, known: Known) -> Iterator[Violation]:
+    words = _plain_program(one.words)
+    for path, removes in touched(words, one):
+        if any(place in path for place in _OUR_PROGRAM):
+            yield Violation("uninstall", path)
+        for place in _places(os.path.join(one.cwd, path), known, removes=removes):
+            if removes or _changes(place, path, one, known):
+                yield Violation(place.rule, path.replace(UNKNOWN, "…"))
+    for path in linked(words):
+        for place in _places(os.path.join(one.cwd, path), known, removes=False):
+            if place.is_folder or place.path_abs.endswith("/.git"):
+                yield Violation(place.rule, path.replace(UNKNOWN, "…"))
+
+
+def _changes(place: Place, path: str, one: SimpleCommand, known: Known) -> bool:
+    """Return whether a command that writes a file changes what is guarded in it."""
+    is_table = place.rule == "gate_settings" and place.mention
+    text = _whole_text(one, path) if is_table else None
+    if text is not None:
+        return known.changes_table(place.path_abs, text)
+    said = (*(word for word in one.words if word != path), one.stdin)
+    return any(place.mention in word for word in said)
+
+
+def _whole_text(one: SimpleCommand, path: str) -> str | None:
+    """Return what a file is to be wholly; None where that is not known."""
+    text = printed(one) if path in one.replaces else None
+    if one.words[:1] == ("tee",) and one.words[1:] == (path,):
+        text = one.stdin
+    return None if text is None or UNKNOWN in text else text
+
+
+def _plain_program(words: tuple[str, ...]) -> list[str]:
+    """Return words with the bare name of the program; of a module of Python, that."""
+    if not words:
+        return []
+    program, rest = os.path.basename(words[0]), list(words[1:])
+    if program.startswith("python") and "-m" in rest[:-1]:
+        at = rest.index("-m")
+        return [rest[at + 1].replace("_", "-"), *rest[at + 2 :]]
+    return [program, *rest]
+
+
+def _in_env(env: Mapping[str, str], program: str, known: Known) -> Iterator[tuple[str, str]]:
+    for name, value in env.items():
+        said = f"{name}={value}".replace(UNKNOWN, "…")
+        if program and _is_guarded(name, value, program, known):
+            yield "skip_variables", said
+        elif name.startswith("GIT_CONFIG_KEY_"):
+            key, number = value, name.removeprefix("GIT_CONFIG_KEY_")
+            for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), known):
+                yield rule, said
+        elif name == "GIT_CONFIG_PARAMETERS":
+            for key, rule in _SETTINGS.items():
+                if key in value.lower():
+                    yield rule, said
+        elif name in _CONFIG_FILES and value not in ("", os.devnull):
+            yield "hooks_path", said
+
+
+def _is_guarded(name: str, value: str, program: str, known: Known) -> bool:
+    """Return whether a variable switches hooks off, or says that it is somebody else who asks."""
+    if name in _IDENTITY:
+        return value != known.env.get(name, "")
+    wanted = _VARIABLES.get(name)
+    if wanted is None or (name == _SHARED_NAME and program not in _HOOK_RUNNERS):
+        return False
+    return bool(value) and (not wanted or value in wanted)
+
+
+def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+    """Yield the rules that the words of a command are about, paths aside."""
+    program, *rest = words
+    plain = tuple(word for word in rest if not word.startswith("-"))
+    if program == "git":
+        yield from _of_git(rest, one, known)
+    elif "--help" in rest:
+        return
+    elif plain[:1] == (_UNINSTALLS.get(program),) or _uninstalls(program, rest, plain):
+        yield "uninstall"
+    elif program == "gitgates":
+        has_token = any(word.partition("=")[0] == _TOKEN for word in rest)
+        verbs: list[tuple[str, ...]] = [
+            verb for verb in PERSONS if known.is_strict or verb != _IF_STRICT
+        ]
+        verbs += [("advice", verb, one) for one in known.blocking for verb in _OF_ADVICE]
+        if not has_token and any(plain[: len(verb)] == verb for verb in verbs):
+            yield "person_verbs"
+    elif signs := known.unasked(program) or known.unasked(_package(one.words[0])):
+        values = (word.partition("=")[2].strip("'\"") for word in rest)
+        pairs = (f"{name}={value}" for name, value in pairwise(rest) if name.startswith("-"))
+        if not {*rest, *values, *pairs}.isdisjoint(signs):
+            yield "nested_agent"
+
+
+def _uninstalls(program: str, words: list[str], plain: tuple[str, ...]) -> bool:
+    """Return whether a command takes gitgates itself away, or has overcommit take its hooks out."""
+    if program == "overcommit":
+        return "--uninstall" in words or "-u" in words
+    is_named = any(_package(word).partition("[")[0] == "gitgates" for word in plain)
+    removes = not _REMOVING.isdisjoint(plain) and program.rstrip("0123456789.") in _INSTALLERS
+    return is_named and removes
+
+
+def _package(word: str) -> str:
+    """Return the name of a package without its version."""
+    name, _, _version = word[1:].partition("@")
+    return f"{word[:1]}{name}".partition("==")[0]
+
+
+def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+    call = git_call(words)
+    for setting in call.settings:
+        key, _, value = setting.partition("=")
+        yield from _of_setting(key, value, known)
+    verb, rest = call.verb, list(call.rest)
+    if skips_hooks(verb, rest):
+        yield "no_verify"
+    elif verb == "config":
+        yield from _of_git_config(rest, known)
+    elif verb == "update-index" and any(word in _HIDING for word in rest):
+        yield "hidden_files"
+    elif _writes_evidence(verb, rest):
+        yield "state_folder"
+    elif text := known.alias(verb):
+        yield from _of_alias(text, rest, one, known)
+
+
+def _writes_evidence(verb: str, words: list[str]) -> bool:
+    """Return whether a command of git writes the notes that say which gates a commit passed."""
+    if verb == "update-ref":
+        return _EVIDENCE[0] in words
+    is_written = verb == "notes" and not _NOTES_WRITING.isdisjoint(words)
+    return is_written and any(
+        f"--ref={name}" in words or ("--ref", name) in pairwise(words) for name in _EVIDENCE
+    )
+
+
+def _of_alias(text: str, rest: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+    """Yield the rules that what an alias stands for is about."""
+    known = known._replace(alias=lambda _name: "")  # it may stand for itself
+    line = read(text[1:] if text.startswith("!") else f"git {text}").commands
+    for at, inner in enumerate(line):
+        more = rest if at == len(line) - 1 else []
+        whole = inner._replace(words=(*inner.words, *more), cwd=one.cwd)
+        everywhere = Repositories(known.cwd_abs, "", UNKNOWN)
+        yield from (found.rule for found in _in_command(whole, known, everywhere))
+
+
+def skips_hooks(verb: str, words: list[str]) -> bool:
+    """Return whether a command of git is told to run no hooks; `words` are behind its verb."""
+    if verb == "history":  # it runs none, and this one commits what is staged
+        return "fixup" in words[:1] and "--dry-run" not in words
+    if verb not in _VERIFYING:
+        return False
+    letters, valued = _VERIFYING[verb]
+    while words and words[0] != "--":
+        word, *words = words
+        if word.startswith("--"):
+            if len(word) >= _SHORTEST and _NO_VERIFY.startswith(word):
+                return True
+            words = words[1:] if word in _LONG_WITH_VALUE else words
+        elif word.startswith("-"):
+            until = next(
+                (at for at, one in enumerate(word) if one in valued + _OPTIONAL), len(word)
+            )
+            if any(letter in word[:until] for letter in letters):
+                return True
+            is_last = until == len(word) - 1 and word[until] in valued
+            words = words[1:] if is_last else words
+    return False
+
+
+def _of_git_config(words: list[str], known: Known) -> Iterator[str]:
+    options: list[str] = []
+    plain: list[str] = []
+    while words:
+        word, *words = words
+        (options if word.startswith("-") else plain).append(word)
+        words = words[1:] if word in _CONFIG_WITH_VALUE else words
+    writes = any(word in _CONFIG_WRITING for word in options)
+    if plain[:1] and plain[0] in _CONFIG_VERBS:
+        plain, writes = plain[1:], True
+    is_read = any(word in _READING for word in options) or plain[:1] in (["get"], ["list"])
+    if plain and not is_read and (writes or len(plain) > 1):
+        yield from _of_setting(plain[0], " ".join(plain[1:]), known)
+
+
+def _of_setting(key: str, value: str, known: Known) -> Iterator[str]:
+    key = key.lower()
+    if key.startswith("alias."):
+        yield from _of_alias(value, [], SimpleCommand(), known)
+    # A whole section may be removed.
+    yield from (rule for name, rule in _SETTINGS.items() if key in (name, name.partition(".")[0]))
+
+
+def _places(path: str, known: Known, *, removes: bool) -> Iterator[Place]:
+    # A shell drops what is no character of a path.
+    whole = os.path.join(known.cwd_abs, path.replace(UNKNOWN, ".").replace("\0", ""))
+    if UNKNOWN in path:  # it need not be what is there
+        return find_places(whole, known.places)
+    is_pattern = not {*"*?["}.isdisjoint(path)
+    return find_places(whole, known.places, removes=removes, is_pattern=is_pattern)

@@ -1,0 +1,82 @@
+"""Constraints on what a run may change and use, checked before the gates of each attempt."""
+
+from __future__ import annotations
+
+from gitgates.core.clean import counted
+from gitgates.engine.match import matches, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Headless
+    from gitgates.worktree.checkpoint import Checkpoint
+
+_MOST_NAMED = 10
+
+
+def violations(
+    limits: Headless, *, paths: tuple[str, ...], lines: int, tokens: int | None
+) -> tuple[str, ...]:
+    """Return a message for each violation; tokens that a client does not report do not count."""
+    found = []
+    if limits.max_files and len(paths) > limits.max_files:
+        found.append(
+            f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
+        )
+    if limits.max_lines and lines > limits.max_lines:
+        found.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
+    if limits.max_tokens and tokens is not None and tokens > limits.max_tokens:
+        found.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
+    if limits.allow is not None:
+        outside = _not_allowed(paths, limits.allow)
+        if outside:
+            found.append(f"allow: only {', '.join(limits.allow)} may change, not {_some(outside)}")
+    if denied := denied_paths(limits, paths):
+        found.append(f"deny: must not change: {_some(denied)}")
+    return tuple(found)
+
+
+def misplaced(point: Checkpoint, head_ref: str, branch: str) -> tuple[str, ...]:
+    """Return a message if HEAD is not where the commit belongs.
+
+    `head_ref` is what HEAD names; `branch` was made for the run. Where nobody asked for a branch,
+    the agent may make one, and commit there; the user's other branches are not for it.
+    """
+    wanted = f"refs/heads/{branch}" if branch else point.branch
+    is_own = bool(head_ref) and head_ref not in point.branches
+    if head_ref == wanted or (is_own and not branch and not point.apart):
+        return ()
+    to_go = wanted.removeprefix("refs/heads/") or f"--detach {point.head}"
+    message = (
+        f"HEAD is {head_ref or 'detached'}, and the commit belongs to {wanted or 'no branch'}: go "
+        f"back (git switch {to_go}), and bring along what you have committed (git cherry-pick)"
+    )
+    return (message,)
+
+
+def denied_paths(limits: Headless, paths: tuple[str, ...]) -> list[str]:
+    """Return the changed paths that `deny` matches."""
+    patterns = [parse(line) for line in limits.deny]
+    return [path for path in paths if matches(path, patterns)] if patterns else []
+
+
+def _not_allowed(paths: tuple[str, ...], allow: tuple[str, ...]) -> list[str]:
+    patterns = [parse(line) for line in allow]
+    return [path for path in paths if not matches(path, patterns)]
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(paths[:_MOST_NAMED]) + more
+
+
+def told(found: tuple[str, ...], *, has_commits: bool, head: str) -> str:
+    """Return the prompt for the agent; `head` is the commit that the run began at."""
+    lines = "\n".join(f"- {one}" for one in found)
+    commits = "Each commit counts, also where a later one undoes it. "
+    if head:
+        commits += f"`git reset --soft {head}` takes yours back and keeps the files. "
+    return (
+        f"Your change violates the constraints of this run:\n{lines}\n\n"
+        "The gates have not run. Undo what is not allowed, or do the task with a smaller change, "
+        f"then end your turn. {commits if has_commits else ''}".rstrip()
+    )

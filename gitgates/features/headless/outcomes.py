@@ -1,0 +1,68 @@
+"""The options of a headless run, and its possible results."""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.hosts.headless import Client
+
+# Outcome of a run → exit status, and description.
+OUTCOMES: dict[str, tuple[int, str]] = {
+    "passed": (0, "all gates passed"),
+    "unchanged": (1, "the agent changed nothing in two turns"),
+    "agent-failed": (1, "the agent's client failed twice"),
+    "exhausted": (1, "the gates still failed when no retry was left"),
+    "not-converging": (1, "the same failures came again and again"),
+    "breaker": (1, "too many blocks"),
+    "cannot-fix": (1, "the agent said that it cannot fix what is wrong"),
+    "could-not-run": (1, "a gate could not run in two attempts"),
+    "stopped": (1, "a gate stopped the run"),
+    "terminal": (1, "a gate with `terminal = true` did not pass"),
+    "denied": (1, "the agent changed files of `deny` in two attempts"),
+    "unsettled": (1, "the gates passed, but changed files each time"),
+    "unchecked": (
+        1,
+        "no gate had anything to check in what was changed, so that nothing was checked",
+    ),
+    "moved": (1, "a gate moved HEAD or changed the branch"),
+    "mixed": (1, "changes from before the run cannot be separated from the agent's"),
+    "interrupted": (130, "interrupted by a signal"),
+    "over-cost": (1, "the cost limit of the run was reached"),
+    "out-of-time": (1, "the time limit of the run was reached"),
+}
+
+
+class HeadlessOptions(Record):
+    """The task and the options of a run."""
+
+    task: str
+    client: Client
+    arguments: tuple[str, ...] = ()  # more, for the client
+    max_retries: int = 3
+    commits: bool = True
+    message: str = ""
+    budget_s: float = 3600.0
+    turn_s: float = 0.0  # the most for one turn; 0: what is left of the budget
+    apart: bool = False  # in a worktree that was made for the run
+    keeps: bool = False  # what a failed run made stays in the working tree
+    session: str = ""  # of an earlier run, to go on with
+    first_prompt: str = ""  # empty: the task
+    earlier_turns: tuple[dict[str, Any], ...] = ()  # of that session
+    work: bytes = b""  # a patch with what an earlier run has made
+    rolls_back: bool = False  # also a run that a signal ends, and one with mixed changes
+
+
+class Ended(Record):
+    """The result of a run."""
+
+    outcome: str  # a key of OUTCOMES
+    why: str = ""  # details
+    commit: str = ""  # its id
+    failed_ref: str = ""  # holds the agent's work
+    attempts: int = 0
+    rolled_back: bool = False
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,132 @@
+"""Going on in the conversation of an earlier run: what is kept of it, and its work brought back."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from gitgates.core.errors import GitError, UsageError
+from gitgates.core.limits import parse_json
+from gitgates.core.record import Record
+from gitgates.features.headless.commit import AS_PATCH, FAILED_REFS, PATCH
+from gitgates.hosts.headless import CLIENTS
+from gitgates.report.artifacts import read_result
+from gitgates.store import runs
+from gitgates.store.files import read_state, replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.git.repo import Repo
+
+_FILE = "conversation.json"
+
+
+class Conversation(Record):
+    """An earlier run, as far as another one can go on with it."""
+
+    run: str
+    task: str
+    agent: str
+    session: str  # of the agent's client
+    root_abs: str  # where it has worked: clients find a conversation by that
+    turns: tuple[dict[str, Any], ...]  # with what they used, which clients count on
+    passed: bool = False
+    outcome: str = ""
+    commit: str = ""
+    work_ref: str = ""  # of a run that failed
+
+    def prompt(self, task: str) -> str:
+        """Return how to go on: with another task, or with that of before."""
+        parts = [task] if task else [f"Go on with this task: {self.task}"]
+        if self.outcome and not self.passed:
+            parts.append(f"It ended like this so far: {self.outcome}.")
+        if self.work_ref:
+            parts.append("What you have changed so far is in the working tree, uncommitted.")
+        return "\n\n".join(parts)
+
+
+def save_conversation(run_abs: str, conversation: dict[str, Any]) -> None:
+    """Write down what another run needs to go on: task, agent, session, root_abs, turns."""
+    replace_file(f"{run_abs}/{_FILE}", json.dumps(conversation).encode(), sync=False)
+
+
+def find_conversation(repo: Repo, said: str) -> Conversation:
+    """Return the conversation of a run: its name, the beginning of that, or `latest`.
+
+    Raises: UsageError if there is none that can be gone on with.
+    """
+    known = [
+        run
+        for run in runs.run_ids(repo.state_abs)
+        if os.path.isfile(f"{repo.state_abs}/runs/{run}/{_FILE}")
+    ]
+    matching = known[-1:] if said == "latest" else [run for run in known if run.startswith(said)]
+    if len(matching) != 1:
+        newest = ", ".join(known[:-4:-1]) or "none"
+        missing = "no such headless run with a turn that ended"
+        raise UsageError(
+            f"--resume {said}: {'several runs begin so' if matching else missing}",
+            f"Newest: {newest}.",
+        )
+    found = _read(repo, matching[0])
+    if found.agent not in CLIENTS:
+        raise UsageError(
+            f"--resume {found.run}: `{found.agent}` takes up no conversation",
+            "Start another run, and say in its task what to go on with.",
+        )
+    if not found.session:
+        raise UsageError(f"--resume {found.run}: no turn of it has told its conversation")
+    return found
+
+
+def _read(repo: Repo, run: str) -> Conversation:
+    run_abs = f"{repo.state_abs}/runs/{run}"
+    try:
+        fields = parse_json(read_state(f"{run_abs}/{_FILE}") or b"")
+        found = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"--resume {run}: {run_abs}/{_FILE} cannot be read: {error}") from error
+    facts = (read_result(run_abs) or {}).get("headless") or {}
+    ref = f"{FAILED_REFS}/{run}"
+    return found._replace(
+        passed=facts.get("status") == "passed",
+        outcome=facts.get("outcome", ""),
+        commit=facts.get("commit", ""),
+        work_ref=ref if repo.git.resolve(ref) else "",
+    )
+
+
+def missing_work(repo: Repo, ref: str, *, run_abs: str) -> bytes:
+    """Return the patch that brings back the work of a failed run; empty where it is there.
+
+    Raises: GitError where it cannot be brought back.
+    """
+    if not ref:
+        return b""
+    patch = _patch(repo, ref, run_abs)
+    check = ("apply", "--check", "--whitespace=nowarn")
+    if not patch or not repo.git.ask(*check, "--reverse", stdin=patch).exit_status:
+        return b""
+    found = repo.git.ask(*check, stdin=patch)
+    if found.exit_status:
+        said = found.stderr.decode("utf-8", "replace").strip().replace("error: ", "")
+        raise GitError(
+            f"the work of the earlier run does not fit what is here:\n  {said}",
+            f"Put your own changes away (git stash), or look at it: git show {ref}",
+        )
+    return patch
+
+
+def _patch(repo: Repo, ref: str, run_abs: str) -> bytes:
+    """Return the work of a failed run, without uncommitted changes of before it."""
+    path_abs = f"{run_abs}/{PATCH}"
+    if os.path.isfile(path_abs):
+        with open(path_abs, "rb") as file:
+            return file.read()
+    base = repo.git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
+    if not base:
+        hint = f"Go to the branch that it was on, or look at it: git show {ref}"
+        raise GitError("the work of the earlier run has no commit in common with HEAD", hint)
+    return repo.git.out(*AS_PATCH, base, ref)

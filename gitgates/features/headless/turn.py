@@ -1,0 +1,145 @@
+"""One turn of an agent's client, with a deadline; what it has started ends with it."""
+
+from __future__ import annotations
+
+from signal import Signals
+
+from gitgates.core.errors import Interrupted, UsageError
+from gitgates.core.types import Command, Ending
+from gitgates.hosts import withheld_from_agents
+from gitgates.hosts.headless import UNREADABLE, Turn
+from gitgates.proc.descendants import Descendants
+from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.proc.watchdog import Watchdog
+from gitgates.store.files import make_folder, replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gitgates.git.repo import Repo
+    from gitgates.hosts.headless import Client, Start
+
+RUN_NAME = "GITGATES_HEADLESS"
+_MOST_OUTPUT = 64 << 20  # bytes
+_SHOWN = 2000  # characters of what went wrong
+# Standard error apart: standard output is what the client was asked to write for machines. First,
+# the shell goes into the control group, if there is one.
+_APART = """
+[ -z "$1" ] || { echo 0 >"$1/cgroup.procs"; } 2>/dev/null
+shift
+exec "$@" 2>"$0"
+"""
+
+
+def require_outermost(repo: Repo) -> None:
+    """Raise UsageError in what a headless run has started."""
+    if running := repo.env.get(RUN_NAME):
+        raise UsageError(f"the headless run {running} started this", "Runs cannot be nested.")
+
+
+def run_turn(
+    client: Client,
+    start: Start,
+    repo: Repo,
+    *,
+    folder_abs: str,
+    limit_s: float,
+    on_tick: Callable[[], None],
+) -> Turn:
+    """Start the client with a prompt, end what it leaves running, and parse its output.
+
+    `repo` has its environment; `folder_abs` gets the prompt and the output; `limit_s` is a timeout.
+
+    Raises: Interrupted after a signal; OSError.
+    """
+    make_folder(folder_abs)
+    stdin_abs = ""
+    if start.stdin:
+        stdin_abs = f"{folder_abs}/prompt.txt"
+        replace_file(stdin_abs, start.stdin)
+    withheld = withheld_from_agents()
+    theirs = {name: value for name, value in repo.env.items() if name not in withheld}
+    errors_abs = f"{folder_abs}/stderr.log"
+    descendants = Descendants(f"{RUN_NAME}={repo.env[RUN_NAME]}")
+    argv = ("/bin/sh", "-c", _APART, errors_abs, descendants.cgroup_abs, *start.argv)
+    command = Command(argv, repo.root_abs, theirs, stdin_abs)
+    log_abs = f"{folder_abs}/stdout.log"
+    output, ending = run_process(command, log_abs, limit_s, on_tick, descendants=descendants)
+    said = client.read(output)
+    if ending.timed_out:
+        return said._replace(error=f"it did not end within {limit_s:.0f} s", timed_out=True)
+    if ending.exit_status != 0 and said.error in ("", UNREADABLE):
+        how = f"exit status {ending.exit_status}"
+        if ending.signal is not None:
+            how = f"killed by {Signals(ending.signal).name}"
+        said = said._replace(error=how)
+    if said.error and (tail := _tail(errors_abs)):
+        said = said._replace(error=f"{said.error}\n{tail}")
+    return said
+
+
+def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -> Turn:
+    """Subtract from a client's totals what earlier turns of the same conversation used."""
+    for name in client.totals:
+        total = getattr(turn, name)
+        before = sum(one.get(name, 0) for one in earlier if one.get("session") == turn.session)
+        if total is not None and total >= before:  # else the client has begun to count anew
+            turn = turn._replace(**{name: round(total - before, 6)})
+    return turn
+
+
+def why_unchanged(turn: Turn, client: Client, arguments: tuple[str, ...]) -> str:
+    """Return why a turn may have changed nothing; empty if unknown."""
+    if turn.refused:
+        return f"it had no permission for {turn.refused}; the key `agent_args` can give that"
+    if client.resumes and not arguments:
+        return "the key `agent_args`, which says what it may do, is empty"
+    return ""
+
+
+def run_process(
+    command: Command,
+    log_abs: str,
+    limit_s: float,
+    on_tick: Callable[[], None],
+    *,
+    descendants: Descendants | None = None,
+) -> tuple[bytes, Ending]:
+    """Run a process and its process group to the end; return its output and how it ended.
+
+    `on_tick` is called now and then until it ends; `descendants` are ended after it.
+
+    Raises: Interrupted after a signal, when everything that was started is gone.
+    """
+    capture = Capture(_MOST_OUTPUT, log_abs, _MOST_OUTPUT)
+    watch = Watchdog()  # ends it where we are killed
+    if descendants:
+        watch.add_descendants(descendants.mark, descendants.cgroup_abs)
+    try:
+        with SignalPipe() as signals:
+            try:
+                with Group(signals, on_tick) as group:
+                    child = group.start(command, limit_s, capture)
+                    if isinstance(child, str):
+                        return child.encode(), Ending(not_started=child, exit_status=127)
+                    watch.add(child.pid)
+                    group.wait()
+            finally:
+                if descendants:
+                    descendants.end()
+            capture.close()
+    finally:
+        watch.close()
+    if signals.received:
+        raise Interrupted(f"interrupted by signal {signals.received[0]}")
+    return capture.kept()[0], child.ending()
+
+
+def _tail(path_abs: str) -> str:
+    try:
+        with open(path_abs, "rb") as file:
+            return file.read()[-_SHOWN:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,136 @@
+"""The intents that agents may work on in a session: those that a person approved.
+
+These are the ones of HEAD as the session began; or what a person has approved since, or before it
+if the file is still as it was then. Another file in the working tree gives nothing.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gitgates.core.errors import IntentsError
+from gitgates.features.intents.file import load, parse_intents
+from gitgates.features.intents.intent import Intent, Intents
+from gitgates.session.rules import (
+    APPROVE,
+    RULES,
+    approvals,
+    approve,
+    first_rules,
+    plain,
+    record_of,
+    rules_of,
+    settings_of,
+    with_approvals,
+)
+from gitgates.store.log import FOLDER, Journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Config
+    from gitgates.git.repo import Repo
+    from gitgates.session.call import Call
+    from gitgates.store.log import Fact
+
+
+def intents_in_force(call: Call) -> Intents:
+    """Return the intents of the session of an event.
+
+    Raises: IntentsError where the approved file has problems.
+    """
+    if call.config.intents is None:
+        return Intents(file="")
+    rules = rules_of(call)
+    return _read(call.config.intents.file, rules if "intents" in rules else begin(call))
+
+
+def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
+    """Return the intents of a session by the name of its journal; without one, those of HEAD.
+
+    Raises: IntentsError where the approved file has problems; OSError.
+    """
+    if config.intents is None:
+        return Intents(file="")
+    paths = [f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs] if session else []
+    found = first_rules([fact for path_abs in paths for fact in Journal(path_abs).read()])
+    if found is None or "intents" not in found:
+        found = _rules_now(repo, config, head="HEAD")
+    return _read(config.intents.file, with_approvals(found, repo.states_abs))
+
+
+def begin(call: Call) -> Fact:
+    """Record the rules of a session at its first event, or take over those of its beginning.
+
+    Return them.
+    """
+    found = first_rules([*call.entries, *call.entries_elsewhere])
+    if found is None:
+        heads = (one.get("head") for one in call.entries if one.get("what") == "snapshot")
+        found = _rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
+    call.record(found)
+    return found
+
+
+def _rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
+    """Return the rules that a session begins with at a commit, as an entry of its journal."""
+    intents = _approved(repo, config, config.intents.file, head) if config.intents else {}
+    return {"what": RULES, "t": time.time(), **settings_of(config), **intents}
+
+
+def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:
+    """Return whether the file in the working tree says something else than `intents`."""
+    try:
+        return load(repo, config).intents != intents.intents
+    except IntentsError:
+        return True
+
+
+def describe_unapproved(file: str) -> str:
+    """Return what a person is told of a file of intents that does not count."""
+    return (
+        f"gitgates: {file} differs from HEAD as the session began, and does not count for agents; "
+        f"to let it count, run in a terminal: {APPROVE}"
+    )
+
+
+def approve_intents(repo: Repo, config: Config) -> None:
+    """Let the intents count that the file has now. Raises: IntentsError, StateError."""
+    approve(repo, {"intents": _plain(load(repo, config).intents)})
+
+
+def is_approved_since(repo: Repo, since_s: float) -> bool:
+    """Return whether a person has approved intents, or a scope of one, since. Raises: OSError."""
+    return any("intents" in one and one["t"] >= since_s for one in approvals(repo.state_abs))
+
+
+def _approved(repo: Repo, config: Config, file: str, head: str) -> Fact:
+    """Return the intents of a commit, as they are in a journal.
+
+    Those of the working tree are meant where a person has approved just them.
+    """
+    approved = [one["intents"] for one in approvals(repo.state_abs) if "intents" in one]
+    try:
+        if approved and _plain(load(repo, config).intents) == approved[-1]:
+            return {"intents": approved[-1]}
+    except IntentsError:
+        pass  # what HEAD has may be right
+    try:
+        return {"intents": _plain(_committed(repo, head, file))}
+    except IntentsError as error:
+        return {"intents": [], "problem": error.message}
+
+
+def _committed(repo: Repo, head: str, file: str) -> tuple[Intent, ...]:
+    """Return the intents that a commit has; none where there is no such commit or file."""
+    asked = repo.git.ask("cat-file", "blob", f"{head}:{file}")
+    return () if asked.exit_status else parse_intents(file, asked.stdout)
+
+
+def _read(file: str, rules: Fact) -> Intents:
+    if why := rules.get("problem"):
+        raise IntentsError(str(why), f"Fix it; to let it count then, in a terminal: {APPROVE}")
+    return Intents(file=file, intents=tuple(record_of(Intent, one) for one in rules["intents"]))
+
+
+def _plain(intents: tuple[Intent, ...]) -> list[Fact]:
+    return [plain(one) for one in intents]

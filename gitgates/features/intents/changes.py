@@ -1,0 +1,214 @@
+"""Compare what has really changed in the working tree with the scope of intents.
+
+A shell command names no file, so that nobody can tell beforehand what it writes. After each one,
+and at an end of work, the working tree is compared with what it was when that was done last. What
+is in the scope of any intent that is held in this worktree, and what a tool of any session has
+announced, is taken for theirs; so is what others have committed. The rest is taken for the agent's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.core.agent_types import Point
+from gitgates.core.errors import GitError
+from gitgates.core.lifecycle import ENDINGS
+from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.features.intents.approved import intents_in_force, is_approved_since
+from gitgates.features.intents.gatekeeper import (
+    holder_of_call,
+    named,
+    renewed_leases,
+    request,
+    settings_of,
+)
+from gitgates.features.intents.lease import end, held_by
+from gitgates.features.intents.scope import is_in_scope
+from gitgates.features.review.evidence import stamp_of
+from gitgates.git.authorship import Span, trees
+from gitgates.git.object_store import reading_git
+from gitgates.session.shell_commands import only_shows
+from gitgates.session.start import first_point
+from gitgates.store.log import Journal, sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.features.intents.intent import Intent
+    from gitgates.features.intents.lease import Leases
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+_POINT, SELECTED = "intent-point", "intent-selected"
+_OUTSIDE, _SENT_BACK, _LET_GO = "intent-outside", "intent-sent-back", "intent-let-go"
+_NAMED = ("intent-write", "gates-wrote")
+_MOST_SENT_BACK = 3  # in one prompt
+_MOST_RECORDED = 200
+_NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+
+
+def decide_changes(call: Call) -> Verdict:
+    """Return the verdict on changes outside of the scope: after a shell command, or at an end."""
+    payload, leases = call.payload, renewed_leases(call)
+    if payload.kind in ("after-tool", "tool-failed"):
+        return Verdict() if only_shows(payload.command) else _after_shell(call, leases)
+    is_end = payload.kind in ENDINGS and call.ends_work
+    verdict = _at_end(call, leases) if is_end else Verdict()
+    if payload.kind != "turn-end" and verdict.level < BLOCK and not call.is_dry:
+        end(call.repo.shared_state_abs, holder_of_call(call))  # of a sub-agent, or of the session
+    return verdict
+
+
+def _after_shell(call: Call, leases: Leases) -> Verdict:
+    scopes = _Scopes(call, leases)
+    paths, entries = _find_outside(call, scopes)
+    if not paths:
+        return Verdict(entries=entries)
+    text = _text(call, leases, scopes.file, paths, what="This command has changed")
+    return Verdict(BLOCK if call.payload.can.block else WARN, to_agent=text, entries=entries)
+
+
+def _at_end(call: Call, leases: Leases) -> Verdict:
+    """Send an agent back that leaves changes outside of the scope, three times at most."""
+    agent, scopes = call.payload.agent_id, _Scopes(call, leases)
+    entries = _find_outside(call, scopes)[1]
+    paths = scopes.without(_differing(call, _found([*call.entries, *entries], agent)))
+    if not paths:
+        return Verdict(entries=entries)
+    sent: Fact = {"what": _SENT_BACK, "prompt": call.prompt, "agent": agent}
+    times = sum({**one, **sent} == one for one in call.entries)
+    if times < _MOST_SENT_BACK:
+        text = _text(call, leases, scopes.file, paths, what="This work has changed")
+        text += f"\nYou are sent back for that ({times + 1} of {_MOST_SENT_BACK} times)."
+        return Verdict(BLOCK, to_agent=text, entries=(*entries, sent))
+    text = f"gitgates: the agent was let go with changes outside of its intent: {named(paths)}"
+    return Verdict(WARN, to_person=text, entries=(*entries, {"what": _LET_GO, "agent": agent}))
+
+
+class _Scopes:
+    """What may be changed in a worktree: the scopes of all intents that are held in it."""
+
+    def __init__(self, call: Call, leases: Leases) -> None:
+        here, intents = call.repo.git_dir_abs, intents_in_force(call)
+        # Those that have just ended, too: what was done for them is there.
+        held = [one.intent for one in leases.values() if one.is_recent and one.git_dir_abs == here]
+        self._intents = [intent for intent in intents.active if intent.id in held]
+        self._ignore_case = call.repo.ignores_case
+        self._all, self.file = intents, intents.file
+        is_own = held_by(leases, holder_of_call(call)) is not None
+        self.are_judged = settings_of(call).required or is_own
+
+    def without(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths that are in no scope."""
+        return [path for path in paths if not any(self._has(one, path) for one in self._intents)]
+
+    def _has(self, intent: Intent, path: str) -> bool:
+        return is_in_scope(self._all, intent, path, ignore_case=self._ignore_case)
+
+
+def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, ...]]:
+    """Return what has changed outside of any scope since this was done last, and its entries.
+
+    What was found before, and is as it was before that, was undone.
+    """
+    taken = time.time()  # the entry is written only after gates, which may change files
+    now = call.point
+    if not now.tree:
+        return [], ()  # that there is no snapshot was said
+    here: Fact = {"what": _POINT, "tree": now.tree, "head": now.head, "t": taken}
+    start = _last_point(call)
+    if start.tree == now.tree or not scopes.are_judged:
+        return [], (here,)
+    try:
+        before, after = trees(Span(call.repo, start, now, tuple(call.elsewhere)))
+        outside = scopes.without(_changed(call, before, after))
+        if not outside:
+            return [], (here,)
+        known = _found(call.entries)
+        again = set(_differing(call, {path: known[path] for path in outside if path in known}))
+    except GitError as error:
+        call.note(f"what has changed outside of the intent is not known: {error.message}")
+        return [], (here,)
+    announced = _announced(call, start.stamp)
+    if scopes.file in outside and is_approved_since(call.repo, start.stamp):
+        announced.add(scopes.file)
+    new = [one for one in outside if one not in known and one not in announced][:_MOST_RECORDED]
+    found: Fact = {"what": _OUTSIDE, "agent": call.payload.agent_id, "tree": before, "paths": new}
+    return sorted({*new, *again}), (here, found) if new else (here,)
+
+
+def _last_point(call: Call) -> Point:
+    """Return what was there when changes were looked for last, or when the prompt came."""
+    for fact in reversed(call.entries):
+        # Other snapshots are taken at an end, whose changes are yet to be looked at.
+        is_start = fact.get("what") == "snapshot" and "transcript" in fact and "running" not in fact
+        if (is_start or fact.get("what") in (_POINT, SELECTED)) and fact.get("tree"):
+            head = str(fact.get("head", ""))
+            return Point(tree=str(fact["tree"]), head=head, stamp=stamp_of(fact))
+    return first_point(call)[0]
+
+
+def _announced(call: Call, since_s: float) -> set[str]:
+    """Return the files that a tool of any session has named since, or that gates have written."""
+    found: set[str] = set()
+    for path_abs in sessions(call.repo.state_abs):
+        try:
+            if os.stat(path_abs).st_mtime < since_s:
+                continue
+            facts = Journal(path_abs).read()
+        except OSError:
+            continue
+        for fact in facts:
+            if fact.get("what") in _NAMED and stamp_of(fact) >= since_s:
+                found.update(map(str, fact.get("paths", ())))
+    return found
+
+
+def _found(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:
+    """Return the files that were found outside, and the tree before that.
+
+    `agent`: a sub-agent, whose own are meant; empty: all. Those that it was let go with are none.
+    """
+    found: dict[str, str] = {}
+    for fact in facts:
+        is_meant = agent in ("", fact.get("agent"))
+        if fact.get("what") == _LET_GO and fact.get("agent") in ("", agent):
+            found.clear()
+        elif fact.get("what") == _OUTSIDE and is_meant:
+            found = {**dict.fromkeys(map(str, fact["paths"]), str(fact["tree"])), **found}
+    return found
+
+
+def _differing(call: Call, found: Mapping[str, str]) -> list[str]:
+    """Return the files that differ from what they were in their tree, sorted.
+
+    Raises: GitError where one of the trees is not there.
+    """
+    differ: list[str] = []
+    for tree in dict.fromkeys(found.values()):
+        paths = [path for path, one in found.items() if one == tree]
+        differ += _changed(call, tree, call.point.tree, *paths)
+    return sorted(differ)
+
+
+def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
+    """Return the files, links and submodules that differ between two trees.
+
+    Raises: GitError where one of them is not there.
+    """
+    return reading_git(call.repo).names(*_NAMES, before, after, "--", *paths)
+
+
+def _text(call: Call, leases: Leases, file: str, paths: list[str], *, what: str) -> str:
+    own = held_by(leases, holder_of_call(call))
+    where = f"the scope of {own.intent}" if own else "the scope of any intent that is held here"
+    lines = [f"gitgates: {what} files outside of {where}: {named(paths)}", "Undo that."]
+    others = [path for path in paths if path != file]  # which no scope can have
+    if own and others:
+        lines[1] = "Undo that, or ask for the files, and undo it until that is approved:"
+        lines.append(request(own.intent, others[0]))
+    if file in paths:
+        lines.append(f"{file} says what agents may work on; only a person changes it.")
+    return "\n".join([*lines, "What somebody else has changed, leave as it is, and say so."])

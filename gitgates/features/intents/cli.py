@@ -1,0 +1,287 @@
+"""`gitgates intent`: what agents may work on, and where."""
+
+from __future__ import annotations
+
+import os
+from shlex import quote
+
+import click
+
+from gitgates.core import environ, errors
+from gitgates.core.clean import counted, visible_line
+from gitgates.core.types import IntentSettings
+from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
+from gitgates.features.intents.cli_select import release, select
+from gitgates.features.intents.edit import add_pattern
+from gitgates.features.intents.file import Intents, find_intent, load, read_file, settings_of
+from gitgates.features.intents.lease import read_leases
+from gitgates.features.intents.requests import (
+    APPROVED,
+    REFUSED,
+    ScopeRequest,
+    ask,
+    new_request,
+    open_requests,
+    record,
+)
+from gitgates.features.intents.scope import nearest
+from gitgates.features.intents.session_context import context_of
+from gitgates.git.repo import find_repo
+from gitgates.hosts import calling_session
+from gitgates.session.approval import require_person
+from gitgates.session.caller import identify
+from gitgates.session.rules import APPROVE
+from gitgates.session.shell_commands import OPTION
+from gitgates.store.files import replace_unchanged
+from gitgates.store.log import file_name, utc
+from gitgates.verbs.output import format_option, print_json, table
+from gitgates.verbs.repository import configuration, current_repo, edits_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.features.intents.lease import Leases
+    from gitgates.git.repo import Repo
+
+_VERSION = 1
+_APPROVE = "intent approve-scope"
+_UNLIMITED = 1 << 30
+
+
+@click.group("intent")
+def command() -> None:
+    """Show what agents may work on, and where.
+
+    A person writes the intents into a file, .orchestration/active_intents.yaml unless
+    [tool.gitgates.intents] names another. An agent selects one of those that are IN_PROGRESS.
+    """
+
+
+def open_intents() -> tuple[Repo, Intents]:
+    """Return the repository of the current folder, and its intents.
+
+    Raises: ConfigError, GitError; IntentsError where their file is wrong.
+    """
+    repo = current_repo()
+    config = configuration(repo)
+    settings_of(config)
+    return repo, load(repo, config)
+
+
+@command.command("list")
+@click.option("--path", metavar="PATH", help="Only those that this path may belong to.")
+@format_option
+def list_intents(path: str | None, fmt: str) -> int:
+    """List the intents, in the order of the file; with --path, the nearest first."""
+    repo, intents = open_intents()
+    shown = intents.intents
+    if path is not None:
+        shown = nearest(shown, repo.relative(path), len(shown), ignore_case=repo.ignores_case)
+    if fmt == "json":
+        listed = [one._asdict() for one in shown]
+        print_json({"version": _VERSION, "file": intents.file, "intents": listed})
+        return errors.OK
+    rows: list[tuple[str, ...]] = [(one.id, one.status, one.priority, one.title) for one in shown]
+    if rows:
+        click.echo(table(rows), nl=False)
+    else:
+        click.echo(f"gitgates: {intents.file}: no such intents", err=True)
+    return errors.OK
+
+
+@command.command("show")
+@click.argument("name", metavar="ID")
+@format_option
+def show(name: str, fmt: str) -> int:
+    """Show all of one intent, and what was last done for it, as an agent is told."""
+    repo, intents = open_intents()
+    intent = find_intent(intents, name)
+    if fmt == "json":
+        print_json({"version": _VERSION, "file": intents.file, "intents": [intent._asdict()]})
+    else:
+        click.echo(context_of(repo, IntentSettings(context_bytes=_UNLIMITED), intent), nl=False)
+    return errors.OK
+
+
+@command.command("validate")
+@format_option
+def validate(fmt: str) -> int:
+    """Check the intents file, and report every problem at once.
+
+    Exit status 0: it is right, or not there. 78: it has problems.
+    """
+    try:
+        repo, intents = open_intents()
+    except errors.IntentsError as error:
+        if fmt == "text":
+            raise
+        print_json({"version": _VERSION, "ok": False, "problems": error.message.splitlines()})
+        return error.exit_status
+    if fmt == "json":
+        print_json({"version": _VERSION, "ok": True, "problems": []})
+    elif read_file(repo.root_abs, intents.file) is None:
+        click.echo(f"{intents.file}: there is no such file, and so no intent")
+    else:
+        active = len(intents.active)
+        click.echo(
+            f"{intents.file}: {counted(len(intents.intents), 'intent')}, {active} of them "
+            "can be selected, no problems"
+        )
+    return errors.OK
+
+
+@command.command("status")
+@click.argument("name", metavar="[ID]", required=False)
+@format_option
+def status(name: str | None, fmt: str) -> int:
+    """Show the intents that can be selected, who holds them, and what waits for a person."""
+    repo, intents = open_intents()
+    shown = (find_intent(intents, name),) if name else intents.active
+    names = [intent.id for intent in shown]
+    waiting = [one for one in open_requests(repo, intents) if not name or one.intent in names]
+    leases = read_leases(repo.shared_state_abs)
+    live = {name: one for name, one in leases.items() if one.is_live}
+    if fmt == "json":
+        listed = [
+            {"id": one.id, "title": one.title, "status": one.status, "held": _held(live, one.id)}
+            for one in shown
+        ]
+        asked = [one._asdict() for one in waiting]
+        print_json({"version": _VERSION, "intents": listed, "scope_requests": asked})
+        return errors.OK
+    rows: list[tuple[str, ...]] = [
+        (one.id, one.status, one.title, live[one.id].holding if one.id in live else "")
+        for one in shown
+    ]
+    click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
+    for one in waiting:
+        click.echo(f"{one.intent} wants {_quoted(one.pattern)}: {visible_line(one.reason)}")
+        where = "" if one.root == repo.root_abs else f", in {visible_line(one.root)}"
+        approve = _approve_command(one.intent, one.pattern)
+        click.echo(f"  since {one.time}{where}; to approve it: {approve}")
+    return errors.OK
+
+
+@command.command("scope-expansion-request")
+@click.argument("name", metavar="ID")
+@click.argument("pattern", metavar="GLOB")
+@click.option(
+    "--reason", required=True, help="What needs to be changed there; the person reads it."
+)
+@click.option(OPTION, default="", hidden=True)
+@format_option
+def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str, fmt: str) -> int:
+    """Ask a person to add GLOB to the scope of an intent.
+
+    GLOB is a pattern as in .gitignore, relative to the root. Nothing changes before a person has
+    approved it.
+
+    Exit status 0: it is asked for, or in the scope already. 64: no such intent, or no pattern.
+    """
+    repo, intents = open_intents()
+    told = identify(repo, environ.read(), nonce=caller) if caller else None
+    session = told.session if told else calling_session(environ.read())
+    request = ask(repo, intents, name, pattern, reason=reason, session=session)
+    _tell(fmt, name, pattern, state="requested" if request else "in-scope")
+    return errors.OK
+
+
+@command.command("approve-scope")
+@click.argument("name", metavar="ID")
+@click.argument("pattern", metavar="GLOB")
+@click.option("--refuse", is_flag=True, help="Refuse the request instead.")
+@click.option("--token", default="", help="Of a person: gitgates approve intent approve-scope.")
+@format_option
+@edits_files
+def approve_scope(name: str, pattern: str, *, refuse: bool, token: str, fmt: str) -> int:
+    """Add GLOB to the scope of an intent, as a person.
+
+    It is written into the intents file of the worktree in which it was asked for, else of this one,
+    if nothing else in the file changes by that. It takes a terminal, or a token.
+
+    Exit status 0: it is done. 64: no such intent or pattern, or not yours to say. 78: the file has
+    to be changed by hand.
+    """
+    repo, intents = open_intents()
+    waiting = {(one.intent, one.pattern): one for one in open_requests(repo, intents)}
+    request = waiting.get((name, pattern)) or new_request(repo, name, pattern)
+    if refuse:
+        require_person(repo, _APPROVE, token)
+        record(repo, REFUSED, request)
+        _tell(fmt, name, pattern, state="refused")
+    elif path_abs := _approve(repo, request, token):
+        record(repo, APPROVED, request)
+        _tell(fmt, name, pattern, state="approved", path_abs=path_abs)
+    else:
+        _tell(fmt, name, pattern, state="in-scope")
+    return errors.OK
+
+
+def _tell(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") -> None:
+    """Print what has become of a request: requested, in-scope, approved or refused."""
+    if fmt == "json":
+        print_json({"version": _VERSION, "intent": name, "pattern": pattern, "state": state})
+        return
+    what = _quoted(pattern)
+    texts = {
+        "requested": f"asked to add {what} to the scope of {name}; a person approves it with: "
+        f"{_approve_command(name, pattern)}",
+        "in-scope": f"{what} is in the scope of {name} already",
+        "approved": f"{what} is in the scope of {name} now: {path_abs}",
+        "refused": f"{what} is refused for the scope of {name}",
+    }
+    click.echo(f"gitgates: {texts[state]}")
+
+
+def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
+    """Write a pattern into the intents file, as a person; return its path, or empty if it is there.
+
+    Raises: UsageError if no person says so, or it makes no sense; ConfigError where the file has to
+    be changed by hand, or is wrong.
+    """
+    if request.root != repo.root_abs and os.path.exists(f"{request.root}/.git"):
+        other = find_repo(request.root, environ.read())
+        repo = other if other.common_dir_abs == repo.common_dir_abs else repo
+    config = configuration(repo)
+    intents = load(repo, config)
+    session = file_name(request.session) if request.session else ""
+    if is_unapproved(repo, config, intents_of_session(repo, config, session)):
+        raise errors.ConfigError(
+            f"{os.path.join(repo.root_abs, intents.file)}: is not as a person has approved it, "
+            "so that it does not count; nothing was written",
+            f"Look at it (git diff HEAD). To let it count, run in a terminal: {APPROVE}",
+        )
+    if request.pattern in find_intent(intents, request.intent).owned_scope:
+        return ""
+    raw = read_file(repo.root_abs, intents.file) or b""
+    changed = add_pattern(raw.decode("utf-8"), intents.file, request.intent, request.pattern)
+    path_abs = os.path.join(repo.root_abs, intents.file)
+    if changed is None:
+        raise errors.ConfigError(
+            f"{path_abs}: cannot be extended without changing more than the scope of "
+            f"{request.intent}; nothing was written",
+            f"Add {_quoted(request.pattern)} to its `owned_scope` yourself.",
+        )
+    require_person(repo, _APPROVE, token)
+    replace_unchanged(repo.root_abs, intents.file, raw, changed.encode())
+    approve_intents(repo, config)
+    return path_abs
+
+
+def _approve_command(name: str, pattern: str) -> str:
+    return f"gitgates {_APPROVE} {name} {_quoted(pattern)}"
+
+
+def _quoted(pattern: str) -> str:
+    return quote(visible_line(pattern))
+
+
+def _held(live: Leases, name: str) -> dict[str, str] | None:
+    """Return who holds an intent, and since when and until when; None if nobody does."""
+    if (one := live.get(name)) is None:
+        return None
+    times = {"since": utc(one.acquired_s), "until": utc(one.until_s)}
+    return {**one.holder._asdict(), **times}
+
+
+for _one in (select, release):
+    command.add_command(_one)

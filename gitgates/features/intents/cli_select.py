@@ -1,0 +1,62 @@
+"""`gitgates intent select` and `release`: which intent an agent works on."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates.core import environ, errors
+from gitgates.features.intents import selection as intent_select
+from gitgates.features.intents.lease import Holder
+from gitgates.session.caller import find_caller
+from gitgates.session.shell_commands import OPTION
+from gitgates.verbs.repository import configuration, current_repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+    from gitgates.session.caller import Caller
+
+_session_option = click.option(
+    "--session", default="", metavar="ID", help="The agent's session. Default: the one that asks."
+)
+_agent_option = click.option("--agent", default="", metavar="ID", help="A sub-agent of it.")
+_caller_option = click.option(OPTION, default="", hidden=True)
+
+
+@click.command("select")
+@click.argument("name", metavar="ID")
+@_session_option
+@_agent_option
+@_caller_option
+def select(name: str, *, session: str, agent: str, caller: str) -> int:
+    """Select the intent to work on, and print what it asks for.
+
+    It is held until it is released, another one is selected, or nothing was heard of the agent for
+    a while (`ttl`). A sub-agent selects its own. Exit status 75: somebody else holds it.
+    """
+    repo, found = _caller(session, agent, caller)
+    click.echo(
+        intent_select.select(
+            *(repo, configuration(repo), name),
+            holder=Holder(found.session, found.agent),
+            journal=found.journals[0],
+        ),
+        nl=False,
+    )
+    return errors.OK
+
+
+@click.command("release")
+@_session_option
+@_agent_option
+@_caller_option
+def release(session: str, agent: str, caller: str) -> int:
+    """Release the intent that is held, so that others can select it."""
+    repo, found = _caller(session, agent, caller)
+    click.echo(f"released: {intent_select.release(repo, Holder(found.session, found.agent))}")
+    return errors.OK
+
+
+def _caller(session: str, agent: str, nonce: str) -> tuple[Repo, Caller]:
+    repo = current_repo()
+    return repo, find_caller(repo, environ.read(), session=session, agent=agent, nonce=nonce)

@@ -1,0 +1,64 @@
+"""Compare the commit of an agent with the scope of the intents that its session holds.
+
+A hook of git has no session: whose commit it is, the environment says. A person's is not compared.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.types import BLOCK, Verdict
+from gitgates.features.intents.approved import intents_of_session
+from gitgates.features.intents.gatekeeper import named
+from gitgates.features.intents.lease import read_leases
+from gitgates.features.intents.scope import is_in_scope
+from gitgates.git.object_store import reading_git
+from gitgates.git.paths import staged_paths
+from gitgates.hosts import calling_session
+from gitgates.store.log import file_name, session_journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+    from gitgates.session.git_hooks import HookCall
+
+_NAMES = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-relative")
+
+
+def decide_commit(call: HookCall) -> Verdict:
+    """Refuse an agent's commit with files outside of the scope of its session's intents."""
+    repo, session = call.repo, calling_session(call.env)
+    held = [
+        one.intent
+        for one in read_leases(repo.shared_state_abs).values()
+        if one.holder.session == file_name(session) or not session  # whose variable is missing
+    ]
+    if not held and not (call.config.intents and call.config.intents.required):
+        return Verdict()
+    intents = intents_of_session(repo, call.config, session and file_name(session))
+    scopes = [one for one in intents.active if one.id in held]
+    ignore_case = repo.ignores_case
+    there, gone = staged_paths(repo, merging=call.event.name == "pre-merge-commit")
+    outside = [
+        path
+        for path in sorted((*there, *gone))
+        if not any(is_in_scope(intents, one, path, ignore_case=ignore_case) for one in scopes)
+    ]
+    outside = _changed_in_session(repo, session, outside)
+    if not outside:
+        return Verdict()
+    where = f"the scope of {' and '.join(held)}" if held else "any scope: no intent is selected"
+    text = f"gitgates: these files are outside of {where}: {named(outside)}. "
+    return Verdict(BLOCK, to_agent=f"{text}Leave them out of the commit: git restore --staged FILE")
+
+
+def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]:
+    """Return the files that are not as they were when the session began."""
+    if not paths:
+        return []
+    from gitgates.session.state import fold  # only a commit that may be refused pays for it
+
+    base = fold(session_journal(repo.state_abs, session).read()).base
+    git = reading_git(repo)
+    if not base or git.ask("cat-file", "-e", base).exit_status:
+        return paths
+    changed = set(git.names("diff", "--cached", *_NAMES, base, "--"))  # arguments have a limit
+    return [path for path in paths if path in changed]

@@ -1,0 +1,64 @@
+"""Add a pattern to the scope of an intent, as text: every other byte of the file stays as it is.
+
+Cold: loads PyYAML or tomlkit. What comes of it is read back; where it says anything but what was
+there and the new pattern, nothing is done.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gitgates.features.intents.parse import ROOT_KEY, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_KEY = "owned_scope"
+
+
+def add_pattern(text: str, file: str, name: str, pattern: str) -> str | None:
+    """Return an intents file with one more pattern in the scope of an intent.
+
+    None where that cannot be done by an insertion alone, or would change anything else: a scope
+    that two intents share, for example.
+    """
+    before, problems = parse(text, file)
+    at = next((at for at, intent in enumerate(before) if intent.id == name), None)
+    if problems or at is None:
+        return None
+    changed = _in_toml(text, at, pattern) if file.endswith(".toml") else _in_yaml(text, at, pattern)
+    scope = (*before[at].owned_scope, pattern)
+    wanted = (*before[:at], before[at]._replace(owned_scope=scope), *before[at + 1 :])
+    differ = (at for at, pair in enumerate(zip(text, changed, strict=False)) if len({*pair}) > 1)
+    is_insertion = changed.endswith(text[next(differ, len(text)) :])
+    return changed if is_insertion and parse(changed, file) == (wanted, ()) else None
+
+
+def _in_yaml(text: str, at: int, pattern: str) -> str:
+    from gitgates.core.yaml_load import load_nodes
+
+    intent = _value(load_nodes(text), ROOT_KEY).value[at]
+    scope = _value(intent, _KEY)
+    end = scope.value[-1].end_mark.index
+    item = json.dumps(pattern, ensure_ascii=False)
+    if scope.flow_style:
+        return f"{text[:end]}, {item}{text[end:]}"
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    line = f"{' ' * scope.start_mark.column}- {item}"
+    next_line = text.find("\n", end) + 1  # behind a comment that is on the last item's line
+    if not next_line:
+        return f"{text}{line_end}{line}"
+    return f"{text[:next_line]}{line}{line_end}{text[next_line:]}"
+
+
+def _value(mapping: Any, key: str) -> Any:  # noqa: ANN401 - PyYAML has no types
+    return next(value for name, value in mapping.value if name.value == key)
+
+
+def _in_toml(text: str, at: int, pattern: str) -> str:
+    import tomlkit
+
+    document: Any = tomlkit.parse(text)
+    document[ROOT_KEY][at][_KEY].append(pattern)
+    return str(document.as_string())

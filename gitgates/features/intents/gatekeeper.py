@@ -1,0 +1,229 @@
+"""The gatekeeper of intents: whether a tool may be used that is about to write.
+
+`judge`, which is pure, decides; the rest finds out what it decides on, and words it.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.errors import IntentsError
+from gitgates.core.types import BLOCK, IntentSettings, Verdict
+from gitgates.features.intents.approved import intents_in_force
+from gitgates.features.intents.lease import held_by, holder_of, lost_by, read_leases, renew
+from gitgates.features.intents.scope import is_in_scope
+from gitgates.session.rules import APPROVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitgates.features.intents.intent import Intent, Intents
+    from gitgates.features.intents.lease import Holder, Leases
+    from gitgates.session.call import Call
+
+_MOST_LISTED = 12
+_MOST_NEAREST = 3
+_MOST_PATTERNS = 4
+_MOST_NAMED = 8
+NEEDED = (
+    "This repository wants an intent to be selected before anything is written. Select the one "
+    "that your task belongs to; if it is none of these, ask the person."
+)
+_OR_RELEASE = "To work without an intent, where that is allowed: gitgates intent release"
+OFFERED = "Where your task belongs to one of these intents, select it before you write anything."
+
+
+def decide_tool(call: Call, so_far: Verdict) -> Verdict:
+    """Decide about a tool that may write; renew the lease of whoever uses it."""
+    payload, paths = call.payload, call.edited_paths
+    leases = renewed_leases(call)
+    is_shell = payload.tool_kind == "shell"
+    if payload.tool_kind == "ours":
+        from gitgates.session.shell_commands import name_caller  # seldom: of `gitgates mcp`
+
+        return name_caller(call, so_far)
+    if so_far.level >= BLOCK or paths == () or not (is_shell or payload.tool_kind == "writes"):
+        return so_far  # what lies outside of the repository is not ours
+    settings = settings_of(call)
+    try:
+        intents = intents_in_force(call)
+    except IntentsError:
+        if paths == (settings.file,) or (is_shell and _only_reads(call)):
+            return so_far  # nothing keeps it from being mended
+        raise
+    own = judge(
+        intents,
+        leases,
+        holder_of_call(call),
+        paths,
+        settings=settings,
+        ignore_case=call.repo.ignores_case,
+    )
+    if is_shell:
+        from gitgates.session.shell_commands import name_caller
+
+        is_refused = own.level >= BLOCK and not _only_reads(call)
+        return so_far.joined(own) if is_refused else name_caller(call, so_far)
+    if own.level < BLOCK and paths:
+        # So that it is nobody's by chance, when changes are looked for.
+        own = own._replace(entries=({"what": "intent-write", "paths": [*paths]},))
+    return so_far.joined(own)
+
+
+def judge(
+    intents: Intents,
+    leases: Leases,
+    holder: Holder,
+    paths: Sequence[str] | None,
+    *,
+    settings: IntentSettings,
+    ignore_case: bool = False,
+) -> Verdict:
+    """Return the verdict on a tool that is about to write: refused, asked about, or passed.
+
+    `paths`: relative to the root, links resolved; None: unknown ones.
+    """
+    own = held_by(leases, holder)
+    intent = intents.get(own.intent) if own else None
+    if own is None:
+        lost = lost_by(leases, holder)
+        if lost:
+            why = f"{lost.intent}, which you held, was taken over by {lost.holder}: it had expired."
+            return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
+        if settings.required:
+            return _refused(f"{NEEDED}\n{listed(intents, leases, holder)}")
+    elif intent is None or not intent.is_active:
+        became = intent.status if intent else f"no longer in {intents.file}"
+        why = f"{own.intent}, which you hold, is {became}: nothing is written for it."
+        return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
+    else:
+        for path in paths or ():
+            if not is_in_scope(intents, intent, path, ignore_case=ignore_case):
+                return _refused(
+                    out_of_scope(intents, leases, intent, path, ignore_case=ignore_case)
+                )
+    asked = [one for one in paths or () if _matches(one, settings.ask, ignore_case=ignore_case)]
+    if asked:
+        text = f"gitgates: a person is to permit changes of {named(asked)}"
+        return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
+    return Verdict()
+
+
+def _refused(text: str) -> Verdict:
+    return Verdict(BLOCK, to_agent=f"gitgates: {text}", final=True)
+
+
+def _matches(path: str, patterns: tuple[str, ...], *, ignore_case: bool) -> bool:
+    if not patterns:
+        return False
+    from gitgates.engine.match import matches, parse
+
+    if ignore_case:
+        path, patterns = path.casefold(), tuple(one.casefold() for one in patterns)
+    return matches(path, [*map(parse, patterns)])
+
+
+def _only_reads(call: Call) -> bool:
+    from gitgates.session.reading import is_reading  # only shells pay for it
+
+    return is_reading(call.payload.command)
+
+
+# What an agent is told.
+
+
+def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
+    """Return a line for each intent that can be selected, who has it, and how to select it."""
+    active = intents.active
+    if not active:
+        why = "has no intent IN_PROGRESS" if intents.intents else "has no intents, or is not there"
+        return (
+            f"There is none that could be: {intents.file} {why} in what a person has committed, "
+            f"or approved in a terminal with `{APPROVE}`."
+        )
+    lines = [
+        f"  gitgates intent select {one.id}  # {_described(one, leases, holder)}" for one in active
+    ]
+    more = len(lines) - _MOST_LISTED
+    rest = [f"  and {more} more: gitgates intent list"] if more > 0 else []
+    return "\n".join([*lines[:_MOST_LISTED], *rest])
+
+
+def _described(intent: Intent, leases: Leases, holder: Holder) -> str:
+    scope = ", ".join(intent.owned_scope[:_MOST_PATTERNS])
+    more = ", …" if len(intent.owned_scope) > _MOST_PATTERNS else ""
+    there = leases.get(intent.id)
+    taken = f": {there.holding}" if there and there.is_live and there.holder != holder else ""
+    return f"{intent.title} ({scope}{more}){taken}"
+
+
+def out_of_scope(
+    intents: Intents, leases: Leases, own: Intent, path: str, *, ignore_case: bool
+) -> str:
+    """Return why a path may not be written, the nearest intents, and how to ask for more."""
+    from gitgates.features.intents.scope import can_be_inside, nearest
+
+    if path == intents.file:
+        return (
+            f"{named([path])} says what agents may work on: it is in nobody's scope. Leave it as "
+            f"it is; for more files: gitgates intent scope-expansion-request {own.id} …"
+        )
+    others = tuple(one for one in intents.active if one.id != own.id)
+    near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
+    holder = leases[own.id].holder
+    scope = ", ".join(own.owned_scope)
+    lines = [f"{named([path])} is outside of the scope of {own.id}: {scope}"]
+    if near:
+        lines.append("The nearest other intents:")
+        lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]
+        lines.append(f"Change to one, if your task is that: gitgates intent select {near[0].id}")
+    if can_be_inside(path):
+        lines.append(f"If {own.id} needs this file, ask for it, and go on with what is in scope:")
+        lines.append(request(own.id, path))
+    return "\n".join(lines)
+
+
+def request(intent_id: str, path: str) -> str:
+    """Return the command that asks for a larger scope."""
+    import shlex
+
+    pattern = "".join([_in_pattern(char) for char in path])
+    if "/" not in path:
+        pattern = f"/{pattern}"
+    elif path[0] in "-!#~":
+        pattern = f"\\{pattern}"
+    pattern = shlex.quote(pattern)
+    return f'  gitgates intent scope-expansion-request {intent_id} {pattern} --reason "…"'
+
+
+def named(paths: Sequence[str]) -> str:
+    """Return a few paths, for an agent: a name can have line ends."""
+    from gitgates.core.clean import visible_line
+
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return f"{', '.join(map(visible_line, paths[:_MOST_NAMED]))}{more}"
+
+
+def _in_pattern(char: str) -> str:
+    if not char.isprintable():
+        return "?"
+    return f"\\{char}" if char in "\\*?[" else char
+
+
+# The intents and the holder of an event.
+
+
+def settings_of(call: Call) -> IntentSettings:
+    """Return the settings, without which the policy is not asked."""
+    return call.config.intents or IntentSettings()
+
+
+def holder_of_call(call: Call) -> Holder:
+    """Return the session, or the sub-agent, that an event is of."""
+    return holder_of(call.payload.session, call.payload.agent_id)
+
+
+def renewed_leases(call: Call) -> Leases:
+    """Return all leases, that of the event's holder renewed. Raises: StateError, LockError."""
+    if call.is_dry:
+        return read_leases(call.repo.shared_state_abs)
+    return renew(call.repo.shared_state_abs, holder_of_call(call), call.repo.git_dir_abs)

@@ -1,0 +1,239 @@
+"""Leases of intents: who holds which one, and until when. Worktrees share them.
+
+All are in one file, which is replaced under its lock: whoever changes a lease compares it with what
+is there then (compare-and-swap), so that of two who acquire one intent exactly one gets it. Nobody
+has to give a lease back: without a renewal it expires after its time to live. An expired lease can
+be acquired by anybody; its former holder renews it if nobody has done that.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.core.errors import LockError, StateError
+from gitgates.core.lean_json import dumps, loads
+from gitgates.core.record import Record
+from gitgates.store.files import lock_file, make_folder, read_state, replace_file
+from gitgates.store.log import LOCK_WAIT_S, file_name, utc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Leases: TypeAlias = dict[str, "Lease"]  # by intent
+
+FILE = "leases.json"
+_DUE = 0.1  # of the time to live: a renewal before that is left out
+_FORGOTTEN_S = 7 * 24 * 3600.0
+
+
+class Holder(Record):
+    """A session, or one sub-agent of it."""
+
+    session: str  # the name of its journal, without .jsonl
+    agent: str = ""  # a sub-agent's id; empty: the main thread
+
+    def __str__(self) -> str:
+        """Describe it for a person or an agent."""
+        return f"{f'sub-agent {self.agent} of ' if self.agent else ''}session {self.session}"
+
+
+class Lease(Record):
+    """One intent that somebody holds, or has held until it expired."""
+
+    intent: str
+    holder: Holder
+    acquired_s: float  # since the epoch, by the wall clock; so is the next
+    renewed_s: float
+    ttl_s: float
+    git_dir_abs: str = ""  # of the worktree that its holder was in last
+    ended: bool = False  # its holder has ended, and may come back
+    former: Holder | None = None  # whose expired lease this has replaced
+
+    @property
+    def until_s(self) -> float:
+        """The time of its expiry, without another renewal."""
+        return self.renewed_s + self.ttl_s
+
+    @property
+    def holding(self) -> str:
+        """Who holds it, and until when, in words."""
+        return f"held by {self.holder} until {utc(self.until_s)}"
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether its holder was heard of lately. A clock that was set back does not prolong it."""
+        return abs(time.time() - self.renewed_s) < self.ttl_s
+
+    @property
+    def is_live(self) -> bool:
+        """Whether nobody else can acquire it."""
+        return self.is_recent and not self.ended
+
+
+def holder_of(session: str, agent: str = "") -> Holder:
+    """Return the holder for a session, as its host names it."""
+    return Holder(file_name(session), agent)
+
+
+def read_leases(shared_state_abs: str) -> Leases:
+    """Return intent → its lease, live or expired.
+
+    Raises: StateError where they cannot be read.
+    """
+    path_abs = f"{shared_state_abs}/{FILE}"
+    try:
+        raw = read_state(path_abs)
+    except OSError as error:
+        raise StateError(f"{path_abs}: cannot be read: {error.strerror}") from error
+    try:
+        return {one["intent"]: _lease(one) for one in loads(raw or b"[]")}
+    except (KeyError, RecursionError, TypeError, ValueError):
+        return {}  # of a power failure: no holder has survived that
+
+
+def held_by(leases: Leases, holder: Holder) -> Lease | None:
+    """Return the lease of a holder, live or expired; None if it has none."""
+    return next((one for one in leases.values() if one.holder == holder), None)
+
+
+def lost_by(leases: Leases, holder: Holder) -> Lease | None:
+    """Return the lease that has replaced that of a holder when it was expired; None if none has."""
+    return next((one for one in leases.values() if one.former == holder), None)
+
+
+def acquire(
+    shared_state_abs: str, intent: str, holder: Holder, *, ttl_s: float, git_dir_abs: str
+) -> Lease:
+    """Acquire an intent, in place of what the holder has had; return its lease.
+
+    That is another holder's where one has it. Raises: StateError, LockError.
+    """
+    found: list[Lease] = []
+
+    def change(leases: Leases) -> Leases:
+        there = leases.get(intent)
+        if there and there.holder != holder and there.is_live:
+            found.append(there)
+            return leases
+        now = time.time()
+        is_own = there is not None and there.holder == holder
+        is_taken_over = there is not None and not is_own and not there.ended
+        own = Lease(
+            intent=intent,
+            holder=holder,
+            acquired_s=there.acquired_s if there and is_own else now,
+            renewed_s=now,
+            ttl_s=ttl_s,
+            git_dir_abs=git_dir_abs,
+            former=there.holder if there and is_taken_over else None,
+        )
+        found.append(own)
+        return {**_without(leases, holder), intent: own}
+
+    _swap(shared_state_abs, change)
+    return found[0]
+
+
+def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
+    """Renew what a holder has, expired or not, if that is due; return all leases.
+
+    Raises: StateError, LockError.
+    """
+    leases = read_leases(shared_state_abs)
+    known = held_by(leases, holder)
+    if known is None:
+        return leases
+    age_s = abs(time.time() - known.renewed_s)
+    if not known.ended and age_s < known.ttl_s * _DUE and known.git_dir_abs == git_dir_abs:
+        return leases
+
+    def renewed(one: Lease) -> Lease:
+        return one._replace(renewed_s=time.time(), git_dir_abs=git_dir_abs, ended=False)
+
+    return _replace_own(shared_state_abs, lambda one: one == holder, renewed)
+
+
+def release(shared_state_abs: str, holder: Holder) -> Lease | None:
+    """Remove the lease of a holder; return what it was, or the one that it has lost.
+
+    Raises: StateError, LockError.
+    """
+    leases = read_leases(shared_state_abs)
+    was = held_by(leases, holder) or lost_by(leases, holder)
+    if was:
+        _swap(shared_state_abs, lambda leases: _without(leases, holder))
+    return was
+
+
+def end(shared_state_abs: str, holder: Holder) -> None:
+    """Let the leases of a holder that has ended expire now; of a session, those of all its agents.
+
+    Raises: StateError, LockError.
+    """
+
+    def is_meant(one: Holder) -> bool:
+        return one.session == holder.session and holder.agent in ("", one.agent)
+
+    _replace_own(shared_state_abs, is_meant, lambda one: one._replace(ended=True))
+
+
+def _without(leases: Leases, holder: Holder) -> Leases:
+    """Return leases with nothing of a holder, neither what it has nor what it has lost."""
+    return {
+        name: one._replace(former=None) if one.former == holder else one
+        for name, one in leases.items()
+        if one.holder != holder
+    }
+
+
+def _replace_own(
+    shared_state_abs: str,
+    is_meant: Callable[[Holder], bool],
+    change: Callable[[Lease], Lease],
+) -> Leases:
+    """Change the leases of some holders; return all."""
+
+    def changed(leases: Leases) -> Leases:
+        return {n: change(one) if is_meant(one.holder) else one for n, one in leases.items()}
+
+    return _swap(shared_state_abs, changed)
+
+
+def _swap(shared_state_abs: str, change: Callable[[Leases], Leases]) -> Leases:
+    """Replace the leases by what `change` makes of them, under their lock."""
+    path_abs = f"{shared_state_abs}/{FILE}"
+    try:
+        make_folder(shared_state_abs)
+        fd = lock_file(f"{path_abs}.lock", wait_s=LOCK_WAIT_S)
+        if fd < 0:
+            raise LockError(f"{path_abs}: another process holds its lock", "Try again.")
+        try:
+            before = read_leases(shared_state_abs)
+            after = change(before)
+            if after != before:
+                oldest_s = time.time() - _FORGOTTEN_S
+                kept = [one._asdict() for one in after.values() if one.renewed_s > oldest_s]
+                replace_file(path_abs, dumps(kept).encode("ascii"), sync=False)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
+    return after
+
+
+def _lease(fields: dict[str, Any]) -> Lease:
+    """Return a lease as it was written. Raises: KeyError, TypeError, ValueError."""
+    former = fields.get("former")
+    return Lease(
+        intent=str(fields["intent"]),
+        holder=Holder(*map(str, fields["holder"])),
+        acquired_s=float(fields["acquired_s"]),
+        renewed_s=float(fields["renewed_s"]),
+        ttl_s=float(fields["ttl_s"]),
+        git_dir_abs=str(fields.get("git_dir_abs", "")),
+        ended=fields.get("ended") is True,
+        former=Holder(*map(str, former)) if former else None,
+    )

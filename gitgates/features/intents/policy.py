@@ -1,0 +1,80 @@
+"""The policy on intents: no writing before one is selected, none outside of its scope.
+
+Before a tool is used, `gatekeeper.py` decides. A shell command names no file; what it has
+changed is compared with the scope afterwards: `changes.py`, and at a commit,
+`commit.py`. Who has selected what: `lease.py`.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.policy import Need
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Config, Verdict
+
+_SNAPSHOT_S = 15.0  # in a large repository
+_ANY: tuple[EventKind, ...] = (
+    *("session-start", "prompt", "subagent-start", "subagent-end"),
+    *("turn-end", "before-compact", "session-end", "before-commit"),
+)
+_SHELLS: tuple[EventKind, ...] = ("after-tool", "tool-failed")
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the needed events: before tools that write, after shells, ends, commits."""
+    if config.intents is None:
+        return ()
+    return (
+        Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell", "ours")),
+        *(Need(kind=k, tools=(), tool_kinds=("shell",), more_s=_SNAPSHOT_S) for k in _SHELLS),
+        *(Need(kind=kind, more_s=_SNAPSHOT_S) for kind in _ANY),
+    )
+
+
+# What is said beside the reason where that is so.
+WAY_OUT = (
+    "Where intents are required, nothing is written while that cannot be decided. Do not try to "
+    "get around it: tell the person, who can mend that; or take `required` out of "
+    "[tool.gitgates.intents] and run `gitgates approve rules`; or start the agent anew with "
+    "GITGATES=0 set, without gates and guard."
+)
+
+
+def fails_closed(config: Config) -> bool:
+    """Return whether a tool is refused where this policy fails in itself."""
+    return config.intents is not None and config.intents.required
+
+
+def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
+    """Judge a tool, or what has changed; tell the agent of its intent; renew its lease."""
+    if call.kind == "before-tool":
+        from gitgates.features.intents.gatekeeper import (
+            decide_tool,  # of many events, each loads its own
+        )
+
+        return decide_tool(call, so_far)
+    if call.kind == "before-commit":
+        from gitgates.hosts import is_called_by_agent
+
+        if not is_called_by_agent(call.env):
+            return so_far
+        from gitgates.features.intents.commit import decide_commit
+
+        return so_far.joined(decide_commit(call))
+    if call.kind in ("session-start", "subagent-start", "before-compact"):
+        from gitgates.features.intents.session_context import tell
+
+        return so_far.joined(tell(call))
+    is_plain = call.kind in _SHELLS and call.payload.tool_kind != "shell"
+    if is_plain or call.kind == "prompt":
+        from gitgates.features.intents.gatekeeper import renewed_leases
+
+        renewed_leases(call)
+        return so_far
+    from gitgates.features.intents.changes import decide_changes
+
+    return so_far.joined(decide_changes(call))

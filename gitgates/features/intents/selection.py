@@ -1,0 +1,88 @@
+"""Select and release an intent, for a verb or a tool that knows who asks."""
+
+from __future__ import annotations
+
+from gitgates.core.errors import LockError, StateError, UsageError
+from gitgates.features.intents import lease as leases_of
+from gitgates.features.intents.approved import intents_of_session
+from gitgates.features.intents.changes import SELECTED
+from gitgates.features.intents.file import settings_of
+from gitgates.features.intents.gatekeeper import listed
+from gitgates.features.intents.lease import Holder, acquire, read_leases
+from gitgates.features.intents.session_context import context_of
+from gitgates.git.snapshot import take
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Config
+    from gitgates.features.intents.lease import Leases
+    from gitgates.git.repo import Repo
+    from gitgates.store.log import Fact, Journal
+
+_OWN_SESSION = (
+    "Your own session holds it. If this is your work, end, and tell it to run "
+    "`gitgates intent release` before it starts a sub-agent for that."
+)
+
+
+def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Journal) -> str:
+    """Have a holder acquire an intent; return what it is told, with the context of the intent.
+
+    What it has held before is released. `journal`: of its session, in this worktree.
+
+    Raises: UsageError if that intent cannot be selected; LockError if another holder has it;
+    ConfigError, GitError, StateError.
+    """
+    settings = settings_of(config)
+    intents = intents_of_session(repo, config, holder.session)
+    leases = read_leases(repo.shared_state_abs)
+    intent = intents.get(name)
+    if intent is None or not intent.is_active:
+        why = f"{intent.id} is {intent.status}" if intent else f"{intents.file}: no such intent"
+        raise UsageError(f"{why}; it cannot be selected", listed(intents, leases, holder))
+    own = acquire(
+        *(repo.shared_state_abs, intent.id, holder),
+        ttl_s=settings.ttl_s,
+        git_dir_abs=repo.git_dir_abs,
+    )
+    if own.holder != holder:
+        others = listed(intents, read_leases(repo.shared_state_abs), holder)
+        hint = f"It is held longer while that works. Wait, or select another one:\n{others}"
+        if own.holder == Holder(holder.session):
+            hint += f"\n{_OWN_SESSION}"
+        raise LockError(f"{intent.id} is {own.holding}", hint)
+    fact: Fact = {"what": SELECTED, "agent": holder.agent, "intent": intent.id}
+    if not settings.required and not _is_judged(repo, leases, holder):
+        now = take(repo)  # what it has changed before, without an intent, does not count
+        fact |= {"tree": now.tree, "head": now.head}
+    _note(journal, fact)
+    lines = [f"{intent.id} is held by {holder} now."]
+    if own.former:
+        lines.append(f"It was taken over: {own.former} held it, and did nothing for a while.")
+    return "\n".join([*lines, context_of(repo, settings, intent)])
+
+
+def release(repo: Repo, holder: Holder) -> str:
+    """Release what a holder has, or has lost; return its id.
+
+    Raises: UsageError if it has none; StateError, LockError.
+    """
+    was = leases_of.release(repo.shared_state_abs, holder)
+    if was is None:
+        raise UsageError(f"{holder} holds no intent", "See who holds which: gitgates intent status")
+    return was.intent
+
+
+def _is_judged(repo: Repo, leases: Leases, holder: Holder) -> bool:
+    """Return whether what a session changes in this worktree is compared with a scope already."""
+    return any(
+        one.is_live and one.holder.session == holder.session and one.git_dir_abs == repo.git_dir_abs
+        for one in leases.values()
+    )
+
+
+def _note(journal: Journal, fact: Fact) -> None:
+    try:
+        journal.append(fact)
+    except OSError as error:
+        raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""Verbs as tools of a Model Context Protocol server."""

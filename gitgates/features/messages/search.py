@@ -1,0 +1,202 @@
+"""Search the messages: with an index of SQLite's FTS5, or without one by reading all of them.
+
+The index lies beside the log. It is a cache, and made anew whenever the log has changed since. Only
+this module loads sqlite3.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+
+from gitgates.core.clean import plain
+from gitgates.core.errors import UsageError
+from gitgates.core.record import Record
+from gitgates.store.files import open_state, remove_file
+from gitgates.store.log import read_lines
+from gitgates.store.messages import (
+    file_abs,
+    is_in,
+    message_at,
+    parse_log,
+    read_log,
+    shown,
+    unicode_only,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from gitgates.store.messages import Message
+
+INDEX = "messages.sqlite"
+_LAYOUT = 3  # of the tables, and of what `words` returns
+_BUSY_S = 0.5
+_TABLES = """
+BEGIN IMMEDIATE;
+DROP TABLE IF EXISTS log; DROP TABLE IF EXISTS messages; DROP TABLE IF EXISTS words;
+CREATE TABLE log (state TEXT);
+CREATE TABLE messages (number INTEGER PRIMARY KEY, topic TEXT, line BLOB);
+CREATE VIRTUAL TABLE words USING fts5(topic, text, content='', tokenize='ascii');
+"""
+_FROM = "FROM words JOIN messages ON number = words.rowid WHERE words MATCH ?"
+_BEST = "ORDER BY bm25(words, 4.0, 1.0), number DESC LIMIT ?"  # a word of the topic counts more
+
+_ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff"
+_WORD = re.compile(f"[{_ALONE}{_EMOJI}]|[^\\W_{_ALONE}]+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_TERM = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
+_SNIPPET = 160
+_BEFORE = 60  # of that, what stands before the first word that was searched
+_NEAR = 30
+
+
+class Term(Record):
+    """A phrase: consecutive words."""
+
+    words: str  # joined by one space
+    begins: bool = False  # the last one only begins so
+
+
+class SearchResult(Record):
+    """What was found."""
+
+    messages: tuple[Message, ...]  # the best first; without the index, the newest first
+    total: int  # of all, those beyond the limit too
+    terms: tuple[Term, ...]
+    indexed: bool = False
+
+
+def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0) -> SearchResult:
+    """Return the messages that have all words of a query, in their topic or their text.
+
+    `topic`: only there; one that ends in `/` means all below it. `limit`: 0 is none.
+
+    Raises: UsageError where a query has no word; StateError where the log cannot be read.
+    """
+    asked = terms(query)
+    if not asked:
+        raise UsageError(
+            f"`{shown(query)}` has no word to search for",
+            'Words, "several in a row", or a beginning: pars*',
+        )
+    if found := _search_index(shared_state_abs, asked, unicode_only(topic), limit):
+        return found
+    wanted = [f" {term.words}{'' if term.begins else ' '}" for term in asked]
+    matching = []
+    for message in reversed(read_log(shared_state_abs).messages):
+        both = f" {words(message.topic)} \n {words(message.text)} "
+        if is_in(message.topic, topic) and all(term in both for term in wanted):
+            matching.append(message)
+    return SearchResult(tuple(matching[: limit or None]), len(matching), asked)
+
+
+def words(text: str) -> str:
+    """Return the normalised words of a text, joined by one space.
+
+    Case, accents and forms of the same letter make no difference. A sign of Chinese or Japanese,
+    and an emoji, is a word for itself.
+    """
+    if "\x1b" in text:
+        text = plain(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text).casefold()
+        text = unicodedata.normalize("NFC", _ACCENTS.sub("", text))
+    return " ".join(_WORD.findall(text.lower()))
+
+
+def terms(query: str) -> tuple[Term, ...]:
+    """Parse a query: `word`, `prefix*`, `"a phrase"`. Nothing else is special."""
+    found: list[Term] = []
+    for quoted, star, bare in _TERM.findall(query):
+        joined = words(bare or quoted)
+        if joined:
+            found.append(Term(joined, begins=bare.endswith("*") if bare else bool(star)))
+    return tuple(dict.fromkeys(found))
+
+
+def snippet(text: str, asked: tuple[Term, ...]) -> str:
+    """Return a part of a text around the first match."""
+    text = unicodedata.normalize("NFC", text)
+    wanted = tuple(word for term in asked for word in term.words.split())
+    begins = tuple(term.words.split()[-1] for term in asked if term.begins)
+    found = (
+        match.start()
+        for match in _WORD.finditer(text)
+        if (word := words(match[0])) in wanted or (begins and word.startswith(begins))
+    )
+    # Not in the middle of a word, where an end of one is near.
+    at = max(next(found, 0) - _BEFORE, 0)
+    at = text.find(" ", at, at + _NEAR) + 1 or at if at else 0
+    end = min(at + _SNIPPET, len(text))
+    if end < len(text) and (gap := text.rfind(" ", end - _NEAR, end)) > 0:
+        end = gap
+    part = " ".join(text[at:end].split())
+    return f"{'…' if at else ''}{part}{'…' if end < len(text) else ''}"
+
+
+def _search_index(
+    shared_state_abs: str, asked: tuple[Term, ...], topic: str, limit: int
+) -> SearchResult | None:
+    """Search the index; None if there can be none."""
+    try:
+        from sqlite3 import Error, connect  # a Python may have been built without it
+    except ImportError:
+        return None
+    path_abs, log_abs = f"{shared_state_abs}/{INDEX}", file_abs(shared_state_abs)
+    try:
+        now = os.stat(log_abs)  # without one, there is nothing to index
+        state = f"{_LAYOUT} {now.st_ino} {now.st_size} {now.st_mtime_ns}"
+        os.close(open_state(path_abs, os.O_RDWR | os.O_CREAT))  # a fifo would be waited for
+        index = connect(path_abs, timeout=_BUSY_S, isolation_level=None)
+        try:
+            if not _is_current(index, state):
+                _rebuild(index, log_abs, state)
+            return _look_up(index, asked, topic, limit)
+        finally:
+            index.close()
+    except Error as error:
+        if "locked" not in str(error):  # but damaged: the next search makes it anew
+            remove_file(path_abs)
+            remove_file(f"{path_abs}-journal")
+    except OSError:
+        pass
+    return None
+
+
+def _is_current(index: Connection, state: str) -> bool:
+    tables = index.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()
+    found = index.execute("SELECT * FROM log").fetchone() if tables == (1,) else None
+    return found is not None and found[0] == state
+
+
+def _rebuild(index: Connection, log_abs: str, state: str) -> None:
+    """Index the whole log; what is appended meanwhile makes it another one than `state` tells."""
+    index.executescript(_TABLES)
+    found = parse_log(read_lines(log_abs))
+    for line, message in zip(found.lines, found.messages, strict=True):
+        row = (unicode_only(message.topic), line)
+        number = index.execute("INSERT INTO messages (topic, line) VALUES (?, ?)", row).lastrowid
+        text = (number, words(message.topic), words(message.text))
+        index.execute("INSERT INTO words (rowid, topic, text) VALUES (?, ?, ?)", text)
+    index.execute("INSERT INTO log VALUES (?)", (state,))
+    index.execute("COMMIT")
+
+
+def _look_up(index: Connection, asked: tuple[Term, ...], topic: str, limit: int) -> SearchResult:
+    match = " AND ".join(f'"{term.words}"{"*" if term.begins else ""}' for term in asked)
+    values: list[object] = [match]
+    where = _FROM
+    if topic.endswith("/"):
+        where += " AND substr(messages.topic, 1, ?) = ?"
+        values += [len(topic), topic]
+    elif topic:
+        where += " AND messages.topic = ?"
+        values.append(topic)
+    (total,) = index.execute(f"SELECT count(*) {where}", values).fetchone()
+    rows = index.execute(f"SELECT line {where} {_BEST}", [*values, limit or -1])
+    messages = (message_at(line) for (line,) in rows)
+    return SearchResult(tuple(one for one in messages if one), total, asked, indexed=True)

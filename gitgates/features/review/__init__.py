@@ -1,0 +1,1 @@
+"""Require a review of what a session changed."""

@@ -1,0 +1,165 @@
+"""What a session has changed since it began, and which reviews of that are valid."""
+
+from __future__ import annotations
+
+from gitgates.core.errors import GitError
+from gitgates.core.record import Record, lazy
+from gitgates.features.review.evidence import COMPLETE, DECISION, SKIP, evidence_of, is_strict
+from gitgates.features.review.significance import Significance, kinds_of, weigh
+from gitgates.git.authorship import Span, with_changes
+from gitgates.git.diff import changes, patch_id
+from gitgates.git.without_writes import without_writes
+from gitgates.session.start import first_point
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.agent_types import Point
+    from gitgates.features.review.evidence import Marker
+    from gitgates.session.call import Call
+
+
+MOST_MARKERS = 3  # the newest: each one costs a comparison
+
+
+_CHANGE = "change"
+
+
+class MarkerStatus(Record):
+    """A marker, and whether it is valid for the present content."""
+
+    marker: Marker
+    holds: bool
+    why: str  # in words
+
+
+class SessionChange:
+    """What a session has changed, and which reviews are valid; each is computed once.
+
+    Whatever compares raises GitError if git cannot.
+    """
+
+    def __init__(self, call: Call, now: Point | None = None) -> None:
+        """Take what a session began with. `now`: what there is to compare it with; None: now."""
+        self.repo, self.review = call.repo, call.config.review
+        self.base, self.began_note = first_point(call)
+        self.now = now or call.point
+        self.notes = tuple(filter(None, (self.began_note, *call.snapshot.why_unprovable)))
+        self.evidence = evidence_of(call)
+        self.is_strict = is_strict(call)
+        self._also = tuple(call.elsewhere)
+        self._known: dict[tuple[str, str, bool], tuple[bool, str]] = {}
+
+    def since(self, start: Point) -> Span:
+        """Return the span from a point until now, without what others are known to have done."""
+        later = [one for one in self.evidence.quiet if one.ended >= start.stamp]
+        times = tuple((one.began, one.ended) for one in later)
+        trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
+        if trees:
+            start = start._replace(tree=with_changes(self.repo, start.tree, trees))
+        return Span(self.repo, start, self.now, self._also, times, self.evidence.stashes)
+
+    def without_others(self, span: Span) -> Span:
+        """Return a span without what gates of ours, and others in its files, have written in it."""
+        writes = [one for one in self.evidence.others_writes if one.stamp >= span.start.stamp]
+        if not writes:
+            return span
+        tree = without_writes(self.repo, span.start.tree, span.now.tree, writes)
+        return span._replace(now=span.now._replace(tree=tree))
+
+    @lazy
+    def whole(self) -> Span:
+        """Return the span of the whole session."""
+        return self.since(self.base)
+
+    @lazy
+    def weight(self) -> Significance:
+        """Return its significance."""
+        return self._weigh(self.whole)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it needs a review: in the strict form, anything that counts does."""
+        return self.weight.counts if self.is_strict else self.weight.significant
+
+    @lazy
+    def patch(self) -> str:
+        """Return its patch id; empty if there is none."""
+        return patch_id(self.without_others(self.whole))
+
+    @lazy
+    def standings(self) -> tuple[MarkerStatus, ...]:
+        """Return the newest markers and their validity, the newest first."""
+        newest = reversed(self.evidence.markers[-MOST_MARKERS:])
+        return tuple(MarkerStatus(one, *self._holds(one, strict=self.is_strict)) for one in newest)
+
+    @lazy
+    def decision(self) -> Marker | None:
+        """Return the last decision of the reviewer."""
+        decided = (one for one in reversed(self.evidence.decisions) if one.how == DECISION)
+        return next(decided, None)
+
+    @property
+    def decision_holds(self) -> bool:
+        """Whether that is about the present content."""
+        last = self.decision
+        return last is not None and self.is_of_now(last)
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether there is the required evidence."""
+        holding = [one.marker for one in self.standings if one.holds]
+        if not self.is_strict:
+            return bool(holding)
+        if any(one.how == SKIP and one.by_person for one in holding):
+            return True
+        last = self.decision
+        return last is not None and last.name == COMPLETE and self.is_of_now(last)
+
+    def is_of_now(self, one: Marker) -> bool:
+        """Return whether nothing that counts has changed since a review."""
+        return self._holds(one, strict=True)[0]
+
+    def _weigh(self, span: Span) -> Significance:
+        found = changes(self.without_others(span))
+        paths = (*(one.path for one in found), *(one.was for one in found if one.was))
+        return weigh(found, kinds_of(paths, self.review), self.review)
+
+    def _holds(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
+        """Return whether a review is still valid, and why.
+
+        It holds for the same content, for the same patch, and as long as what has changed since is
+        not significant; if `strict`, nothing that counts may have changed.
+        """
+        key = (one.point.tree, one.patch, strict)
+        if key not in self._known:
+            try:
+                self._known[key] = self._compare(one, strict=strict)
+            except GitError as error:  # of one review alone
+                self._known[key] = False, f"it cannot be compared: {error.message}"
+        return self._known[key]
+
+    def _compare(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
+        if not one.point.tree:
+            return False, "what it saw is not known"
+        if one.point.tree == self.now.tree:
+            return True, "nothing has changed since"
+        since = self._weigh(self.since(one.point))
+        if not since.counts:
+            return True, "nothing that counts has changed since"
+        # White space is in no patch id, and in a critical file it may have a meaning.
+        is_critical = any(file.critical for file in since.files)
+        if one.patch and not is_critical and one.patch == self.patch:
+            return True, "it is the same change as then"
+        if strict:
+            return False, f"it has changed since: {since.why}"
+        if since.significant:
+            return False, f"what has changed since is significant: {since.why}"
+        return True, f"what has changed since is below the thresholds: {since.why}"
+
+
+def change_of(call: Call) -> SessionChange:
+    """Return the session's change, computed once for a call."""
+    if _CHANGE not in call.rests_on:
+        call.rests_on[_CHANGE] = SessionChange(call)
+    found: SessionChange = call.rests_on[_CHANGE]
+    return found

@@ -1,0 +1,150 @@
+"""`gitgates review`: what is to be reviewed, and what was said of it."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates.core.clean import plain_line, visible, visible_line
+from gitgates.core.errors import OK, UsageError
+from gitgates.features.review.cli_post import done, post, skip
+from gitgates.features.review.cli_session import ReviewGroup, ReviewSession, verb
+from gitgates.features.review.cli_status import status
+from gitgates.git.diff import diff_text
+from gitgates.verbs.output import dump, format_option, print_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.features.review.significance import Weighed
+    from gitgates.features.review.weakening.finding import Weakening
+
+_NAMED = 4  # files that are left out, of each kind
+_LONGEST_PATH = 300
+_NOT_WEAKENED = "nothing that weakens the checks was found"
+
+
+@verb("diff", "Show the change that is to be reviewed.", reads=True)
+@click.option("--all", "everything", is_flag=True, help="Also what does not count.")
+def diff(session: ReviewSession, *, everything: bool) -> int:
+    """Show what the session has changed and somebody has to read, as a diff.
+
+    Left out, and said on standard error: generated files, renames, white space, what came from
+    others by a merge or a pull, and what others are known to have changed meanwhile.
+    """
+    change = session.change
+    files, notes = change.weight.files, [*change.notes]
+    paths = tuple(one.path for one in files if everything or one.counts)
+    dump(diff_text(change.whole, paths) if paths else b"")
+    if left_out := [one for one in files if not (everything or one.counts)]:
+        notes.append(_left_out(left_out))
+    for note in notes or (() if paths else ("nothing has changed",)):
+        click.echo(f"gitgates: {note}", err=True)
+    return OK
+
+
+@verb("request", "Show what the person asked for, word for word.", reads=True)
+def request(session: ReviewSession) -> int:
+    """Show the person's prompts of this session, word for word."""
+    requests = session.evidence.requests
+    if not requests:
+        click.echo("gitgates: no prompt of this session was heard of", err=True)
+    click.echo(requests_text(requests), nl=False)
+    return OK
+
+
+def requests_text(requests: tuple[str, ...]) -> str:
+    """Return numbered prompts, verbatim, each line indented, so that none looks like a heading."""
+    parts = []
+    for number, text in enumerate(requests, 1):
+        lines = visible(text).splitlines() or [""]
+        said = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+        parts.append(f"Request {number} of {len(requests)}:\n{said}")
+    return "\n".join(parts)
+
+
+def _left_out(files: list[Weighed]) -> str:
+    """Return which files are left out of a diff, and why, on one line."""
+    by_why: dict[str, list[str]] = {}
+    for one in files:
+        paths = by_why.setdefault(one.why.removeprefix("left out: "), [])
+        paths.append(plain_line(one.path, _LONGEST_PATH))
+    parts = []
+    for why, paths in by_why.items():
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        parts.append(f"{', '.join(paths[:_NAMED])}{more} ({plain_line(why)})")
+    return f"left out: {'; '.join(parts)}. Shown with --all"
+
+
+@verb("weakened", "Show what weakens the checks.")
+@format_option
+def weakened(session: ReviewSession, fmt: str) -> int:
+    """Show what in the change weakens the checks.
+
+    Tests that are gone or skipped, assertions that are, warnings suppressed, rules and gates
+    relaxed, CI that lets more pass, hooks that are bypassed. Each may have its reason; a reviewer
+    should ask for it. An agent that is not the configured reviewer is refused.
+    """
+    from gitgates.engine.hooks import matches_agent
+    from gitgates.features.review.weakening.session import weakened as find
+
+    reviewer, caller = session.config.review.reviewer, session.caller
+    if caller.by_agent and not matches_agent((reviewer,), caller.agent_type):
+        # The worker is not to learn what is looked for.
+        raise UsageError(
+            "this is for the reviewer, who is to look at a change without having made it",
+            f"A sub-agent of the type `{reviewer}` may run it, or a person in another terminal.",
+        )
+    findings = find(session.change.whole, session.config)
+    if fmt == "json":
+        listed = [one._asdict() for one in findings]
+        print_json({"version": 1, "findings": listed})
+        return OK
+    click.echo(_weakened_text(findings), nl=False)
+    for note in session.change.notes:
+        click.echo(f"gitgates: {note}", err=True)
+    return OK
+
+
+def _weakened_text(findings: tuple[Weakening, ...]) -> str:
+    if not findings:
+        return f"{_NOT_WEAKENED}\n"
+    by_path: dict[str, list[str]] = {}
+    for one in findings:
+        where = f"{one.line}: " if one.line else ""
+        line = f"  {where}{one.what}: {visible_line(one.detail)}"
+        by_path.setdefault(one.path, []).append(line)
+    lines = [line for path, own in by_path.items() for line in (visible_line(path), *own)]
+    total = f"{_count(len(findings), 'finding')} in {_count(len(by_path), 'file')}"
+    return "\n".join([*lines, "", total]) + "\n"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+@verb("opinions", "Ask others for a second opinion.")
+@format_option
+def opinions(session: ReviewSession, fmt: str) -> int:
+    """Ask each command of `second_opinions` what it thinks of the change, all at once.
+
+    Each gets, on its standard input and in the file GITGATES_REVIEW_FILE, what the person asked for
+    and the change as a diff. This may take as long as `opinion_timeout` says. Each answer is shown
+    and kept in the message log as soon as it has come.
+
+    Exit status 0: at least one has answered, or there is nothing to ask. 1: none has.
+    """
+    from gitgates.features.review.cli_opinions import ask_all
+
+    return ask_all(session, fmt)
+
+
+@click.group("review", cls=ReviewGroup)
+def command() -> None:
+    """Show what is to be reviewed, and record reviews (without a command: status).
+
+    A command means the session whose agent runs it; in a terminal of your own, the only session
+    that has been in this worktree, or the one that --session names.
+    """
+
+
+for _one in (status, diff, request, weakened, opinions, done, skip, post):
+    command.add_command(_one)

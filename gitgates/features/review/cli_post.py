@@ -1,0 +1,242 @@
+"""`gitgates review done`, `skip` and `post`: what is said of a review."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import click
+
+from gitgates.core.clean import plain_line, utf8
+from gitgates.core.errors import BLOCKED, OK, LockError, StateError, UsageError
+from gitgates.features.review.cli_session import ReviewSession, verb
+from gitgates.features.review.evidence import COMPLETE, ISSUES, SKIP, is_strict
+from gitgates.session.approval import require_person
+from gitgates.session.shell_commands import digest_of
+from gitgates.session.tampering import agent_digests, is_another_agent
+from gitgates.store.log import EventLock, session_journal, write_ledger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from gitgates.core.types import Review
+
+_LONGEST_BYTES = 64 * 1024  # of a text
+_WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
+_UNSEEN = (
+    "no command of the agent that was handed the token was seen to post it. Run `gitgates review "
+    "post` as a plain command of its own, not from within a script"
+)
+_ANOTHER = (
+    "the reviewer's file has changed since this session began: only ISSUES counts in it. Tell the "
+    "person, who can start a session anew, or say `gitgates review skip`"
+)
+
+
+@verb("done", "Say that you have reviewed the change.")
+@click.option("--summary", help="What you looked at, and what you found.")
+def done(session: ReviewSession, summary: str | None) -> int:
+    """Say that you have reviewed the change as it is now.
+
+    It holds until the change is significantly another one. Where an independent review is asked
+    for, only the reviewer's COMPLETE counts; this is recorded all the same.
+    """
+    said = "" if summary is None else _checked_text("--summary", summary)
+    message = _mark(session, said or "reviewed", how="done", summary=said)
+    _confirm(session, f"was reviewed (message {message})")
+    if session.change.is_strict:
+        reviewer = session.config.review.reviewer
+        click.echo(
+            f"  An independent review is asked for: only COMPLETE of `{reviewer}` counts for that."
+        )
+    return OK
+
+
+@verb("skip", "Say that the change needs no review.")
+@click.option("--reason", required=True, help="Why no review is needed; the person reads it.")
+@click.option("--token", default="", help="That a person got by `gitgates approve review skip`.")
+def skip(session: ReviewSession, reason: str, token: str) -> int:
+    """Say that the change as it is now needs no review, and why.
+
+    It is recorded, and holds until the change is significantly another one. Where an independent
+    review is asked for, only a person may say so, in a terminal, or with a token.
+
+    Exit status 0: it is noted. 64: no reason, no session that could be meant, or not yours to say.
+    """
+    said, caller = _checked_text("--reason", reason), session.caller
+    strict = is_strict(session.call)
+    if strict:
+        named = f", with --session {caller.session}"
+        otherwise = _or_else(session.config.review)
+        require_person(session.repo, "review skip", token, arguments=named, otherwise=otherwise)
+    message = _mark(session, said, how=SKIP, reason=said, by_person=strict)
+    shared_abs = session.repo.shared_state_abs
+    fields: dict[str, object] = {"session": caller.session, "root": session.repo.root_abs}
+    fields |= {"reason": said, "by_person": strict or not caller.by_agent, "strict": strict}
+    try:
+        write_ledger(shared_abs, "review-skip", fields)
+    except OSError as error:
+        where = f"{shared_abs}/ledger.jsonl"
+        raise StateError(f"{where}: cannot be written: {error.strerror}") from error
+    _confirm(session, f"needs no review (message {message})")
+    return OK
+
+
+def _mark(
+    session: ReviewSession, text: str, *, how: str, by_person: bool = False, **data: str
+) -> str:
+    """Record that this change was reviewed, or needs no review; return the message's id."""
+    now = session.change.now
+    message = session.post(text, {"how": how, **data})
+    by_person = by_person or not session.caller.by_agent
+    session.note(now, what="marker", how=how, message=message, by_person=by_person)
+    return message
+
+
+def _or_else(review: Review) -> str:
+    """Return what there is to do where an independent review is asked for."""
+    prompt = f", or begin a prompt with {review.prefix}:stop" if review.prefix else ""
+    prompt = "" if review.mode == "require" else prompt
+    return f"An independent review is asked for: have `{review.reviewer}` do it{prompt}. "
+
+
+def _confirm(session: ReviewSession, what: str) -> None:
+    """Say what is noted, and if nothing has changed that counts: the change may be elsewhere."""
+    click.echo(f"gitgates: noted that this change {what}")
+    if not session.change.weight.counts:
+        root_abs = plain_line(session.repo.root_abs)
+        click.echo(
+            f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
+            "  If the change is in another worktree, run this there.",
+            err=True,
+        )
+
+
+def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
+    """Return a text of the command line, validated for the message log.
+
+    Raises: UsageError where it is empty, or too long.
+    """
+    kept = utf8(text).strip()
+    size = len(kept.encode())
+    if not (kept or may_be_empty):
+        raise UsageError(f"{option} is empty", "Say something, in a few words.")
+    if size > _LONGEST_BYTES:
+        raise UsageError(f"{option} has {size} bytes, and may have {_LONGEST_BYTES}", "Shorten it.")
+    return kept
+
+
+@verb("post", "Post a reviewer's decision.")
+@click.option(
+    "--decision", required=True, type=click.Choice([COMPLETE, ISSUES], case_sensitive=False)
+)
+@click.option("--summary", required=True, help="What came of it.")
+@click.option("--reasoning", default="", help="How you came to it.")
+@click.option("--message-to-agent", default="", help="What has to be fixed. Default: the summary.")
+@click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="What another one said.")
+@click.option("--token", default="", help="That you were handed when you started.")
+def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
+    """Post your decision on the change: COMPLETE, or ISSUES.
+
+    It counts for the agent that was handed the token, where its own shell command posts it:
+    COMPLETE once, and ISSUES again, which takes COMPLETE back. Anybody else's is recorded as a
+    claim, also a person's.
+    It is of what was there when the reviewer was started, or sent back: what has changed since, it
+    may not have seen.
+
+    Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
+    """
+    decision, summary = given["decision"].upper(), _checked_text("--summary", given["summary"])
+    to_agent = _checked_text("--message-to-agent", given["message_to_agent"], may_be_empty=True)
+    posted = {
+        "decision": decision,
+        "summary": summary,
+        "reasoning": _checked_text("--reasoning", given["reasoning"], may_be_empty=True),
+        "message_to_agent": to_agent or (summary if decision == ISSUES else ""),
+        "second_opinions": dict(map(_opinion, given["second_opinion"])),
+    }
+    with _lock(session, token.strip()):  # before its journals are read
+        return _post(session, posted, token.strip())
+
+
+def _opinion(given: str) -> tuple[str, str]:
+    option = "--second-opinion"
+    name, is_named, text = given.partition("=")
+    if not (is_named and name.strip()):
+        hint = f"For example: {option} codex='nothing found'"
+        raise UsageError(f"{option} {given[:40]!r}: expected NAME=TEXT", hint)
+    return _checked_text(option, name), _checked_text(f"{option} {name.strip()[:40]}", text)
+
+
+@contextmanager
+def _lock(session: ReviewSession, token: str) -> Iterator[None]:
+    """Lock the posting of decisions in all worktrees.
+
+    Raises: LockError if somebody else takes too long; StateError if there can be no lock.
+    """
+    journal = session_journal(session.repo.shared_state_abs, session.caller.session)
+    lock = EventLock(journal, f"post {digest_of(token)}")
+    try:
+        if token and not lock.acquire(_WAIT_S):
+            hint = "Nothing was recorded. Post again when that one has ended."
+            raise LockError("another post with this token is under way", hint)
+    except OSError as error:
+        raise StateError(f"{journal.path_abs}: cannot be locked: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
+    """Record what is posted; return the exit status."""
+    decision = posted["decision"]
+    why_not = _why_not(session, decision, token)
+    point = now = session.change.now
+    seen = session.evidence.seen.get(session.caller.agent)
+    # What has the same content is what is there now.
+    if not why_not and seen and seen.tree not in ("", now.tree):
+        point = seen
+    message = session.post(f"{decision}: {posted['summary']}", {**posted, "counts": not why_not})
+    session.note(
+        point,
+        what="decision",
+        decision=decision,
+        counts=not why_not,
+        digest="" if why_not else digest_of(token),
+        message=message,
+    )
+    if why_not:
+        click.echo(
+            f"gitgates: recorded as your own claim (message {message}); it does not count, "
+            f"because {why_not}"
+        )
+        return BLOCKED
+    click.echo(f"gitgates: recorded {decision} of the reviewer (message {message})")
+    if point is not now:
+        click.echo(
+            "  The change is another one than when you were started: the decision is of that one."
+        )
+    return OK
+
+
+def _why_not(session: ReviewSession, decision: str, token: str) -> str:
+    """Return why a decision does not count; empty if it does."""
+    caller, known, digest = session.caller, session.evidence, digest_of(token)
+    if not token:
+        return "only the reviewer's own does: it was handed a token for it (--token)"
+    if digest not in known.tokens:
+        return "the token is none of this session"
+    if not caller.is_certain:
+        return _UNSEEN
+    if caller.agent != known.tokens[digest]:
+        who = f"agent {caller.agent}" if caller.agent else "main thread"
+        return f"it came from the {who}, and the token is another agent's"
+    if decision == COMPLETE:
+        now = agent_digests(session.config, session.repo.root_abs, session.repo.env, caller.host)
+        if is_another_agent(caller.facts[0], now):
+            return _ANOTHER
+        if digest in known.used:
+            return "a decision was posted with this token before: only ISSUES may follow it"
+    return ""

@@ -1,0 +1,152 @@
+"""What the verbs of `gitgates review` share: their group, and the caller's session."""
+
+from __future__ import annotations
+
+import functools
+
+import click
+
+from gitgates.core import environ
+from gitgates.core.agent_types import Point
+from gitgates.core.errors import GitError, StateError, UsageError
+from gitgates.core.record import lazy
+from gitgates.engine.command import is_running_here
+from gitgates.features.review.change import change_of
+from gitgates.features.review.evidence import session_evidence
+from gitgates.git.diff import patch_id
+from gitgates.session.authorship import record_now
+from gitgates.session.caller import Caller, find_caller
+from gitgates.session.dry_call import dry_call
+from gitgates.session.shell_commands import OPTION
+from gitgates.store.messages import Message
+from gitgates.verbs.group import VerbGroup
+from gitgates.verbs.repository import configuration, current_repo, post_message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from gitgates.core.types import Config
+    from gitgates.features.review.change import SessionChange
+    from gitgates.features.review.evidence import Evidence
+    from gitgates.git.repo import Repo
+    from gitgates.session.call import Call
+
+ASKING = "review-opinions"  # no host's hook: what asks for opinions is known by it
+_HELP = ("-h", "--help")
+
+
+class ReviewGroup(VerbGroup):
+    """The verbs of a review; `status` if none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Run `status` if no verb is named."""
+        if not ctx.resilient_parsing and not (args and (args[0] in _HELP or args[0][:1] != "-")):
+            args = ["status", *args]
+        return super().parse_args(ctx, args)
+
+
+class ReviewSession:
+    """The session of a verb's caller, in its repository."""
+
+    def __init__(self, repo: Repo, config: Config, caller: Caller) -> None:
+        self.repo, self.config, self.caller = repo, config, caller
+
+    @lazy
+    def call(self) -> Call:
+        """Return the context of a stop of the session's agent, now; nothing is written.
+
+        Raises: GitError, StateError if what is there now cannot be told.
+        """
+        return dry_call(self.repo, self.config, "turn-end", self.caller)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence in all journals of the session."""
+        return session_evidence(self.call)
+
+    @lazy
+    def change(self) -> SessionChange:
+        """Return the change as it is now.
+
+        Raises: GitError, StateError if what is there now cannot be told.
+        """
+        record_now(self.call)
+        return change_of(self.call)
+
+    def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
+        """Append a text about a review to the message log; return the message's id."""
+        caller = self.caller
+        draft = Message(
+            topic=f"review/{caller.session}{topic}",
+            text=text,
+            session=caller.session,
+            agent=caller.agent,
+            data=data,
+        )
+        return post_message(self.repo, draft)
+
+    def note(self, point: Point, **fact: object) -> None:
+        """Append an entry to the session's journal of this worktree.
+
+        Raises: StateError if that is not possible.
+        """
+        try:
+            span = self.change.whole._replace(now=point)
+            patch = patch_id(self.change.without_others(span))
+        except GitError:
+            patch = ""  # the beginning is gone: it holds for the content alone
+        bound = {"tree": point.tree, "head": point.head, "patch": patch}
+        journal = self.caller.journals[0]
+        try:
+            journal.append({**fact, "agent": self.caller.agent, **bound})
+        except OSError as error:
+            raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
+
+
+def verb(
+    name: str, short_help: str, *, reads: bool = False
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Return a decorator for verbs: the function gets the session, then its own options.
+
+    `reads`: a second opinion may run it, too.
+    """
+
+    def register(function: Callable[..., int]) -> click.Command:
+        @functools.wraps(function)
+        def run(session: str | None, agent: str | None, caller: str, **options: Any) -> int:  # noqa: ANN401 - of any type
+            return function(_open(session or "", agent or "", caller, reads=reads), **options)
+
+        command = click.command(name, short_help=short_help)(run)
+        command.params += [
+            click.Option(
+                ["--session"],
+                metavar="ID",
+                help="The agent's session. Default: the one that runs this.",
+            ),
+            click.Option(["--agent"], metavar="ID", help="A sub-agent of it."),
+            click.Option([OPTION], default="", hidden=True),
+        ]
+        return command
+
+    return register
+
+
+def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession:
+    """Return the session of a verb's caller.
+
+    Raises: ConfigError, GitError; UsageError if nobody, or more than one, could be meant, and
+    if a second opinion is about to do more than read what all agents may.
+    """
+    repo, env = current_repo(), environ.read()
+    # In whatever worktree opinions are being asked for further up: this is one of them.
+    folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
+    if not reads and any(is_running_here(env, folder, ASKING) for folder in folders):
+        raise UsageError(
+            "opinions are being asked for, and this is one of them: it may only read",
+            "Say what you think of the change yourself, on your standard output.",
+        )
+    config = configuration(repo)
+    caller = find_caller(repo, env, session=session, agent=agent, nonce=nonce)
+    return ReviewSession(repo, config, caller)

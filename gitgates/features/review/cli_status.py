@@ -1,0 +1,228 @@
+"""`gitgates review status`: what there is to review, whether it was, and what a stop says now."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from gitgates.core.clean import plain_line, utf8
+from gitgates.core.errors import OK
+from gitgates.core.types import Verdict
+from gitgates.features.review import policy as review
+from gitgates.features.review import text as review_text
+from gitgates.features.review.change import MOST_MARKERS
+from gitgates.features.review.cli_session import ReviewSession, verb
+from gitgates.features.review.config import GATE
+from gitgates.features.review.end import OFF, ReviewRuling
+from gitgates.features.review.evidence import CLAIM, COMPLETE, SKIP
+from gitgates.features.review.text import how_it_came
+from gitgates.session.breaker import BLOCKED, BREAKER, PASSED
+from gitgates.session.caller import ago
+from gitgates.verbs.output import format_option, print_json, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.core.agent_types import Point
+    from gitgates.features.review.change import MarkerStatus, SessionChange
+    from gitgates.features.review.evidence import Marker
+    from gitgates.features.review.significance import Significance, Weighed
+
+VERSION = 1
+_LONGEST = 300
+_UNCHANGED = ReviewRuling(PASSED)
+_MISSING = {
+    review_text.NOT_REVIEWED: "nothing shows that this change was reviewed",
+    review_text.NO_DECISION: "the reviewer has not decided on it",
+    review_text.STALE: "the reviewer decided on older content",
+    review_text.OPEN_ISSUES: "the reviewer found issues",
+}
+
+
+@verb("status", "Show what there is to review, and whether it was.", reads=True)
+@format_option
+def status(session: ReviewSession, fmt: str) -> int:
+    """Show what there is to review, whether it was, and what becomes of a stop now.
+
+    Each file of the change has its weight and the reason for it; each review, whether it still
+    holds. A decision that does not come from the reviewer is a claim.
+    """
+    change, ruling = session.change, _ruling_now(session)
+    if fmt == "json":
+        print_json(_document(session, change, ruling))
+    else:
+        click.echo("".join(f"{line}\n" for line in _lines(session, change, ruling)), nl=False)
+    return OK
+
+
+def _ruling_now(session: ReviewSession) -> ReviewRuling:
+    """Return the ruling of the policy if the agent stopped now."""
+    call = session.call
+    verdict = review.decide(call, Verdict())
+    if GATE not in call.hook.gates:
+        is_listed = any(GATE in hook.gates for hook in session.config.hooks)
+        where = f"the hook {call.hook.name} does not list" if is_listed else "no hook lists"
+        return ReviewRuling(OFF, why=f"{where} the gate `{GATE}`")
+    unchanged = ReviewRuling(OFF, why=verdict.to_person) if verdict.to_person else _UNCHANGED
+    found: ReviewRuling = call.rests_on.get(GATE, unchanged)
+    return found
+
+
+def _lines(session: ReviewSession, change: SessionChange, ruling: ReviewRuling) -> list[str]:
+    now, evidence = time.time(), change.evidence
+    lines = [
+        _row("session", f"{session.caller.session} in {_short(session.repo.root_abs)}"),
+        _row("mode", _mode(session, change)),
+        _row("change", _verdict(change.weight)),
+        *_files(change.weight),
+        *_rows("reviews", [_standing(one, now) for one in change.standings]),
+    ]
+    if (older := len(evidence.markers) - MOST_MARKERS) > 0:
+        lines.append(f"  and {older} older, which are not looked at")
+    decided = [_decision(one, change, now) for one in reversed(evidence.decisions)]
+    lines += _rows("decisions", decided)
+    lines.append(_row("at a stop", _at_a_stop(change, ruling)))
+    return lines + [_row("note", _short(note)) for note in change.notes]
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name + ':':<11} {text}"
+
+
+def _rows(name: str, texts: list[str]) -> list[str]:
+    return [_row(name, "" if texts else "none").rstrip(), *(f"  {text}" for text in texts)]
+
+
+def _short(text: str) -> str:
+    return plain_line(text, _LONGEST)
+
+
+def _mode(session: ReviewSession, change: SessionChange) -> str:
+    settings = session.config.review
+    if not change.is_strict:
+        return settings.mode
+    by = ", as a prompt has asked" if session.evidence.strict else ""
+    return f"{settings.mode}; only COMPLETE of `{plain_line(settings.reviewer)}` counts{by}"
+
+
+def _verdict(weight: Significance) -> str:
+    if not weight.counts:
+        return "nothing that counts"
+    return f"{'' if weight.significant else 'not '}significant: {_short(weight.why)}"
+
+
+def _files(weight: Significance) -> list[str]:
+    rows: list[tuple[str, ...]] = [("lines", "files", "added", "removed", "path", "why")]
+    for one in weight.files:
+        numbers = f"{one.lines:g}", f"{one.files:g}", f"+{one.added}", f"-{one.removed}"
+        rows.append((*numbers, _short(one.path), plain_line(one.why)))
+    shown = table(rows, right=(0, 1, 2, 3)) if weight.files else ""
+    return [f"  {line}" for line in shown.splitlines()]
+
+
+def _standing(one: MarkerStatus, now: float) -> str:
+    how = how_it_came(one.marker.how, one.marker.name)
+    who = ", by a person" if one.marker.by_person else ""
+    word = "holds" if one.holds else "holds no more"
+    return f"{how}{who}, {ago(one.marker.point.stamp, now)}: {word}: {_short(one.why)}"
+
+
+def _decision(one: Marker, change: SessionChange, now: float) -> str:
+    if one.how == CLAIM:
+        what = "a claim, which does not count"
+    elif one is not change.decision:
+        what = "of a reviewer, and not the last one"
+    else:
+        held = "still of this change" if change.decision_holds else "of older content"
+        what = f"of the reviewer, {held}"
+    return f"{plain_line(one.name)}, {ago(one.point.stamp, now)}: {what}"
+
+
+def _at_a_stop(change: SessionChange, ruling: ReviewRuling) -> str:
+    match ruling.outcome:
+        case outcome if outcome == BLOCKED:
+            return f"the agent would be kept from stopping: {_MISSING[ruling.why]}"
+        case outcome if outcome == BREAKER:
+            return f"the agent would be let go {ruling.how}"
+        case outcome if outcome == OFF:
+            return f"the agent may stop: {ruling.why}"
+    return f"the agent may stop: {_why_it_may(change)}"
+
+
+def _why_it_may(change: SessionChange) -> str:
+    if not change.is_wanted:
+        return "nothing that counts has changed" if change.is_strict else "no review is needed"
+    if not change.is_reviewed:
+        return "this was asked about in an earlier prompt"
+    last = change.decision
+    if change.is_strict and last and last.name == COMPLETE and change.decision_holds:
+        return "the reviewer said COMPLETE"
+    if all(one.marker.how == SKIP for one in change.standings if one.holds):
+        return "it was said that this change needs no review"
+    return "the change was reviewed"
+
+
+def _document(
+    session: ReviewSession, change: SessionChange, ruling: ReviewRuling
+) -> dict[str, Any]:
+    """Return it as plain data. Field names are part of the interface."""
+    weight, settings = change.weight, session.config.review
+    return {
+        "version": VERSION,
+        "session": session.caller.session,
+        "root": utf8(session.repo.root_abs),
+        "mode": settings.mode,
+        "strict": change.is_strict,
+        "strict_by_prompt": session.evidence.strict,
+        "reviewer": settings.reviewer,
+        "base": {**_point(change.base), "known": not change.began_note},
+        "now": {"tree": change.now.tree, "head": change.now.head},
+        "change": {
+            "significant": weight.significant,
+            "counts": weight.counts,
+            "lines": weight.lines,
+            "files": weight.file_count,
+            "min_lines": weight.min_lines,
+            "min_files": weight.min_files,
+            "why": utf8(weight.why),
+            "paths": [_weighed(one) for one in weight.files],
+        },
+        "reviews": [
+            {
+                "how": one.marker.how,
+                "name": utf8(one.marker.name),
+                "by_person": one.marker.by_person,
+                **_of_marker(one.marker),
+                "holds": one.holds,
+                "why": utf8(one.why),
+            }
+            for one in change.standings
+        ],
+        "older_reviews": max(0, len(change.evidence.markers) - MOST_MARKERS),
+        "decisions": [
+            {
+                "decision": one.name,
+                "counts": one.how != CLAIM,
+                **_of_marker(one),
+                "holds": change.decision_holds if one is change.decision else None,
+            }
+            for one in reversed(change.evidence.decisions)
+        ],
+        "at_stop": ruling._asdict(),
+        "notes": [utf8(note) for note in change.notes],
+    }
+
+
+def _weighed(one: Weighed) -> dict[str, Any]:
+    fields = one._asdict()
+    return {**fields, "path": utf8(one.path), "why": utf8(one.why), "counts": one.counts}
+
+
+def _of_marker(one: Marker) -> dict[str, Any]:
+    return {"agent": one.agent, "message": one.message, **_point(one.point)}
+
+
+def _point(point: Point) -> dict[str, Any]:
+    return {"tree": point.tree, "head": point.head, "time": point.stamp}

@@ -1,0 +1,79 @@
+"""The configuration of reviews: whether they are on, of whom, and the events that they need."""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import ENDING_HOOKS
+from gitgates.core.policy import Need
+from gitgates.engine.hooks import matches_agent
+from gitgates.session.needs import agent_hooks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.agent_types import Payload, ToolKind
+    from gitgates.core.types import Config, Review
+    from gitgates.session.call import Call
+
+GATE = "review"
+# What is a review, and what tells whose a change is.
+_TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes", "shell")
+# What the policy's own git may take in a large repository, beside what gates take.
+_ASSESSING_S = 45.0
+_SNAPSHOT_S = 25.0
+_MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
+_ALWAYS = (
+    Need(kind="prompt"),
+    Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
+    Need(kind="after-tool", tools=(), tool_kinds=_TOOLS, more_s=_MARKING_S),
+    Need(kind="tool-failed", tools=(), tool_kinds=("shell",), more_s=_MARKING_S),
+    Need(kind="subagent-start", more_s=_SNAPSHOT_S),
+    Need(kind="turn-end", more_s=_ASSESSING_S),
+)
+_BEFORE_COMMANDS = Need(
+    kind="before-tool", tools=(), tool_kinds=("shell", "ours"), more_s=_MARKING_S
+)
+_BEFORE_WRITES = Need(kind="before-tool", tools=(), but_reads=True, more_s=_MARKING_S)
+
+
+def is_review_on(config: Config) -> bool:
+    """Return whether the gate `review` is enabled."""
+    ends = [hook for hook in agent_hooks(config) if hook.name in ENDING_HOOKS]
+    listed = {name for hook in ends for name in hook.gates}
+    return GATE in listed and (config.review.mode != "off" or is_strict_possible(config))
+
+
+def is_strict_possible(config: Config) -> bool:
+    """Return whether the strict form is possible, by the mode or by a prompt."""
+    return config.review.mode == "require" or bool(config.review.prefix)
+
+
+def knows_all_writers(config: Config) -> bool:
+    """Return whether there are events before each tool that may write."""
+    return is_review_on(config) and is_strict_possible(config)
+
+
+def review_needs(config: Config) -> tuple[Need, ...]:
+    """Return the needed events: of commands of ours, of tools that write, of reviews.
+
+    In the strict form the reviewer is held to reading, whatever tool it takes.
+    """
+    if not is_review_on(config):
+        return ()
+    review = config.review
+    reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
+    before = _BEFORE_WRITES if is_strict_possible(config) else _BEFORE_COMMANDS
+    return (*_ALWAYS, before, Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S))
+
+
+def is_reviewer(review: Review, agent_type: str) -> bool:
+    """Return whether an agent is the one whose decision counts in the strict form."""
+    return matches_agent((review.reviewer,), agent_type)
+
+
+def reviews(review: Review, payload: Payload) -> bool:
+    """Return whether an event belongs to a reviewing sub-agent."""
+    return matches_agent((*review.agents, review.reviewer), payload.agent_type)
+
+
+def asks_for_review(call: Call) -> bool:
+    """Return whether the hook of this event lists the review, and no reviewing agent ends."""
+    return GATE in call.hook.gates and not reviews(call.config.review, call.payload)

@@ -1,0 +1,253 @@
+"""Decide on reviews at the end of a turn: was the change reviewed, may the agent stop.
+
+Two forms: the reminder wants evidence that this change was reviewed, by whatever review there is;
+the strict one wants COMPLETE of the reviewer. Neither asks for ever.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.environ import skipped_gates
+from gitgates.core.errors import GitError, StateError
+from gitgates.core.record import Record
+from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.features.review.change import SessionChange, change_of
+from gitgates.features.review.config import GATE
+from gitgates.features.review.evidence import COMPLETE, DECISION, ISSUES, SKIP, is_strict
+from gitgates.features.review.text import (
+    MOST_BLOCKS,
+    NO_DECISION,
+    NOT_REVIEWED,
+    OPEN_ISSUES,
+    STALE,
+    Asked,
+    installed,
+    let_go,
+    reminder,
+    strict,
+)
+from gitgates.session.breaker import BLOCKED, BREAKER, PASSED, reached
+from gitgates.store.log import write_ledger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.features.review.evidence import Marker
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+
+OFF = "off"  # nobody asks for a review at all
+_LONGEST = 500
+
+
+class ReviewRuling(Record):
+    """Whether an agent may stop without a further review, and why."""
+
+    outcome: str  # passed, blocked, breaker, off
+    why: str = ""  # of a block: what is missing; of `off`: in words
+    how: str = ""  # of an agent that is let go: why
+
+
+def decide_end(call: Call) -> Verdict:
+    """Return what is said of reviews at the end of work; what it rests on is in `call.rests_on`.
+
+    Raises: GitError if git cannot compare.
+    """
+    skips = skipped_gates(call.env)
+    if GATE in skips and not call.config.review.required:
+        call.rests_on[GATE] = ReviewRuling(OFF, why=f"{skips[GATE]} skips it here")
+        return _skipped(call, skips[GATE])
+    if call.config.review.mode == "off" and not is_strict(call):
+        call.rests_on[GATE] = ReviewRuling(OFF, why="the mode is off")
+        return Verdict()
+    change = change_of(call)
+    if not (change.now.tree and change.base.tree):
+        text = "gitgates: review: nothing was decided, because there is no snapshot"
+        return Verdict(WARN, to_person=text)
+    ruling = judge(change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker)
+    call.rests_on[GATE] = ruling
+    if ruling.outcome == PASSED:
+        return _messages_if_allowed(call, change)
+    return _refuse(call, change, ruling)
+
+
+def judge(
+    change: SessionChange, *, prompt: str, blocks: tuple[int, int], limits: tuple[int, int]
+) -> ReviewRuling:
+    """Return whether the agent may stop.
+
+    `blocks`: how often it was kept by all gates, in this prompt and in the session; `limits`: of
+    both.
+    """
+    if not change.is_wanted or change.is_reviewed or _was_asked(change, prompt):
+        return ReviewRuling(PASSED)
+    how = reached(blocks, limits) or _why_allowed(change, prompt)
+    return ReviewRuling(BREAKER if how else BLOCKED, why=_missing(change), how=how)
+
+
+def _was_asked(change: SessionChange, prompt: str) -> bool:
+    """Return whether a review of this content was requested in an earlier prompt.
+
+    A question afterwards, of whatever kind, is no reason to ask again. In the strict form only an
+    agent that was let go is past it.
+    """
+    over = (BREAKER,) if change.is_strict else (BLOCKED, BREAKER)
+    return any(
+        before != prompt and tree == change.now.tree != "" and outcome in over
+        for before, tree, outcome in change.evidence.asked
+    )
+
+
+def _why_allowed(change: SessionChange, prompt: str) -> str:
+    """Return why the agent may stop although a review is missing; empty if it may not."""
+    # In each prompt it is said once at least.
+    here = change.evidence.blocks.get(prompt, 0)
+    if change.is_strict and here and change.evidence.undecided >= MOST_BLOCKS:
+        return f"after {MOST_BLOCKS} blocks, because no reviewer has ever posted a decision"
+    if here >= MOST_BLOCKS:
+        return f"after {MOST_BLOCKS} blocks in this prompt, with nothing new said of the review"
+    return ""
+
+
+def _missing(change: SessionChange) -> str:
+    if not change.is_strict:
+        return NOT_REVIEWED
+    if change.decision is None:
+        return NO_DECISION
+    if change.decision.name == COMPLETE or not change.decision_holds:
+        return STALE
+    return OPEN_ISSUES
+
+
+def _skipped(call: Call, by: str) -> Verdict:
+    _write_ledger(call, "skip", {"gates": [GATE], "by": by})
+    if not is_strict(call):
+        return Verdict()
+    return Verdict(
+        WARN, to_person=f"gitgates: review: a reviewer was asked for, and {by} has skipped that"
+    )
+
+
+def _messages_if_allowed(call: Call, change: SessionChange) -> Verdict:
+    """Return the messages to the person about an agent that may stop, each once."""
+    if not (change.is_wanted and change.is_reviewed):
+        return Verdict()
+    entries: list[Fact] = []
+    if change.is_strict and call.config.review.mode != "require":
+        entries.append({"what": "review-off", "why": "COMPLETE"})
+    text, message = _complete(call, change) if change.is_strict else _skip_reason(call, change)
+    if not text or message in change.evidence.reported:
+        return Verdict(entries=tuple(entries))
+    entries.append({"what": "reported", "message": message})
+    return Verdict(WARN, to_person=text, entries=tuple(entries))
+
+
+def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
+    """Return the reviewer's summary with COMPLETE, and the id of its message."""
+    one = change.decision
+    if not (one and one.name == COMPLETE and change.decision_holds):
+        return "", ""  # a person has skipped it
+    others = [
+        f"\n  ISSUES of the same content, before: {_said(call, other)}"
+        for other in change.evidence.decisions
+        if (other.how, other.name) == (DECISION, ISSUES) and other.point.tree == one.point.tree
+    ]
+    return f"gitgates: review: COMPLETE: {_said(call, one)}{''.join(others)}", one.message
+
+
+def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
+    """Return the agent's reason to skip the review, and the id of its message."""
+    holding = [one.marker for one in change.standings if one.holds]
+    if holding[0].by_person or any(one.how != SKIP for one in holding):
+        return "", ""
+    text = "gitgates: review: not reviewed; the agent says that none is needed: "
+    return text + _said(call, holding[0]), holding[0].message
+
+
+def _said(call: Call, one: Marker) -> str:
+    """Return the text of a marker, on one line."""
+    line = " ".join(message_of(call, one.message).split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def message_of(call: Call, message_id: str) -> str:
+    """Return the text of a decision or marker; empty if its message is gone."""
+    if not message_id:
+        return ""
+    from gitgates.store.messages import find  # most often, no reviewer has said anything
+
+    try:
+        message = find(call.repo.shared_state_abs, message_id)
+    except StateError as error:
+        call.note(str(error))
+        return ""
+    if message is None:
+        return ""
+    parts = [str(message.data.get(name, "")) for name in ("summary", "message_to_agent")]
+    return "\n\n".join(part for part in dict.fromkeys(parts) if part) or message.text
+
+
+def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
+    asked = _asked(call, change, ruling)
+    entry = {
+        "what": "round",
+        "hook": call.payload.event,
+        "agent": call.payload.agent_id,
+        "prompt": call.prompt,
+        "gates": GATE,
+        "outcome": ruling.outcome,
+        "strict": change.is_strict,
+        "why": ruling.why,
+        "how": ruling.how,
+        "tree": change.now.tree,
+    }
+    if ruling.outcome == BREAKER:
+        _write_ledger(call, "review-breaker", {"session": call.payload.session, "how": ruling.how})
+        return Verdict(WARN, to_person=let_go(asked, ruling.how), entries=(entry,))
+    text = strict(asked) if change.is_strict else reminder(asked)
+    return Verdict(BLOCK, to_agent=text, entries=(entry,))
+
+
+def _asked(call: Call, change: SessionChange, ruling: ReviewRuling) -> Asked:
+    root_abs, decision = call.repo.root_abs, change.decision
+    agents, skills = installed(change.review, root_abs, call.env, call.payload.host)
+    return Asked(
+        change=change,
+        why=ruling.why,
+        message=message_of(call, decision.message) if decision else "",
+        root_abs=root_abs if call.is_elsewhere else "",
+        agents=agents,
+        skills=skills,
+        number=change.evidence.blocks.get(call.prompt, 0) + 1,
+    )
+
+
+def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
+    """Write to the ledger, unless a verb asks; report an error."""
+    known = {"hook": call.payload.event, "root": call.repo.root_abs}
+    try:
+        if not call.is_dry:
+            write_ledger(call.repo.shared_state_abs, what, {**known, **fields})
+    except OSError as error:
+        call.note(f"the ledger cannot be written: {error.strerror}")
+
+
+def marker_now(call: Call, how: str, name: str) -> Fact | None:
+    """Return the journal entry of a marker; None if the content is not known.
+
+    A sub-agent saw what there was when it started, whatever others have done since.
+    """
+    payload, patch = call.payload, ""
+    try:
+        change = SessionChange(call)
+        if how == "agent":
+            change.now = change.evidence.seen.get(payload.agent_id, change.now)
+    except GitError as error:
+        call.say(error.message)
+        return None
+    try:
+        patch = change.patch if change.now.tree else ""
+    except GitError as error:
+        call.say(error.message)
+    fields = {"tree": change.now.tree, "head": change.now.head, "patch": patch, "key": call.key}
+    who = {"agent": payload.agent_id, "prompt_id": payload.prompt_id}
+    return {"what": "marker", "how": how, "name": name, **who, **fields}

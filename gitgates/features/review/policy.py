@@ -1,0 +1,99 @@
+"""The gate `review`: require a review before an agent stops.
+
+Reviews are heard of as they run (`marker`); at the end of work they are compared with what has
+changed: features/review/end.py. The strict form, and its reviewer: features/review/reviewer.py.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import ENDINGS
+from gitgates.core.types import BLOCK, STOP, WARN, Verdict
+from gitgates.engine.hooks import matches_agent
+from gitgates.features.review.config import asks_for_review, is_review_on, review_needs, reviews
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Config
+    from gitgates.session.call import Call
+
+
+needs = review_needs
+
+
+def rules(config: Config) -> str:
+    """Return the rules on reviews for the start of a session."""
+    if not is_review_on(config):
+        return ""
+    from gitgates.features.review.text import rules_of
+
+    return rules_of(config.review)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Record reviews; at the end of a turn, block an agent whose change was not reviewed."""
+    if call.payload.kind == "before-tool":
+        if call.payload.tool_kind not in ("shell", "ours"):
+            return so_far
+        from gitgates.session.shell_commands import name_caller  # no other tool needs it
+
+        return name_caller(call, so_far)
+    ran = _review_that_ran(call, so_far)
+    if ran is not None:
+        from gitgates.features.review.end import marker_now  # takes a snapshot
+
+        entry = marker_now(call, *ran)
+        so_far = so_far.joined(Verdict(entries=(entry,) if entry else ()))
+    if call.payload.kind not in ENDINGS or not asks_for_review(call):
+        return so_far
+    verdict = _decide_end(call, so_far) if call.ends_work else so_far
+    if verdict.level < BLOCK and (call.ends_work or call.payload.mode == "plan"):
+        from gitgates.session.authorship import idle_entry
+
+        verdict = verdict.joined(Verdict(entries=idle_entry(call)))
+    return verdict
+
+
+def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
+    """Return the kind and the name of the review that an event shows; None if none."""
+    payload, review = call.payload, call.config.review
+    is_skill = matches_agent(review.skills, payload.skill)
+    match payload.kind, payload.tool_kind:
+        case "prompt-expansion", _ if is_skill:
+            return "command", payload.skill
+        case "after-tool", "report" if not payload.failed:
+            return "findings", ""
+        case "after-tool", "skill" if is_skill and not payload.failed:
+            return "skill", payload.skill
+        case "subagent-end", _ if so_far.level < BLOCK and reviews(review, payload):
+            return "agent", payload.agent_type
+    return None
+
+
+def _decide_end(call: Call, so_far: Verdict) -> Verdict:
+    """Return the verdict on reviews, unless gates block already."""
+    if so_far.level == STOP or (so_far.level == BLOCK and call.hook.strategy == "sequence"):
+        return so_far
+    if call.is_unchanged and not _has_committed(call):
+        return so_far
+    from gitgates.core.errors import GitError
+    from gitgates.features.review.end import decide_end  # most often, nothing has changed
+
+    try:
+        own = decide_end(call)
+    except GitError as error:
+        text = f"gitgates: review: nothing was decided, because git cannot compare: {error.message}"
+        call.note(text)
+        own = Verdict(WARN, to_person=text)
+    return so_far.joined(own, between="\n\n---\n\n")
+
+
+def _has_committed(call: Call) -> bool:
+    """Return whether anything was committed, or checked out, since the session began.
+
+    What was committed to a branch that has been left again is a change all the same.
+    """
+    from gitgates.features.review.evidence import EVIDENCE
+    from gitgates.git.authorship import entries_since, read_reflog
+
+    base = call.state(EVIDENCE).base
+    return base is not None and bool(entries_since(read_reflog(call.repo.git_dir_abs), base))

@@ -1,0 +1,235 @@
+"""The strict form of reviews: its prompts, and the reviewer's start, tools and end.
+
+It comes before gates, which need not run where the reviewer is refused a tool, or sent back.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import kind_of
+from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.features.review.config import (
+    GATE,
+    is_review_on,
+    is_reviewer,
+    is_strict_possible,
+    review_needs,
+    reviews,
+)
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.policy import WantedAgent
+    from gitgates.core.types import Config
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+ON, OFF = "on", "off"
+_STOP = ":stop"
+_MOST_SENT_BACK = 2  # a reviewer that leaves without a decision
+_FAR = 200  # characters: further in, a prefix is not at the start
+_WHAT_IS_NEAR = "gitgates: a prompt asks for a review where it begins with `{}` and a blank"
+_SCHEDULED = (
+    "gitgates: a prompt that the agent has scheduled begins with `{}`, which counts only in a "
+    "prompt of yours. If it is yours, word it otherwise, and submit it again"
+)
+
+
+needs = review_needs
+
+
+def agents(config: Config) -> tuple[WantedAgent, ...]:
+    """Return the reviewer."""
+    if not is_review_on(config):
+        return ()
+    from gitgates.core.policy import WantedAgent  # for those that install it, or look for it
+
+    review = config.review
+    reviewer = WantedAgent(
+        name=review.reviewer,
+        model=review.reviewer_model,
+        is_needed=is_strict_possible(config),
+        is_required=review.mode == "require",
+    )
+    return (reviewer,)
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Switch the strict form; give the reviewer its token, restrict its tools, send it back."""
+    payload, review = call.payload, call.config.review
+    own: Verdict | None = None
+    match payload.kind:
+        case "prompt" if review.prefix and review.prefix[:1] in payload.prompt[:_FAR]:
+            own = _decide_prompt(call)
+        case "before-tool" if is_reviewer(review, payload.agent_type):
+            own = _hold(call)
+        case "subagent-start" if reviews(review, payload):
+            own = _begin(call)
+        case "subagent-end" if is_reviewer(review, payload.agent_type):
+            own = _end(call)
+    return so_far.joined(own) if own else so_far
+
+
+def asked_for(prompt: str, prefix: str) -> str:
+    """Return how a prompt switches the strict form: `on`, `off`, or not.
+
+    The prefix counts only at the start, in any case, and followed by white space or the end.
+    """
+    words = prompt.casefold().split(maxsplit=1)
+    if not (words and prefix):
+        return ""
+    return {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}.get(words[0], "")
+
+
+def is_near(prompt: str, prefix: str) -> bool:
+    """Return whether a prompt has a misspelt prefix: `#review, …`, `#review: …`."""
+    words = prompt.split(maxsplit=1)
+    if not (words and prefix) or asked_for(prompt, prefix):
+        return False
+    rest = words[0].casefold().removeprefix(prefix.casefold())
+    return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
+
+
+def _decide_prompt(call: Call) -> Verdict | None:
+    prompt, prefix = call.payload.prompt, call.config.review.prefix
+    asked = asked_for(prompt, prefix)
+    if call.payload.automatic:
+        return Verdict(WARN, to_person=_SCHEDULED.format(prefix)) if asked else None
+    if asked:
+        return _turn(call, on=asked == ON)
+    if is_near(prompt, prefix):
+        return Verdict(WARN, to_person=_WHAT_IS_NEAR.format(prefix))
+    return None
+
+
+def _turn(call: Call, *, on: bool) -> Verdict:
+    """Switch the strict form. Recorded at once: a snapshot may take too long."""
+    from gitgates.features.review.text import installed, strict_began
+
+    what, review = "review-on" if on else "review-off", call.config.review
+    call.record({"what": what})
+    if not on and review.mode == "require":
+        text = "gitgates: this repository requires an independent review, whatever a prompt says."
+        return Verdict(WARN, to_person=text)
+    if not on:
+        ended = "the wish for an independent review"
+        to_agent = f"The person has ended {ended}."
+        return Verdict(WARN, to_agent=to_agent, to_person=f"gitgates: {ended} is ended.")
+    if not any(
+        GATE in hook.gates for hook in call.config.hooks if kind_of(hook.name) == "turn-end"
+    ):
+        text = "gitgates: the hook Stop does not list `review`; no reviewer is waited for"
+        return Verdict(WARN, to_person=text)
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    if not host.HANDS_TOKENS:
+        text = (
+            f"gitgates: {host.TITLE} cannot keep an independent reviewer apart from the agent: a "
+            "review of any kind is asked for instead"
+        )
+        return Verdict(WARN, to_person=text)
+    person = (
+        f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
+        f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
+    )
+    agents, _skills = installed(review, call.repo.root_abs, call.env, call.payload.host)
+    return Verdict(WARN, to_agent=strict_began(review, agents), to_person=person)
+
+
+def _begin(call: Call) -> Verdict:
+    """Record the content that a review will see, and give the reviewer its token, once."""
+    agent, now = call.payload.agent_id, call.point
+    began: Fact = {"what": "review-began", "agent": agent, "tree": now.tree, "head": now.head}
+    entries = call.entries
+    was_told = any(e.get("what") == "token" and e.get("key") == call.key for e in entries)
+    if not agent or was_told or not _is_held(call):
+        return Verdict(entries=(began,))
+    from gitgates.features.review.text import reviewer_task
+    from gitgates.session.shell_commands import new_token
+    from gitgates.session.tampering import agent_digests, is_another_agent
+
+    review = call.config.review
+    changed: tuple[Fact, ...] = ()
+    root_abs, host = call.repo.root_abs, call.payload.host
+    if is_another_agent(entries, agent_digests(call.config, root_abs, call.env, host)):
+        changed = ({"what": "reviewer-changed"},)  # even if it is restored before it posts
+    token, handed = new_token(agent, call.key)
+    text = reviewer_task(review, token)
+    return Verdict(WARN, to_agent=text, entries=(*changed, began, handed))
+
+
+def _is_held(call: Call) -> bool:
+    """Return whether a sub-agent is the reviewer of the strict form."""
+    from gitgates.features.review.evidence import is_strict
+
+    return is_reviewer(call.config.review, call.payload.agent_type) and is_strict(call)
+
+
+def _hold(call: Call) -> Verdict | None:
+    """Deny tools that the reviewer may not use before its decision."""
+    if not _is_held(call):
+        return None
+    from gitgates.session.shell_commands import refuse_tool
+
+    payload = call.payload
+    allowed = call.config.review.reviewer_commands
+    refused = refuse_tool(payload.tool_kind, payload.tool, payload.command, allowed)
+    return Verdict(BLOCK, to_agent=refused, final=True) if refused else None
+
+
+def _end(call: Call) -> Verdict | None:
+    """Send a reviewer back that leaves without a decision; None if the strict form is off."""
+    agent = call.payload.agent_id
+    if not agent or not _is_held(call):
+        return None
+    from gitgates.features.review.change import SessionChange
+    from gitgates.features.review.evidence import DECISION
+
+    change = SessionChange(call)
+    mine = [one for one in change.evidence.decisions if (one.how, one.agent) == (DECISION, agent)]
+    if mine and change.is_of_now(mine[-1]):
+        return Verdict(final=True)
+    times = change.evidence.sent_back.get(agent, 0)
+    entry: Fact = {
+        "what": "round",
+        "hook": call.payload.event,
+        "agent": agent,
+        "prompt": "",
+        "gates": GATE,
+        "sent_back": True,
+        "tree": call.point.tree,
+    }
+    if times < _MOST_SENT_BACK:
+        return _send_back(call, entry, was_posted=bool(mine))
+    text = (
+        f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
+        f"change as it is, though it was sent back {times} times"
+    )
+    return Verdict(WARN, to_person=text, entries=(entry | {"outcome": "breaker"},), final=True)
+
+
+def _send_back(call: Call, entry: Fact, *, was_posted: bool) -> Verdict:
+    from gitgates.features.review.text import sent_back
+    from gitgates.session.shell_commands import MASK, new_token
+
+    why = "You have not posted a decision yet, so that you cannot end."
+    if was_posted:
+        why = "You posted your decision, but the change is another one by now."
+    token, handed = new_token(call.payload.agent_id, "")
+    # What is kept of it, for a second delivery, is without the token.
+    kept = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
+    entries = (entry | {"outcome": "blocked", "answer": kept}, handed)
+    return Verdict(BLOCK, to_agent=sent_back(token, why), entries=entries, final=True)
+
+
+def repeat(call: Call, answer: str) -> Verdict | None:
+    """Return a repeated answer with a new token in place of the mask."""
+    import json
+
+    from gitgates.session.shell_commands import MASK, new_token
+
+    text = json.loads(answer or "{}").get("reason", "")
+    if MASK not in text:
+        return None
+    token, handed = new_token(call.payload.agent_id, "")
+    again = text.replace(f"--token {MASK}", f"--token {token}")
+    return Verdict(BLOCK, to_agent=again, entries=(handed,))

@@ -1,0 +1,303 @@
+"""Texts about reviews for agents and the person. Cold and pure.
+
+It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
+"""
+
+from __future__ import annotations
+
+import os
+from shlex import quote
+
+from gitgates.core.clean import plain_line
+from gitgates.core.record import Record
+from gitgates.engine.hooks import matches_agent
+from gitgates.features.review.evidence import ISSUES
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.core.types import Review
+    from gitgates.features.review.change import SessionChange
+
+
+# What an agent that is kept is to hear of.
+NOT_REVIEWED = "not-reviewed"
+NO_DECISION = "no-decision"
+STALE = "stale"
+OPEN_ISSUES = "issues"
+
+_SHOWN = 6
+_LONGEST_MESSAGE = 6000
+MOST_BLOCKS = 3  # of one review, in a prompt, without anything new being said of it
+_ORDINALS = {2: "second", 3: "third"}
+_HEADING = "## What to do now"
+_HOW = {
+    "skill": "the skill `{}`",
+    "command": "the command `/{}`",
+    "agent": "the sub-agent `{}`",
+    "findings": "a report of findings",
+    "done": "`gitgates review done`",
+    "skip": "`gitgates review skip`",
+    "decision": "the reviewer's {}",
+}
+_REMINDED = (
+    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
+    '{reviewer}. Where none is needed, say why: gitgates review skip --reason "why".'
+)
+_REQUIRED = (
+    "review: whatever you change, have the sub-agent {reviewer} review it, in the foreground, "
+    "until it posts COMPLETE."
+)
+_ASKED = " Where a prompt begins with {prefix}, {reviewer} must post COMPLETE."
+_LONGEST_NAME = 41
+
+
+class Asked(Record):
+    """The facts for a request for a review."""
+
+    change: SessionChange
+    why: str  # of features/review/end.py
+    message: str = ""  # what the reviewer had to say last
+    root_abs: str = ""  # where the change is, if the agent is elsewhere
+    # Those of the configuration that are known to be there, as the client calls them.
+    agents: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    number: int = 1  # how often this is asked, this time included
+
+
+def how_it_came(how: str, name: str) -> str:
+    """Describe the evidence of a review."""
+    return _HOW.get(how, "`{}`").format(plain_line(name or how))
+
+
+def reminder(asked: Asked) -> str:
+    """Return the request to an agent to have its change reviewed."""
+    there = f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""  # so that it runs there
+    head = (
+        "This session has changed enough for a review, and nothing shows that this change was "
+        f"reviewed: {asked.change.weight.why}."
+    )
+    lines = [head, *_change(asked)]
+    for one in asked.change.standings[:1]:
+        how = how_it_came(one.marker.how, one.marker.name)
+        lines += ["", f"The last review ({how}) does not cover it any more: {one.why}."]
+    ways = []  # first what we bring ourselves
+    if asked.agents:
+        ways.append(f"- start a sub-agent of the type {_either(asked.agents)}, and wait for it")
+    if asked.skills:
+        ways.append(f"- use the skill {_either(asked.skills)}")
+    how = ", in one of these ways" if ways else ""
+    have = f"Have the change reviewed{_where(asked)}{how}, then end your turn again:"
+    rest = (
+        f"- review it yourself: read the whole of `{there}gitgates review diff` as somebody else's "
+        f'work, then `{there}gitgates review done --summary "what you looked at, and what you '
+        'found"`\n'
+        "Fix what the review finds. What you change afterwards asks for another review only where "
+        "it is significant again.\n"
+        "If this change needs no review, say why instead; it is recorded, and the person is told: "
+        f'`{there}gitgates review skip --reason "…"`'
+    )
+    return "\n".join([*lines, "", _HEADING, have, *ways, rest, *_count(asked)])
+
+
+def _count(asked: Asked) -> list[str]:
+    """Return the number of this request, if it is not the first."""
+    ordinal = _ORDINALS.get(asked.number)
+    end = " After it, you are let go, and the person is told why."
+    last = end if asked.number >= MOST_BLOCKS else ""
+    return [f"This is asked for the {ordinal} time.{last}"] if ordinal else []
+
+
+def strict(asked: Asked) -> str:
+    """Return the request of the strict form to an agent."""
+    head = "The person asked for an independent review: "
+    review, decision = asked.change.review, asked.change.decision
+    if review.mode == "require":
+        head = "Work here ends with an independent review: "
+    lines = [head + _missing(asked)]
+    if asked.why == OPEN_ISSUES:
+        lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, where it is wrong, say"]
+        lines[-1] += " so in your work for the reviewer to see. Then have it look again:"
+    else:
+        has_issues = decision is not None and decision.name == ISSUES
+        lines += [*_change(asked), *(_said(asked) if has_issues else ())]
+        lines += ["", _HEADING]
+    there = find_reviewer(review, asked.agents)
+    start = (
+        f"Start the sub-agent {_reviewer(review, there)} and wait for it (with the "
+        "Agent tool, run_in_background: false). Ask it to review this session's change"
+        f"{_where(asked)}. Give it no verdict of yours: it reads the person's words and the "
+        "change itself. It posts its decision itself; one that you post does not count."
+    )
+    if not there:
+        start += (
+            " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent "
+            "claude` writes it."
+        )
+    then = "When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."
+    return "\n".join([*lines, start, then, *_count(asked)])
+
+
+def _reviewer(review: Review, there: str) -> str:
+    """Return the name of the reviewer, with a plugin's prefix."""
+    name = there or review.reviewer
+    return f"`{name}`" if there or ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
+
+
+def _missing(asked: Asked) -> str:
+    name, why = f"`{asked.change.review.reviewer}`", _cap(asked.change.weight.why)
+    decision = asked.change.decision
+    if asked.why == STALE and decision:
+        return f"{name} decided {decision.name} on older content; it has changed since. {why}."
+    if asked.why == OPEN_ISSUES:
+        return f"{name} found issues in this change."
+    return f"{name} has not decided on this change yet. {why}."
+
+
+def _said(asked: Asked) -> list[str]:
+    text = asked.message.strip()
+    if not text:
+        return []
+    if len(text) > _LONGEST_MESSAGE:
+        text = text[:_LONGEST_MESSAGE] + " […]"
+    return ["What the reviewer said:", *(f"> {line}" for line in text.splitlines())]
+
+
+def _change(asked: Asked) -> list[str]:
+    counted = [one for one in asked.change.weight.files if one.counts]
+    lines = [
+        f"- `{plain_line(one.path)}` +{one.added} −{one.removed} "
+        f"({one.kind or 'file'}{', critical' if one.critical else ''})"
+        for one in counted[:_SHOWN]
+    ]
+    if len(counted) > _SHOWN:
+        lines.append(f"- and {len(counted) - _SHOWN} more; all of them: gitgates review status")
+    note = asked.change.began_note
+    return ["", *lines, *([f"Note: {note}."] if note else ())]
+
+
+def _where(asked: Asked) -> str:
+    return f" in {quote(asked.root_abs)}" if asked.root_abs else ""
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return " or ".join(f"`{name}`" for name in names)
+
+
+def _cap(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def let_go(asked: Asked, how: str) -> str:
+    """Return the message to the person about an agent that may stop without a review."""
+    why = _cap(asked.change.weight.why)
+    what = "not reviewed" if asked.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
+    hint = (
+        " Where the reviewer was not allowed to run its commands, allow `Bash(gitgates review:*)`."
+        if asked.why == NO_DECISION
+        else ""
+    )
+    return (
+        f"gitgates: review: {what}, and the agent was let go {how}. {why}."
+        f"{hint} See: gitgates review status"
+    )
+
+
+def strict_began(review: Review, agents: tuple[str, ...]) -> str:
+    """Return the text to an agent whose prompt starts the strict form."""
+    return (
+        f"The person asks for an independent review of this work. When it is done, start the "
+        f"sub-agent {_reviewer(review, find_reviewer(review, agents))}; you can stop once it has "
+        "posted COMPLETE on what there is then."
+    )
+
+
+def reviewer_task(review: Review, token: str) -> str:
+    """Return the instructions to the reviewer: its token, and how to decide."""
+    opinions = (
+        " `gitgates review opinions` asks others for a second opinion; give that command a "
+        "timeout of 600000."
+        if review.second_opinions
+        else ""
+    )
+    return (
+        "You are the independent reviewer of this session, and work for the person, not for the "
+        "agent that started you. You can only read. Begin with `gitgates review request` (what "
+        "the person asked for, word for word), `gitgates review diff` (the change) and `gitgates "
+        f"review weakened` (what weakens the checks).{opinions} Then post your decision, once:\n"
+        f"{_post(token)}\n"
+        "The token is yours alone: do not write it anywhere else. Text that holds `$` or "
+        "backticks goes into single quotes. Without a decision you cannot end."
+    )
+
+
+def sent_back(token: str, why: str) -> str:
+    """Return the text to a reviewer that wants to end without a decision."""
+    return (
+        f"{why} Post your decision on the change as it is now, with this new token, then end:\n"
+        f"{_post(token)}"
+    )
+
+
+def _post(token: str) -> str:
+    return (
+        f"gitgates review post --token {token} --decision COMPLETE|ISSUES --summary '…' "
+        "[--reasoning '…'] [--message-to-agent '…'] [--second-opinion NAME='…']"
+    )
+
+
+_PLUGIN = "gitgates"  # the name of our own, which brings a reviewer and a skill `review`
+
+
+def installed(
+    review: Review, root_abs: str, env: Mapping[str, str], agent: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the installed sub-agents and skills for reviews.
+
+    That is what has a file in the project or in the person's own folder, or comes with our plugin
+    where that has started us. What other plugins bring cannot be seen; where the configuration
+    names such a one (`plugin:name`), it is believed.
+    """
+    host = agent_host(agent or DEFAULT_AGENT)
+    folders = host.folders_of(root_abs, env)
+    plugins = [plugin] if (plugin := host.plugin_of(env)) else []
+    agents: list[str] = []
+    for name in dict.fromkeys((review.reviewer, *review.agents)):
+        agents += _named(name, host.agent_files(name, folders))
+        agents += _of_plugin(name, host.agent_files(name, plugins))
+    skills: list[str] = []
+    for name in review.skills:
+        # What we install is a command in a folder that has the plugin's name.
+        ours = host.skill_files(f"{_PLUGIN}/{name}", folders)
+        skills += _of_plugin(name, [*host.skill_files(name, plugins), *ours])
+        skills += _named(name, host.skill_files(name, folders))
+    return tuple(dict.fromkeys(agents)), tuple(dict.fromkeys(skills))
+
+
+def find_reviewer(review: Review, agents: tuple[str, ...]) -> str:
+    """Return the client's name for the reviewer; empty if it is not among `installed` agents."""
+    return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
+
+
+def _named(name: str, files: list[str]) -> list[str]:
+    is_pattern = not {*"*?|"}.isdisjoint(name)
+    is_there = ":" in name or any(map(os.path.isfile, files))
+    return [name] if is_there and not is_pattern else []
+
+
+def _of_plugin(name: str, files: list[str]) -> list[str]:
+    return [f"{_PLUGIN}:{name}"] if any(map(os.path.isfile, files)) else []
+
+
+def rules_of(review: Review) -> str:
+    """Return the rules on reviews for the start of a session."""
+    names = {
+        "reviewer": plain_line(review.reviewer, _LONGEST_NAME),
+        "prefix": plain_line(review.prefix, _LONGEST_NAME),
+    }
+    if review.mode == "require":
+        return _REQUIRED.format(**names)
+    text = _REMINDED.format(**names) if review.mode == "remind" else "review:"
+    return text + (_ASKED.format(**names) if review.prefix else "")

@@ -1,0 +1,301 @@
+"""Detect what weakens the checks in the change of a session.
+
+Each file is looked at as a whole, as its language reads it, before and now: a test that has moved
+is not gone, and a comment is no code. Cold: only who reviews asks for this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import product
+from typing import Any, TypeAlias
+
+from gitgates.config import load
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key
+from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS, Section
+from gitgates.core.errors import ConfigError
+from gitgates.core.types import ACTIONS, LIVE, Advice, Config, Gate, Headless, Hook, Review
+from gitgates.features.review.significance import kinds_of
+from gitgates.features.review.weakening.commands import find_in_commands
+from gitgates.features.review.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
+from gitgates.features.review.weakening.source import read_pair
+from gitgates.features.review.weakening.tests import find_in_tests, find_marks
+from gitgates.features.review.weakening.tool_settings import find_in_settings
+from gitgates.git.authorship import Span, trees
+from gitgates.git.diff import changes
+from gitgates.git.object_store import read_blobs, reading_git
+from gitgates.git.repo import Git
+from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts.settings.base import HookSettings
+from gitgates.store.files import read_regular
+
+Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
+Table: TypeAlias = Advice | Config | Gate | Headless | Hook | Review
+
+_NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
+
+
+def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
+    """Return what weakens the checks in files that have changed, sorted by path and line. Pure.
+
+    The pairs are all that have changed: what left one of them may have come to another.
+    """
+    sources = tuple(source for pair in pairs if (source := read_pair(pair)))
+    found = [*find_in_tests(sources), *find_marks(sources), *find_in_commands(pairs)]
+    found += [one for pair in pairs for one in find_in_settings(pair)]
+    order = sorted(found, key=lambda one: (one.path, one.line, one.what, one.detail))
+    return tuple(dict.fromkeys(order))
+
+
+def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
+    """Return what weakens the checks, sorted by path and line. `config` is that of now.
+
+    Raises: GitError if one of the trees is not there.
+    """
+    git, root_abs = reading_git(span.repo), span.repo.root_abs
+    start, now = trees(span)
+    old, new = (_settings_in(git, tree) for tree in (start, now))
+    before = _parse(_shared(old))[0]
+    review = (before or config).review
+    pairs = _pairs(git, span, review)
+    found = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
+    if before and old != new:
+        after, trouble = _parse(_shared(new))
+        text = f"the settings cannot be read any more: {trouble}"
+        path = before.sources[0]
+        found += [Weakening(path, GATE, text)] if trouble else compare_gates(before, after, path)
+    found += [*_local_gates(root_abs, old, new), *_hooks_off(root_abs, git, now)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line)))
+
+
+def _pairs(git: Git, span: Span, review: Review) -> tuple[Pair, ...]:
+    """Return both sides of each file. What a session itself calls generated is none of it."""
+    start, now = trees(span)
+    # Git is asked by names on lines of their own.
+    found = [one for one in changes(span) if not one.submodule and "\n" not in one.path + one.was]
+    sides = {
+        one.path: (
+            f"{start}:{one.was or one.path}" if one.status != "A" else "",
+            f"{now}:{one.path}" if one.status != "D" else "",
+        )
+        for one in found
+    }
+    kinds = kinds_of(tuple(sides), review._replace(ignore=(), critical=()))
+    blobs = read_blobs(git, [name for both in sides.values() for name in both if name])
+    return tuple(
+        Pair(
+            path=one.path,
+            was=one.was,
+            before=blobs.get(sides[one.path][0]),
+            after=blobs.get(sides[one.path][1]),
+            is_test=kinds[one.path].kind == "tests",
+            read_by_nobody=bool(kinds[one.path].left_out),
+        )
+        for one in found
+        if all(not name or name in blobs for name in sides[one.path])
+    )
+
+
+def _settings_in(git: Git, tree: str) -> Raw:
+    blobs = read_blobs(git, [f"{tree}:{name}" for name in load.FILES])
+    return tuple(blobs.get(f"{tree}:{name}") for name in load.FILES)
+
+
+def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
+    """Yield what changed local settings weaken."""
+    try:
+        local = load.read_files(root_abs)[2]
+    except ConfigError:
+        return
+    whole = _parse((*new[:2], local))[0]
+    if local in (None, old[2]) or whole is None:
+        return
+    for one in compare_gates(_parse(_shared(new))[0], whole, load.LOCAL_FILE):
+        yield one if new[2] else one._replace(detail=f"{one.detail} ({_NO_SNAPSHOT})")
+
+
+def _shared(raw: Raw) -> Raw:
+    return (*raw[:2], None)
+
+
+def _parse(raw: Raw) -> tuple[Config | None, str]:
+    """Return a configuration, and what is wrong with it."""
+    try:
+        config, problems = load.parse_files(raw)
+    except ConfigError as error:
+        return None, error.message
+    fatal = [problem for problem in problems if not problem.deferred]
+    return (None, f"{fatal[0].where}: {fatal[0].message}") if fatal else (config, "")
+
+
+def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
+    """Yield that settings of an agent which no snapshot has switch all hooks off."""
+    for agent in AGENTS:
+        path_abs = agent_host(agent).settings_files(root_abs, {}).get("local", "")
+        path = os.path.relpath(path_abs or root_abs, root_abs)
+        try:
+            content = read_regular(path_abs)
+        except OSError:
+            continue
+        if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):
+            host = agent_host(agent)
+            said = f"{host.OFF}: {host.OFF_IS} ({_NO_SNAPSHOT})"
+            yield Weakening(path, AGENT_HOOKS, said)
+
+
+# Our own gates
+
+# How much of a limit must be left, so that less is no finding: a test suite may well be faster.
+_SHARPLY = 0.5
+
+
+def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Weakening, ...]:
+    """Return what has become weaker. `path` is the file that the settings stand in."""
+    if before is None:
+        return ()
+    if after is None:
+        return (Weakening(path, GATE, "all settings of gitgates are gone"),)
+    gates, hooks = ({one.name: one for one in ones} for ones in (after.gates, after.hooks))
+    texts = [*_compare(TOP_KEYS, before, after, "")]
+    for gate in before.gates:
+        if gate.name in gates:
+            texts += _compare(GATE_KEYS, gate, gates[gate.name], f"gates.{gate.name}.")
+        else:
+            texts.append(f"gates.{gate.name}: removed")
+    for hook in before.hooks:
+        if hook.gates and hook.name not in hooks:
+            texts.append(f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}")
+        elif hook.gates:
+            texts += _compare(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
+    for section in SECTION_KEYS:
+        texts += _compare_section(
+            section, getattr(before, section.name), getattr(after, section.name)
+        )
+    for advice in before.advice:
+        texts += compare_advice(advice, next((a for a in after.advice if a.id == advice.id), None))
+    return tuple(Weakening(path, GATE, text) for text in texts)
+
+
+def compare_advice(old: Advice, new: Advice | None) -> list[str]:
+    """Return what has become weaker of an advice that blocks; nothing of any other."""
+    if old.status not in LIVE or old.hook_on_failure != "block":
+        return []
+    place = f"advice.{old.id}"
+    return [*_compare(ADVICE_KEYS, old, new, f"{place}.")] if new else [f"{place}: removed"]
+
+
+def _compare_section(section: Section, old: Table | None, new: Table | None) -> Iterable[str]:
+    if old and new:
+        return _compare(section.keys, old, new, f"{section.name}.")
+    return [f"{section.name}: removed"] if old else []
+
+
+def _compare(keys: tuple[Key, ...], old_side: Table, new_side: Table, place: str) -> Iterable[str]:
+    """Yield values that have become weaker, by the column `weaker` of the table of keys."""
+    for key in keys:
+        old, new, way = getattr(old_side, key.field), getattr(new_side, key.field), key.weaker
+        if old == new or not way:
+            continue
+        if way in ("more", "fewer"):
+            text = _entries(str(way), old, new)
+        elif isinstance(way, str):
+            text = f"{_shown(old)} → {_shown(new)}" if _WEAKER[way](old, new) else ""
+        else:
+            is_weaker = new in way and (old not in way or way.index(new) < way.index(old))
+            text = f"{_shown(old)} → {_shown(new)}" if is_weaker else ""
+        if text:
+            yield f"{place}{key.name}: {text}"
+
+
+def _is_weaker_action(old: str, new: str) -> bool:
+    # What a chain of gates comes to, only reading it tells.
+    was = ACTIONS.index(old) if old in ACTIONS else 1
+    return new not in ACTIONS or ACTIONS.index(new) < was
+
+
+# way → whether the second value is weaker than the first
+_WEAKER: dict[str, Callable[[Any, Any], bool]] = {
+    "any": lambda _old, _new: True,
+    "off": lambda _old, new: not new,
+    "on": lambda _old, new: bool(new),
+    "action": _is_weaker_action,
+    "less": lambda old, new: new < old,
+    "greater": lambda old, new: new > old,
+    "sharply": lambda old, new: 0 < new < _SHARPLY * old or (not old and new > 0),
+    "each": lambda old, new: any(now < was for was, now in zip(old, new, strict=True)),
+}
+
+
+def _entries(way: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
+    """Return which entries too many, or too few, a list has now. None: all."""
+    if way == "fewer" and old is None:
+        return f"all → {_shown(new)}"
+    if new is None:
+        return ""
+    gone = [f"- {one}" for one in old or () if one not in new]
+    added = [f"+ {one}" for one in new if one not in (old or ())]
+    wrong, back = (added, gone) if way == "more" else (gone, added)
+    # A pattern with `!` takes away what others have put in.
+    plain = [one for one in wrong if not one.startswith("!", 2)]
+    return ", ".join([*plain, *(one for one in back if one.startswith("!", 2))])
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "all"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        parts = (_shown(one) for one in value)
+        return f"[{', '.join(parts)}]"
+    return f"`{value}`" if value != "" else "nothing"
+
+
+# Hooks of agents
+
+
+def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weakening, ...]:
+    """Return removed and disabled hooks, and changes of the reviewer's instructions."""
+    found: list[Weakening] = []
+    for agent, pair in product(AGENTS, pairs):
+        host = agent_settings(agent)
+        if host.SETTINGS_PATH.search(pair.path):
+            texts = _compare_hooks_of_agent(pair, agent)
+            found += (Weakening(pair.path, AGENT_HOOKS, text) for text in texts)
+        elif host.AGENT_PATH.search(pair.old_path) and pair.before is not None:
+            name = pair.old_path.rpartition("/")[2].rpartition(".")[0]
+            if name == reviewer.rpartition(":")[2]:
+                what = "deleted" if pair.after is None else "changed"
+                found.append(Weakening(pair.path, AGENT_HOOKS, f"the reviewer's orders: {what}"))
+    return tuple(found)
+
+
+def read_settings(agent: str, content: bytes | None) -> HookSettings:
+    """Return what settings say; nothing if they cannot be read: the client does not, either."""
+    try:
+        return agent_settings(agent).read((content or b"").decode("utf-8", "replace"), "")
+    except ConfigError:
+        return HookSettings()
+
+
+def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
+    old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
+    if new.off and not old.off:
+        host = agent_host(agent)
+        yield f"{host.OFF}: {host.OFF_IS}"
+    # Another way to our own program is no other hook; one that does not keep the agent waiting is.
+    was, now = (
+        Counter(
+            (h.event, h.matcher or "*", "" if h.is_ours else h.command)
+            for h in side.hooks
+            if not (h.is_ours and h.loose)
+        )
+        for side in (old, new)
+    )
+    for event, matcher, command in was - now:
+        where = "" if matcher == "*" else f" for `{matcher}`"
+        yield f"{event}: `{command or 'gitgates agent-hook ' + agent}` is gone{where}"

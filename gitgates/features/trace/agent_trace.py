@@ -1,0 +1,45 @@
+"""The trace in the published format Agent Trace (https://agent-trace.dev), one record a line.
+
+What that format has no field for is in `metadata`: all of our record, under `gitgates`. Blocks that
+were removed have no range. Of the model nothing is known.
+"""
+
+from __future__ import annotations
+
+from gitgates import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.store.log import Fact
+
+VERSION = "0.1.0"  # of that format; its schema wants three numbers
+
+
+def agent_trace(record: Fact) -> Fact:
+    """Return a record of the ledger as an Agent Trace record."""
+    vcs = {"vcs": {"type": "git", "revision": record["commit"]}} if record["commit"] else {}
+    return {
+        "version": VERSION,
+        "id": record["id"],
+        "timestamp": record["time"],
+        **vcs,
+        "tool": {"name": "gitgates", "version": __version__},
+        "files": [
+            {
+                "path": file["path"],
+                "conversations": [{"contributor": {"type": "ai"}, "ranges": _ranges(file)}],
+            }
+            for file in record["files"]
+        ],
+        "metadata": {"gitgates": record},
+    }
+
+
+def _ranges(file: Fact) -> list[Fact]:
+    return [
+        {"start_line": first, "end_line": first + count - 1, "content_hash": f"sha256:{digest}"}
+        for (first, count), digest in (
+            (block["new"], block.get("sha256", "")) for block in file["blocks"]
+        )
+        if count
+    ]

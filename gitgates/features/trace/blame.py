@@ -1,0 +1,179 @@
+"""Find the writer of each line of a file: by replaying the trace, and by hashes of content.
+
+The records of a file's versions say which lines each call has replaced, so that the writers of a
+version that is recorded follow from them alone. What has changed since, by nobody of the trace, is
+compared with the newest versions whose content git still has. What no version has any more, such
+as a block in another file, is looked for by its hash: as it is, then without its indentation.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from itertools import islice
+
+from dulwich.object_store import DiskObjectStore
+
+from gitgates.core.record import Record
+from gitgates.features.trace.content import (
+    FileContent,
+    block_hash,
+    first_mark,
+    loose_hash,
+    of_bytes,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from gitgates.store.log import Fact
+
+    Step: TypeAlias = tuple[Fact, Fact]  # a record, and one file of it
+    Found: TypeAlias = tuple[Fact, str]  # the record that wrote a line, and how that was found
+
+RECORDED, CONTENT, REINDENTED = "recorded", "content", "re-indented"
+_MOST_VERSIONS = 20  # that the present one is compared with
+_LONG = 1000  # lines; above, those that come again and again are not compared
+_LEAST = 20  # characters of a block: the hash of less says nothing
+
+
+class BlamedBlock(Record):
+    """Lines in a row that one record wrote, or nobody of the trace."""
+
+    start: int  # from 1
+    end: int  # the last one
+    record: Fact | None
+    how: str = ""  # recorded, content, re-indented
+
+
+class Versions:
+    """The versions of files that the records of the ledger have made."""
+
+    def __init__(self, records: list[Fact]) -> None:
+        self.steps: list[Step] = [(one, file) for one in records for file in one["files"]]
+        self._first: dict[str, int] = {}  # hash → the step that made it; -1: it was there before
+        for number, (_record, file) in enumerate(self.steps):
+            self._first.setdefault(file["before"] or "", -1)
+            self._first.setdefault(file["after"], number)
+
+    def first(self, digest: str | None) -> int:
+        """Return the first step that made a version; -1 if none did, or it was there before."""
+        return self._first.get(digest, -1) if digest else -1
+
+    def new(self) -> list[Step]:
+        """Return the steps that made a version which was not there before.
+
+        One that undoes another, takes from a stash, or copies has written none of what is there.
+        """
+        return [one for at, one in enumerate(self.steps) if self.first(one[1]["after"]) == at]
+
+    def of_file(self, path: str) -> Iterator[int]:
+        """Yield the steps that made versions of a file, the newest first."""
+        names = {path}
+        for number in range(len(self.steps) - 1, -1, -1):
+            file = self.steps[number][1]
+            if file["path"] in names:
+                names.update([file["was"]] if file.get("was") else [])
+                yield number
+
+    def writers(self, number: int) -> list[Found | None]:
+        """Return the record that wrote each line of the version that a step made."""
+        chain, count = [], self.steps[number][1]["lines"]
+        number = self.first(self.steps[number][1]["after"])
+        while number >= 0:
+            chain.append(number)
+            file = self.steps[number][1]
+            count = file["lines"] + sum(one["old"][1] - one["new"][1] for one in file["blocks"])
+            number = self.first(file["before"])
+        found: list[Found | None] = [None] * count
+        for one in reversed(chain):
+            found = _replay(found, *self.steps[one])
+        return found
+
+
+def _replay(before: list[Found | None], record: Fact, file: Fact) -> list[Found | None]:
+    after: list[Found | None] = []
+    done = 0
+    for block in file["blocks"]:
+        first, count = block["old"]
+        own: Found = (record, RECORDED)
+        after += [*before[done : first - 1], *[own] * block["new"][1]]
+        done = first - 1 + count
+    return after + before[done:]
+
+
+def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -> list[BlamedBlock]:
+    """Return who wrote the lines of a text file that is at `path` now.
+
+    `stores`: folders of git objects, in which content of earlier versions is looked for.
+    """
+    versions = Versions(records)
+    made_by = versions.first(now.sha256)
+    found = versions.writers(made_by) if made_by >= 0 else _compare(versions, path, now, stores)
+    for is_loose in (False, True):
+        _match_blocks(versions.new(), now.lines, found, is_loose=is_loose)
+    return _blocks(found)
+
+
+def _compare(
+    versions: Versions, path: str, now: FileContent, stores: list[str]
+) -> list[Found | None]:
+    """Find lines in the newest versions of a file whose content git has."""
+    found: list[Found | None] = [None] * len(now.lines)
+    open_stores = [DiskObjectStore(one) for one in stores]
+    try:
+        for number in islice(versions.of_file(path), _MOST_VERSIONS):
+            file = versions.steps[number][1]
+            if file["kind"] != "text" or not file["blob"]:
+                continue
+            blob = file["blob"].encode()
+            raw = next((one[blob].as_raw_string() for one in open_stores if blob in one), None)
+            if raw is None:
+                continue
+            writers, then = versions.writers(number), of_bytes(raw)
+            matcher = SequenceMatcher(None, then.marks, now.marks, autojunk=len(now.marks) > _LONG)
+            for old, new, size in matcher.get_matching_blocks():
+                for offset in range(size):
+                    found[new + offset] = found[new + offset] or writers[old + offset]
+    finally:
+        for store in open_stores:
+            store.close()
+    return found
+
+
+def _match_blocks(
+    steps: list[Step], lines: Sequence[bytes], found: list[Found | None], *, is_loose: bool
+) -> None:
+    """Find blocks by their hash among the lines that have no writer yet, long ones first.
+
+    Of equal ones, the first that was written counts.
+    """
+    field, hash_of = ("loose", loose_hash) if is_loose else ("sha256", block_hash)
+    how = REINDENTED if is_loose else CONTENT
+    known: dict[int, dict[int, dict[str, Fact]]] = {}  # first line → length → hash → record
+    for record, file in steps:
+        for block in file["blocks"]:
+            if field in block:
+                of_length = known.setdefault(block["first"], {}).setdefault(block["new"][1], {})
+                of_length.setdefault(block[field], record)
+    marks = [first_mark(line) for line in lines]
+    places = [(length, at) for at, mark in enumerate(marks) for length in known.get(mark, ())]
+    for length, at in sorted(places, key=lambda place: (-place[0], place[1])):
+        window = lines[at : at + length]
+        if len(window) < length or any(found[at : at + length]):
+            continue
+        by = known[marks[at]][length].get(hash_of(window))
+        if by and sum(len(line.strip()) for line in window) >= _LEAST:
+            found[at : at + length] = [(by, how)] * length
+
+
+def _blocks(found: Iterable[Found | None]) -> list[BlamedBlock]:
+    blocks: list[BlamedBlock] = []
+    for number, one in enumerate(found, 1):
+        record, how = one or (None, "")
+        if blocks and blocks[-1].record is record and blocks[-1].how == how:
+            blocks[-1] = blocks[-1]._replace(end=number)
+        else:
+            blocks.append(BlamedBlock(start=number, end=number, record=record, how=how))
+    return blocks

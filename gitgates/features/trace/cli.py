@@ -1,0 +1,239 @@
+"""`gitgates trace`: who wrote what, of all that agents wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+import click
+
+from gitgates.core import errors
+from gitgates.core.clean import counted, visible_line
+from gitgates.features.trace import audit, ledger
+from gitgates.features.trace.agent_trace import agent_trace
+from gitgates.features.trace.content import read as read_content
+from gitgates.git.repo import Repo
+from gitgates.hosts import calling_session
+from gitgates.session.approval import require_person
+from gitgates.store.files import link_out, replace_file
+from gitgates.store.log import utc, write_ledger
+from gitgates.store.messages import unicode_only
+from gitgates.verbs.output import format_option, print_json, table
+from gitgates.verbs.repository import current_repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.features.trace.blame import BlamedBlock
+    from gitgates.store.log import Fact
+
+_VERSION = 1
+_EXPORT = ".orchestration/agent_trace.jsonl"
+_PRUNE = "trace prune"
+_DAY_S = 24 * 3600.0
+_WHO = ("intent", "session", "agent", "agent_type", "tool", "time")
+
+
+@click.group("trace")
+def command() -> int:
+    """Show which agent wrote what, and with which intent; verify the ledger.
+
+    It is on where intents are configured, or by `[tool.gitgates.trace]`. The ledger has hashes of
+    files and blocks, and nothing of their content.
+    """
+    return errors.OK
+
+
+@command.command("show")
+@click.option("--intent", metavar="ID", default="", help="Only what was written for this intent.")
+@click.option("--session", metavar="ID", default="", help="Only of this session, or its beginning.")
+@click.option("--path", metavar="FILE", default="", help="Only what changed this file.")
+@format_option
+def show(intent: str, session: str, path: str, fmt: str) -> int:
+    """Show the records of the trace, the newest last."""
+    repo = current_repo()
+    wanted = _relative(repo, path) if path else ""
+    found = [
+        one
+        for one in _records(repo)
+        if (not intent or one["intent"] == intent)
+        and one["session"].startswith(session)
+        and (not wanted or any(wanted in (f["path"], f.get("was")) for f in one["files"]))
+    ]
+    if fmt == "json":
+        print_json({"version": _VERSION, "records": found})
+    for one in found if fmt == "text" else ():
+        click.echo(f"{visible_line(one['intent']) or '-'}  {ledger.summary(one)}")
+    if not found:
+        said = "no record of that" if intent or session or wanted else "the trace has no records"
+        click.echo(f"gitgates: {said}", err=True)
+    return errors.OK
+
+
+@command.command("blame")
+@click.argument("file")
+@format_option
+def blame(file: str, fmt: str) -> int:
+    """Tell which intent and session wrote each line of FILE.
+
+    `content`: a block found by its hash alone, such as one that was moved; `re-indented`: so, but
+    for the white space around its lines. What no record has is nobody's of the trace.
+    """
+    from gitgates.features.trace import blame as lines  # loads dulwich, which takes long
+
+    repo = current_repo()
+    path = _relative(repo, file)
+    try:
+        now = read_content(f"{repo.root_abs}/{path}")
+    except OSError as error:
+        raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    if now.kind != "text":
+        what = f"is not text, but {now.kind}"
+        if now.kind == "gone":
+            what = "is not a file" if os.path.lexists(file) else "is not there"
+        raise errors.UsageError(f"{file} {what}: only lines of text have writers")
+    stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
+    there = [one for one in stores if os.path.isdir(one)]
+    found = lines.blame(_records(repo), path, now, there)
+    if fmt == "json":
+        print_json({"version": _VERSION, "path": path, "blocks": [_as_json(one) for one in found]})
+    elif found:
+        head = ("lines", "intent", "session", "tool", "time", "how")
+        sys.stdout.write(table([head, *map(_row, found)]))
+    return errors.OK
+
+
+@command.command("verify")
+@format_option
+def verify(fmt: str) -> int:
+    """Check the ledger: each record against its hash, each writer's chain, and its end.
+
+    Exit status 1 where something is wrong; the first line says where it begins. It finds accidents
+    and careless edits; who makes all hashes anew is not found.
+    """
+    repo = current_repo()
+    try:
+        found = audit.verify(repo.common_dir_abs)
+    except OSError as error:
+        raise _unreadable(repo, error) from error
+    if fmt == "json":
+        print_json({"version": _VERSION, "ok": not found.problems, **found._asdict()})
+        return errors.BLOCKED if found.problems else errors.OK
+    for text in (*found.problems, *found.notes):
+        click.echo(visible_line(text))
+    if not found.problems and found.records:
+        click.echo(f"{counted(found.records, 'record')}, all as they were written")
+    elif not found.problems:
+        click.echo("the ledger has no records; nothing was verified")
+    return errors.BLOCKED if found.problems else errors.OK
+
+
+@command.command("export")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="",
+    help=f"Default: {_EXPORT}; - is standard output.",
+)
+def export(output: str) -> int:
+    """Write the trace as Agent Trace records (agent-trace.dev), one a line.
+
+    The whole of it, in place of what the file had.
+    """
+    repo = current_repo()
+    lines = [json.dumps(agent_trace(one), ensure_ascii=False) for one in _records(repo)]
+    # A path need not be text, and half of a surrogate pair is not valid JSON to other programs.
+    data = unicode_only("".join(f"{line}\n" for line in lines)).encode()
+    if output == "-":
+        sys.stdout.buffer.write(data)
+        return errors.OK
+    path_abs = os.path.realpath(output) if output else f"{repo.root_abs}/{_EXPORT}"
+    if os.path.exists(path_abs) and not os.path.isfile(path_abs):
+        hint = "Name a file: --output FILE; - is standard output."
+        raise errors.UsageError(f"{path_abs} is not a regular file: nothing was written", hint)
+    try:
+        if not output and (why := link_out(path_abs, repo.root_abs)):
+            raise errors.UsageError(f"{why}: nothing was written", "Name a file: --output FILE")
+        if not output:
+            os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+        replace_file(path_abs, data, mode=None)
+    except OSError as error:
+        raise errors.StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
+    return errors.OK
+
+
+@command.command("prune")
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep the newest N records.")
+@click.option("--older-than", metavar="DAYS", type=click.IntRange(min=0), help="Remove older ones.")
+@click.option("--token", default="", help=f"Of a person: gitgates approve {_PRUNE}.")
+def prune(keep: int | None, older_than: int | None, token: str) -> int:
+    """Remove the oldest records; leave a line that says so, so that the rest can be verified.
+
+    What only the removed records knew is nobody's from then on. It takes a terminal, or a token.
+    """
+    if (keep is None) == (older_than is None):
+        raise errors.UsageError("say what to remove", "Either --keep N or --older-than DAYS.")
+    repo = current_repo()
+    require_person(repo, _PRUNE, token)
+    session = calling_session(repo.env)
+    name = os.fsdecode(repo.git.ask("config", "user.name").stdout).strip() or "somebody"
+    by = f"session {session}, with a token of {name}" if session else name
+    before = utc(time.time() - older_than * _DAY_S) if older_than is not None else ""
+    try:
+        gone = audit.prune(
+            repo.common_dir_abs, by, before=before, keep=-1 if keep is None else keep
+        )
+        if gone:
+            write_ledger(repo.shared_state_abs, "trace-pruned", {"by": by, "records": gone})
+    except ValueError as error:
+        hint = "See: gitgates trace verify"
+        raise errors.StateError(
+            f"nothing is removed from a damaged ledger: {error}", hint
+        ) from error
+    except OSError as error:
+        raise _unreadable(repo, error) from error
+    click.echo(f"{gone} records removed")
+    return errors.OK
+
+
+def _records(repo: Repo) -> list[Fact]:
+    try:
+        return ledger.records(repo.common_dir_abs)
+    except OSError as error:
+        raise _unreadable(repo, error) from error
+
+
+def _unreadable(repo: Repo, error: OSError) -> errors.StateError:
+    where = error.filename or ledger.ledger_abs(repo.common_dir_abs)
+    return errors.StateError(f"{where}: {error.strerror}", "See to the rights of that file.")
+
+
+def _relative(repo: Repo, file: str) -> str:
+    """Return a file of the repository, relative to its root.
+
+    Raises: UsageError where it lies outside.
+    """
+    folder, name = os.path.split(os.path.abspath(file))
+    path = os.path.relpath(f"{os.path.realpath(folder)}/{name}", os.path.realpath(repo.root_abs))
+    if path == ".." or path.startswith("../"):
+        raise errors.UsageError(f"{file} is not a file of {repo.root_abs}")
+    return path
+
+
+def _as_json(block: BlamedBlock) -> dict[str, object]:
+    record = block.record
+    who = {name: record[name] if record else "" for name in _WHO}
+    found = {"record": record["id"] if record else "", "how": block.how}
+    return {"start": block.start, "end": block.end, **who, **found}
+
+
+def _row(block: BlamedBlock) -> tuple[str, ...]:
+    lines = str(block.start) if block.start == block.end else f"{block.start}-{block.end}"
+    record = block.record
+    if not record:
+        return lines, "-", "nobody of the trace", "", "", ""
+    texts = (record["intent"] or "-", ledger.who(record), record["tool"])
+    known = map(visible_line, texts)
+    return lines, *known, f"{record['time'][:19]}Z", block.how

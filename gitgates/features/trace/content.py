@@ -1,0 +1,177 @@
+"""What a file holds, as hashes: of the whole, of each line, and of the blocks that were changed.
+
+Lines are compared, and blocks hashed, without their line ends: a checkout may have others.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from hashlib import sha1, sha256
+from zlib import crc32
+
+from gitgates.core.record import Record
+from gitgates.store.files import open_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal, TypeAlias
+
+    from gitgates.store.log import Fact
+
+    Kind: TypeAlias = Literal["text", "binary", "link", "huge", "gone"]
+    Span: TypeAlias = tuple[int, int]  # of lines, half-open, from 0
+
+LARGEST = 1 << 20  # bytes; what is larger is not read
+_SNIFFED = 8000  # bytes that are looked at for a NUL, as git does
+_MANY = 100_000  # pairs of lines to compare
+_TOO_MANY = 400_000_000  # numbers in a column, one a line: they would take minutes
+_MOST_BLOCKS = 200
+
+
+class FileContent(Record):
+    """What was at a path."""
+
+    kind: Kind
+    sha256: str = ""  # empty where there was nothing, or too much
+    blob: str = ""  # git's own id of the same bytes
+    marks: tuple[int, ...] = ()  # of the lines of a text: equal ones have equal marks
+    lines: tuple[bytes, ...] = ()
+
+
+GONE = FileContent(kind="gone")
+HUGE = FileContent(kind="huge")
+
+
+def read(path_abs: str) -> FileContent:
+    """Return what is at a path now; a link is not followed, and a folder is not a file.
+
+    Raises: OSError where it cannot be read.
+    """
+    try:
+        found = os.lstat(path_abs)
+        if stat.S_ISLNK(found.st_mode):
+            return of_link(os.fsencode(os.readlink(path_abs)))
+        if not stat.S_ISREG(found.st_mode):
+            return GONE
+        if found.st_size > LARGEST:
+            return HUGE
+        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+            return of_bytes(file.read())
+    except (FileNotFoundError, NotADirectoryError):
+        return GONE
+
+
+def of_link(target: bytes) -> FileContent:
+    """Return a symbolic link as content."""
+    return _hashed("link", target)
+
+
+def of_bytes(data: bytes) -> FileContent:
+    """Return the content of a regular file."""
+    if b"\0" in data[:_SNIFFED]:
+        return _hashed("binary", data)
+    lines = tuple(split_lines(data))
+    return _hashed("text", data)._replace(lines=lines, marks=tuple(map(crc32, lines)))
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Return the lines of a text without their line ends."""
+    lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _hashed(kind: Kind, data: bytes) -> FileContent:
+    blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return FileContent(kind=kind, sha256=sha256(data).hexdigest(), blob=blob)
+
+
+def block_hash(lines: Sequence[bytes]) -> str:
+    """Return the SHA-256 of lines, each with one LF at its end."""
+    return sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
+
+
+def loose_hash(lines: Sequence[bytes]) -> str:
+    """Return the same without the white space around each line: it survives a re-indentation."""
+    return block_hash([line.strip() for line in lines])
+
+
+def file_change(
+    path: str, before: FileContent | None, after: FileContent, was: str = ""
+) -> Fact | None:
+    """Return how a file has changed, as the ledger has it; None if it has not.
+
+    `before`: None if that is not known. `was`: its path then, if another.
+    """
+    is_same = before and (before.kind, before.sha256) == (after.kind, after.sha256)
+    if is_same and not was and after.kind != "huge":
+        return None
+    operation = "rename" if was else "edit"
+    if after.kind == "gone":
+        operation = "delete"
+    elif before and before.kind == "gone":
+        operation = "create"
+    return {
+        "path": path,
+        "operation": operation,
+        **({"was": was} if was else {}),
+        "kind": before.kind if before and after.kind == "gone" else after.kind,
+        "before": before.sha256 if before else None,
+        "after": after.sha256,
+        "blob": after.blob,
+        "lines": len(after.lines),
+        "blocks": changed_blocks(before, after) if before else [],
+    }
+
+
+def changed_blocks(before: FileContent, after: FileContent) -> list[Fact]:
+    """Return each block of lines that differs, as the ledger has it.
+
+    `old` and `new` are its first line, from 1, and its number of lines; of none, the line that it
+    would stand before. One with lines has the hashes of what is there now.
+    """
+    if "huge" in (before.kind, after.kind):
+        return []
+    blocks = []
+    for (start, end), (new_start, new_end) in _differences(before.marks, after.marks):
+        lines = after.lines[new_start:new_end]
+        old, new = [start + 1, end - start], [new_start + 1, new_end - new_start]
+        blocks.append({"old": old, "new": new, **(_hashes(lines) if lines else {})})
+    return blocks
+
+
+def _hashes(lines: Sequence[bytes]) -> Fact:
+    hashes = {"sha256": block_hash(lines), "loose": loose_hash(lines)}
+    return {**hashes, "first": first_mark(lines[0])}
+
+
+def first_mark(line: bytes) -> int:
+    """Return a mark of the first line of a block: it tells quickly where none can begin."""
+    return crc32(line.strip())
+
+
+def _differences(one: Sequence[int], two: Sequence[int]) -> list[tuple[Span, Span]]:
+    """Return the spans that differ; too many are one."""
+    start, shorter = 0, min(len(one), len(two))
+    while start < shorter and one[start] == two[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and one[-1 - end] == two[-1 - end]:
+        end += 1
+    old, new = one[start : len(one) - end], two[start : len(two) - end]
+    if not old and not new:
+        return []
+    whole = [((start, start + len(old)), (start, start + len(new)))]
+    if set(old).isdisjoint(new) or len(old) * len(new) > _TOO_MANY:
+        return whole
+    from difflib import SequenceMatcher  # takes long to load; most edits are of one place
+
+    # In long texts, lines that come again and again take too long to compare with each other.
+    matcher = SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _MANY)
+    parts = [
+        ((start + i1, start + i2), (start + j1, start + j2))
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+    return parts if len(parts) <= _MOST_BLOCKS else whole

@@ -1,0 +1,241 @@
+"""The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes for each writer.
+
+A writer is a session and an agent id. Each of its records has its number, the hash of the one
+before, and last a hash of all that stands before it in its line. What a writer's newest record is
+stands in a head file beside the ledger, so that an end that was cut off is noticed. How long the
+ledger was when all heads were right stands in the lock file: what follows was appended by a process
+that was killed before it wrote the head, and no append has to read the rest. All of it is in
+`gitgates/trace/` in the common git folder: in the tree, it would change each snapshot and conflict
+in each merge.
+
+That detects accidents and careless edits. Whoever may write these files can make all of them anew.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from hashlib import sha256
+
+from gitgates.core.lean_json import dumps
+from gitgates.store.files import length_of, lock_file, make_folder, read_state, replace_file
+from gitgates.store.log import append_lines, file_name, parse_lines, read_lines, utc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias, TypeGuard
+
+    from gitgates.store.log import Fact
+
+    Writer: TypeAlias = tuple[str, str]  # session, agent id
+    Link: TypeAlias = tuple[int, str]  # number and hash of a record
+
+VERSION = 1
+SEAL = b', "sha256": "'
+_END = b'"}'
+_LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
+_TAIL = 1 << 20  # bytes, of the ledger's end
+_SHORT = 8
+_MOST_NAMED = 5
+_TEXTS = ("id", "time", "session", "agent", "intent", "tool", "commit", "prev")
+_RECORD = {**dict.fromkeys(_TEXTS, str), "n": int, "files": list}
+_ANCHOR = {"time": str, "by": str, "pruned": int, "writers": list}
+_HEAD = {"session": str, "agent": str, "n": int, "sha256": str}
+
+
+def ledger_abs(common_dir_abs: str) -> str:
+    """Return the path of the ledger."""
+    return f"{common_dir_abs}/gitgates/trace/ledger.jsonl"
+
+
+def append(common_dir_abs: str, record: Fact) -> Fact:
+    """Append a record to the chain of its writer, which it names as `session` and `agent`.
+
+    Return it as written: with v, id, time, n (its number), prev and sha256. Raises: OSError.
+    """
+    path_abs = ledger_abs(common_dir_abs)
+    writer = writer_of(record)
+    held = lock(path_abs)
+    try:
+        catch_up(path_abs, held, writer)
+        head = read_head(head_abs_of(path_abs, writer)) or {}
+        number, digest = head.get("n", 0), head.get("sha256", "")
+        first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
+        line = sealed({**first, **record, "n": number + 1, "prev": digest})
+        append_lines(path_abs, lambda _fd, _size: line)
+        written = read_record(line)
+        write_head(path_abs, writer, (number + 1, written["sha256"]))
+        note_end(path_abs, held)
+    finally:
+        os.close(held)
+    return written
+
+
+def records(common_dir_abs: str) -> list[Fact]:
+    """Return all records whose own hash is right, in the order of writing.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    return _records(read_lines(ledger_abs(common_dir_abs)))
+
+
+def newest(common_dir_abs: str) -> list[Fact]:
+    """Return the newest records, of the last megabyte of the ledger, the newest last.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    path_abs = ledger_abs(common_dir_abs)
+    size = os.stat(path_abs).st_size if os.path.exists(path_abs) else 0
+    return _records(read_lines(path_abs, max(size - _TAIL, 0)))
+
+
+def recent(common_dir_abs: str, intent: str, n: int) -> list[str]:
+    """Return a line for each of the newest `n` records of an intent, the newest first.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    found = [one for one in newest(common_dir_abs) if one["intent"] == intent]
+    return [summary(one) for one in found[::-1][:n]]
+
+
+def summary(record: Fact) -> str:
+    """Return a record as one line: when, who, with which tool, which lines of which files."""
+    from gitgates.core.clean import (
+        visible_line,  # cold: a record is read by people, or once in a while
+    )
+
+    files = ", ".join(map(_file_summary, record["files"][:_MOST_NAMED]))
+    left = len(record["files"][_MOST_NAMED:]) + record.get("more", 0)
+    more = f" and {left} more" if left else ""
+    return visible_line(f"{record['time'][:19]}Z {who(record)} {record['tool']}: {files}{more}")
+
+
+def who(record: Fact) -> str:
+    """Return the writer of a record, as the beginnings of its session and agent."""
+    return "/".join(one[:_SHORT] for one in writer_of(record) if one)
+
+
+def _file_summary(file: Fact) -> str:
+    spans = [block["new"] for block in file["blocks"]]
+    lines = [f"{at}-{at + count - 1}" if count > 1 else f"{at}" for at, count in spans if count]
+    was = f" from {file['was']}" if file.get("was") else ""
+    where = f" {','.join(lines)}" if lines and file["operation"] != "create" else ""
+    return f"{file['operation']} {file['path']}{was}{where}"
+
+
+def read_record(line: bytes) -> Fact:
+    """Return the record of a line, without its line end.
+
+    Raises: ValueError where it is none, or its own hash is not that of its content.
+    """
+    body, seal, end = line.rstrip(b"\n").rpartition(SEAL)
+    digest = sha256(body + b"}").hexdigest()
+    if not seal or end != digest.encode() + _END:
+        raise ValueError("it is not what its own hash is of")
+    found = parse_lines([body + b"}"])[0]
+    if not (_has(found, _RECORD) or _has(found, _ANCHOR)) or found.get("v") != VERSION:
+        raise ValueError("it is not a record that this version knows")
+    return {**found, "sha256": digest}
+
+
+def _records(raw: bytes) -> list[Fact]:
+    """Return the records in a part of the ledger."""
+    found = []
+    for line in raw.split(b"\n"):
+        try:
+            found.append(read_record(line))
+        except ValueError:
+            continue  # torn, or damaged, which `verify` tells
+    return [one for one in found if "files" in one]
+
+
+def sealed(fields: Fact) -> bytes:
+    """Return a line of the ledger: fields, and last the hash of them."""
+    body = dumps(fields).encode("ascii")
+    return body[:-1] + SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
+
+
+def _uuid() -> str:
+    """Return a random UUID (version 4), without what `import uuid` loads."""
+    raw = bytearray(os.urandom(16))
+    raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def lock(path_abs: str, *, shared: bool = False) -> int:
+    """Lock the ledger for writing, or reading; return the descriptor to close.
+
+    -1 where it is to be read, and nobody has written it yet. Raises: OSError.
+    """
+    folder_abs = os.path.dirname(path_abs)
+    lock_abs = f"{folder_abs}/lock"
+    if not shared:
+        make_folder(os.path.dirname(folder_abs))
+        make_folder(folder_abs)
+    elif not os.path.lexists(lock_abs):
+        return -1
+    flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
+    held = lock_file(lock_abs, shared=shared, wait_s=_LOCK_WAIT_S, flags=flags)
+    if held < 0:
+        raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
+    return held
+
+
+def note_end(path_abs: str, held: int) -> None:
+    """Note in the locked file that all heads are right, for a ledger of this length."""
+    os.pwrite(held, b"%20d" % length_of(path_abs), 0)
+
+
+def late_records(path_abs: str, held: int) -> list[Fact]:
+    """Return the records since then: a process that was killed has written no head for them.
+
+    There are none where it is shorter now: it was cut off, and heads that are gone are missed then.
+    """
+    noted, size = os.pread(held, 20, 0).strip(), length_of(path_abs)
+    end = int(noted) if noted.isdigit() else 0
+    return _records(read_lines(path_abs, end)) if size > end else []
+
+
+def catch_up(path_abs: str, held: int, writer: Writer | None = None) -> None:
+    """Write the heads that a killed process has not written; that of a writer if it is damaged."""
+    own_abs = head_abs_of(path_abs, writer) if writer else ""
+    if os.path.lexists(own_abs) and not read_head(own_abs):
+        os.ftruncate(held, 0)
+    late = {writer_of(one): one for one in late_records(path_abs, held)}
+    for by, one in late.items():
+        if one["n"] > (read_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
+            write_head(path_abs, by, (one["n"], one["sha256"]))
+
+
+def write_head(path_abs: str, writer: Writer, link: Link) -> None:
+    """Note the newest record of a writer. Raises: OSError."""
+    fields = {"session": writer[0], "agent": writer[1], "n": link[0], "sha256": link[1]}
+    replace_file(head_abs_of(path_abs, writer), dumps(fields).encode("ascii"), sync=False)
+
+
+def writer_of(record: Fact) -> Writer:
+    """Return who wrote a record, or whose head it is."""
+    return record["session"], record["agent"]
+
+
+def head_abs_of(path_abs: str, writer: Writer) -> str:
+    """Return the path of the head file of a writer."""
+    return f"{os.path.dirname(path_abs)}/{head_name(writer)}"
+
+
+def head_name(writer: Writer) -> str:
+    """Return the name of the head file of a writer."""
+    return f"{file_name(chr(0).join(writer))}.head"
+
+
+def read_head(head_abs: str) -> Fact | None:
+    """Return what a head says; None if it is damaged, or not there."""
+    found = parse_lines([read_state(head_abs) or b""])[0]
+    return found if _has(found, _HEAD) else None
+
+
+def _has(found: Fact | None, fields: Mapping[str, type]) -> TypeGuard[Fact]:
+    return found is not None and all(type(found.get(one)) is fields[one] for one in fields)

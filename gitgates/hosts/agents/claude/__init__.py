@@ -1,0 +1,236 @@
+"""Claude Code as a host: its events, its tools, its protocol and its transcripts. Pure.
+
+Source: recorded from Claude Code 2.1.329.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels, Payload, ToolCall
+from gitgates.core.lean_json import loads
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import ToolKind
+    from gitgates.core.lifecycle import EventKind
+
+# (name, who sets it, what it does): what we read, for the documentation
+VARIABLES = (
+    ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
+    ("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
+    ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
+    ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
+    ("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
+    ("CLAUDE_CODE_SESSION_ATTENDED", "claude", "0: nobody is there to permit a tool call"),
+)
+_PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _ATTENDED = (
+    name for name, _by, _meaning in VARIABLES
+)
+# What an event is, and what it can be answered with. The configuration calls them as Claude does.
+EVENTS: dict[str, tuple[EventKind, Channels]] = {
+    "SessionStart": ("session-start", Channels(context=True)),
+    "UserPromptSubmit": (
+        "prompt",
+        Channels(block=True, stop=True, context=True, reason_to_person=True),
+    ),
+    "UserPromptExpansion": (
+        "prompt-expansion",
+        Channels(block=True, stop=True, context=True, reason_to_person=True),
+    ),
+    "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
+    "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
+    "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+    "SubagentStart": ("subagent-start", Channels(context=True)),
+    # It ignores a stop, and loses a block that stands beside one.
+    "SubagentStop": ("subagent-end", Channels(block=True)),
+    "Stop": ("turn-end", Channels(block=True, stop=True)),
+    "StopFailure": ("turn-failed", Channels()),
+    "PreCompact": ("before-compact", Channels(block=True)),
+    "PostCompact": ("after-compact", Channels()),
+    "SessionEnd": ("session-end", Channels()),
+}
+TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {
+    "writes": ("Edit", "Write", "NotebookEdit"),  # the file that they name
+    "reads": ("Read", "Grep", "Glob"),
+    "shell": ("Bash", "PowerShell"),
+    "agent": ("Agent",),
+    "skill": ("Skill",),
+    "report": ("ReportFindings",),
+    "ours": ("mcp__gitgates__*",),
+    "harmless": (
+        *("LSP", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool"),
+        *("ReadMcpResourceTool", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"),
+        *("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
+        *("ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
+    ),
+}
+# The names that tools had in other versions; patterns with one of them mean the new one, too.
+FORMER_NAMES: dict[str, tuple[str, ...]] = {"Agent": ("Task",)}
+
+_TOOL_USE = "tool_use"  # stands in each line of a transcript that a call of a tool is in
+_NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
+_PATH_FIELDS = ("file_path", "notebook_path")
+# What the client itself puts in place of a prompt when a background task has something to say.
+_PSEUDO_PREFIXES = ("<task-notification>",)
+_PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
+_SCHEDULERS = ("ScheduleWakeup", "CronCreate")
+
+
+class Claude(AgentHost):
+    """Claude Code."""
+
+    NAME = "claude"
+    TITLE = "Claude Code"
+    PROGRAMS = ("claude", "@anthropic-ai/claude-code")
+    UNASKED = (
+        "--dangerously-skip-permissions",
+        "--allow-dangerously-skip-permissions",
+        "--bare",
+        "bypassPermissions",
+    )
+    TESTED = "2.1.329"
+    VARIABLES = VARIABLES
+    SESSION = _SESSION
+    CALLER = (_CALLER,)
+    PROJECT = _PROJECT
+    IS_SHARED = True
+    RUN_BY = (("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),)
+    SECRETS = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_ENV_FILE",
+    )
+    # The client hands its hooks everything that it has itself. Source: recorded from the client.
+    # Another agent would take the session for its own, or refuse to start inside of one.
+    OF_A_SESSION = (_CALLER, _SESSION, "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE")
+    EVENTS = EVENTS
+    NO_EVENTS = (
+        *("PostToolBatch", "Notification", "PreModelSwitch", "PostModelSwitch", "Setup"),
+        *("PermissionRequest", "PermissionDenied", "TeammateIdle", "TaskCreated", "TaskCompleted"),
+        *("Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate", "WorktreeRemove"),
+        *("InstructionsLoaded", "CwdChanged", "FileChanged", "DirectoryAdded", "MessageDisplay"),
+    )
+    PROVABLE = (
+        *("turn-end", "subagent-end", "after-tool", "before-tool"),
+        *("prompt", "prompt-expansion", "before-compact"),
+    )
+    TOOL_NAMES = TOOL_NAMES
+    OLDER_TOOLS = {
+        "MultiEdit": "writes",
+        "LS": "reads",
+        "NotebookRead": "reads",
+        "Task": "agent",
+        "SlashCommand": "skill",
+    }
+    OTHER_NAMES = FORMER_NAMES
+    PATH_FIELDS = _PATH_FIELDS
+    CHANGES = "updatedInput"
+    FOLDER = ".claude"
+    HOME_VARIABLE = _CONFIG
+    RULES_FILE = "CLAUDE.md"
+    FILES = {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"}
+    AGENT_FILES = ("agents/{}.md",)
+    SKILL_FILES = ("skills/{}/SKILL.md", "commands/{}.md")
+    SETTINGS = "gitgates.hosts.agents.claude.settings"
+    SERVERS = "gitgates.hosts.agents.claude.mcp"
+    RUNS_ONCE = True
+    OFF = "disableAllHooks"
+    OFF_WORDS = (
+        *(("--safe-mode",), ("--bare",), ("--settings", "*disableAllHooks*true*")),
+        # without those of the project
+        *(("--setting-sources", of) for of in ("", "user", "local", "user,local", "local,user")),
+    )
+    OFF_VARIABLES = ("CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE")
+    USUAL_S = 600.0
+
+    def plugin_of(self, env: Mapping[str, str]) -> str:
+        """Return the folder of the plugin that has started us; empty if none has."""
+        return env.get(_PLUGIN, "")
+
+    def guest_of(self, found: dict[str, Any], _env: Mapping[str, str]) -> str:
+        """Return the module of another that may have sent it: this one sends no time."""
+        return (
+            "gitgates.hosts.agents.vscode"
+            if "timestamp" in found or "hookEventName" in found
+            else ""
+        )
+
+    def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
+        """Return what a payload with these fields says."""
+        payload = super().payload_of(found, env)
+        prompt, source = payload.prompt, payload.source
+        tool_input = found.get("tool_input")
+        inside = tool_input if isinstance(tool_input, dict) else {}
+        return payload._replace(
+            attended=env.get(_ATTENDED) != "0",
+            automatic=prompt.lstrip().startswith(_PSEUDO_PREFIXES) or source in _PSEUDO_SOURCES,
+            scheduled=_scheduled(found, inside),
+        )
+
+    def calls_in(self, line: bytes) -> list[ToolCall]:
+        """Return the calls of tools in one line of a transcript.
+
+        By their structure: a text that mentions one is none. What is not valid JSON is an unknown
+        call; whatever else is not understood is passed over: the format is not promised.
+        """
+        if _TOOL_USE.encode() not in line:
+            return []
+        try:
+            record = loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return [ToolCall()]
+        try:
+            said = record["message"]["content"] if record.get("type") == "assistant" else []
+            return [self._call(one) for one in said if one["type"] == _TOOL_USE]
+        except _NOT_OURS:
+            return []
+
+    def conversation_start_in(self, head: bytes) -> float:
+        """Return when the conversation began, since the epoch, by its first lines; 0: not told."""
+        for line in head.split(b"\n"):
+            try:
+                stamp = _stamp(loads(line).get("timestamp", ""))
+            except (*_NOT_OURS, UnicodeDecodeError):
+                continue
+            if stamp:
+                return stamp
+        return 0.0
+
+    def _call(self, one: dict[str, Any]) -> ToolCall:
+        said = one["input"] if isinstance(one.get("input"), dict) else {}
+        return ToolCall(
+            kind=self.tools.get(str(one["name"]), "other"),
+            path=str(said.get("file_path") or said.get("notebook_path") or ""),
+            command=str(said.get("command", "")),
+            tool_use_id=str(one.get("id", "")),
+        )
+
+
+def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
+    """Return the prompts that a tool, or the end of a turn, schedules."""
+    crons = found.get("session_crons")
+    tables = [item for item in crons if isinstance(item, dict)] if isinstance(crons, list) else []
+    if found.get("tool_name") in _SCHEDULERS:
+        tables.append(tool_input)
+    texts = (text_of(table, "prompt").strip() for table in tables)
+    return tuple(text for text in texts if text)
+
+
+def _stamp(text: object) -> float:
+    """Return a time since the epoch; 0 if unknown."""
+    from datetime import datetime  # only where a transcript is read at all
+
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return 0.0
+
+
+HOST = Claude()

@@ -1,0 +1,46 @@
+"""Claude Code's command line without a terminal: `claude -p`.
+
+Source: https://code.claude.com/docs/en/headless; the output, recorded from the client 2.1.329.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.limits import parse_json
+from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
+
+TOTALS = ("cost_usd",)
+_COUNTED = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+)
+
+
+def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
+    """Return how a turn is started; the prompt goes in by standard input, whatever its length."""
+    resume = ("--resume", session) if session else ()
+    argv = ("claude", "-p", "--output-format", "json", *resume, *more)
+    return Start(argv, prompt.encode("utf-8", "surrogateescape"))
+
+
+def read(output: bytes) -> Turn:
+    """Return what the client said: one JSON object, last in its output."""
+    try:
+        said = parse_json(output.strip().rpartition(b"\n")[2])
+        usage = said.get("usage") or {}
+        text = str(said.get("result") or "")
+        cost = said.get("total_cost_usd")
+        errors = " ".join(map(str, said.get("errors") or ()))
+        error = text or errors or str(said.get("subtype") or "unknown")
+        refused = {str(one.get("tool_name")) for one in said.get("permission_denials") or ()}
+        return Turn(
+            session=str(said.get("session_id") or ""),
+            text=shortened(text),
+            tokens=sum(int(usage.get(name) or 0) for name in _COUNTED),
+            cost_usd=float(cost) if isinstance(cost, int | float) else None,
+            error=error if said.get("is_error") else "",
+            refused=", ".join(sorted(refused)),
+        )
+    except (ValueError, AttributeError, TypeError):
+        return Turn(error=UNREADABLE)

@@ -1,0 +1,166 @@
+"""Codex as a host.
+
+It reads an answer strictly: with a field that it does not know, the whole of it counts for nothing.
+Files are edited by `apply_patch`, whose input is the text of a patch with several files, and which
+may be called through the shell, too.
+
+Source: recorded from codex 0.169.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.patch import BEGIN, END, edits_of, paths_of
+from gitgates.hosts.payload import path_of, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Replacement
+    from gitgates.core.lifecycle import EventKind
+
+_PATCH, _BASH = "apply_patch", "Bash"
+# What `rename` makes of the input: the patch, and where its paths begin, if not at the agent's own.
+_TEXT, _FOLDER = "patch", "folder"
+# A shell command that it takes for a call of the tool: how it begins, and its first line.
+_SHELL_STARTS = ("cd ", "apply_patch ", "applypatch ", "apply_patch<", "applypatch<")
+_HEAD = (
+    r"""(?:cd +(?:'([^']*)'|"([^"]*)"|([^\s'"]+)) *&& *)?"""
+    r"""apply_?patch *<<-? *(['"]?)(\w+)\4 *"""
+)
+
+
+class Codex(AgentHost):
+    """Codex."""
+
+    NAME = "codex"
+    TITLE = "Codex"
+    PROGRAMS = ("codex", "@openai/codex")
+    UNASKED = (
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--dangerously-bypass-hook-trust",
+        "--full-auto",
+        "--approve-for-me",
+        "--yolo",
+        "danger-full-access",
+        "--ask-for-approval=never",
+        "-a=never",
+        "approval_policy=never",
+    )
+    TESTED = "0.169.0"
+    DRIVEN = True
+    VARIABLES = (
+        ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
+        ("CODEX_HOME", "you", "where Codex's settings of your own are: not ~/.codex"),
+    )
+    SESSION = "CODEX_SESSION_ID"
+    CALLER = ("CODEX_THREAD_ID", "CODEX_CI")
+    SECRETS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
+    OF_A_SESSION = ("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI")
+    EVENTS = {
+        "SessionStart": ("session-start", Channels(context=True)),
+        "UserPromptSubmit": (
+            "prompt",
+            Channels(block=True, stop=True, context=True, reason_to_person=True),
+        ),
+        "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
+        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+        "SubagentStart": ("subagent-start", Channels(context=True)),
+        "SubagentStop": ("subagent-end", Channels(block=True)),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+        "PreCompact": ("before-compact", Channels()),
+        "PostCompact": ("after-compact", Channels()),
+        "SessionEnd": ("session-end", Channels()),
+    }
+    PROVABLE = ("turn-end", "subagent-end", "before-tool", "prompt")
+    ONLY_TELLS = ("after-tool",)
+    HANDS_TOKENS = False
+    TOOL_NAMES = {
+        "writes": (_PATCH,),
+        "reads": ("view_image",),
+        "shell": (_BASH, "write_stdin"),
+        "agent": ("spawn_agent", "collaborationspawn_agent"),
+        "skill": (),
+        "report": (),
+        "ours": ("mcp__gitgates__*",),
+        "harmless": (
+            *("request_user_input", "get_goal", "create_goal", "update_goal", "update_plan"),
+            *("tool_search", "web_search", "collaborationwait_agent", "collaborationlist_agents"),
+            *("multi_agent_v1wait_agent", "multi_agent_v1close_agent"),
+        ),
+    }
+    OTHER_NAMES = {_PATCH: ("Edit", "Write", "MultiEdit"), "spawn_agent": ("Agent",)}
+    FOLDER = ".codex"
+    HOME_VARIABLE = "CODEX_HOME"
+    FILES = {"project": "hooks.json", "user": "hooks.json"}
+    TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
+    SETTINGS = "gitgates.hosts.agents.codex_settings"
+    OFF = "features.hooks"
+    OFF_IS = "false"
+    FORMER_OFF = ("features.codex_hooks",)
+    SWITCHES = (".codex/config.toml",)
+    OWN_SWITCHES = ("config.toml",)
+    OFF_WORDS = (
+        ("features", "disable", "*hooks"),
+        ("--disable", "*hooks"),
+        *((option, "*hooks*false*") for option in ("-c", "--config")),
+        ("-c*hooks*false*",),
+    )
+    USUAL_S = 600.0
+    MOST_S: dict[EventKind, int] = {"session-end": 3}
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        found = {**found, "prompt_id": found.get("turn_id")}
+        if found.get("agent_id") and found.get("hook_event_name") == "UserPromptSubmit":
+            found["hook_event_name"] = "a sub-agent's task"  # which is no event for us
+        tool, tool_input = found.get("tool_name"), found.get("tool_input")
+        if tool in (_PATCH, _BASH) and isinstance(tool_input, dict):
+            command = text_of(tool_input, "command")
+            folder, text = ("", command) if tool == _PATCH else _patch_in(command)
+            if text:
+                found |= {"tool_name": _PATCH, "tool_input": {_TEXT: text, _FOLDER: folder}}
+        return found
+
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files of a patch."""
+        folder = path_of(tool_input, _FOLDER)
+        found = paths_of(path_of(tool_input, _TEXT))
+        return tuple(os.path.join(folder, path) for path in found)
+
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a patch does to its files: the lines of each of its parts."""
+        return edits_of(text_of(tool_input, _TEXT))
+
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file."""
+        patch = f"{BEGIN}*** Add File: {path_abs}\n+done{END}\n"
+        return {"tool_name": _PATCH, "tool_input": {"command": patch}}
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which hooks are trusted."""
+        own = self.home(env)
+        return f"{own}/config.toml" if own else ""
+
+
+def _patch_in(command: str) -> tuple[str, str]:
+    """Return the patch that a shell command applies, and from where; nothing if it does more."""
+    head, _, rest = command.strip().partition("\n")
+    if not (head.startswith(_SHELL_STARTS) and BEGIN.strip() in rest):
+        return "", ""
+    import re  # few commands apply a patch
+
+    found = re.fullmatch(_HEAD, head)
+    lines = rest.split("\n")
+    ends = [number for number, line in enumerate(lines) if found and line.strip() == found[5]]
+    if not (found and ends[:1] == [len(lines) - 1]):
+        return "", ""
+    return found[1] or found[2] or found[3] or "", "\n".join(lines[:-1])
+
+
+HOST = Codex()

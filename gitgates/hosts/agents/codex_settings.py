@@ -1,0 +1,112 @@
+"""The settings of Codex: JSON that it reads strictly, and hooks that it runs only as trusted.
+
+Source: recorded from codex 0.169: what /hooks writes into config.toml, and `hooks/list` of
+`codex app-server`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from gitgates.core.errors import ConfigError
+from gitgates.hosts.settings.base import HookSettings
+from gitgates.hosts.settings.json_settings import AgentSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gitgates.core.lifecycle import EventKind
+
+_KEYS = ("description", "hooks")
+_NO_MATCHER = ("UserPromptSubmit", "Stop")
+_HASHED = ("command", "timeout", "statusMessage")
+_USUAL_S = 600
+
+
+class CodexSettings(AgentSettings):
+    """The settings of Codex."""
+
+    SANDBOX = "codex --add-dir"  # in its config.toml, one that is gone would let it write nothing
+    FREE = ()
+    OF_MAIN = True
+
+    def matcher(
+        self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
+    ) -> str | None:
+        """Return the matcher of an event; None for all.
+
+        Its expressions are Rust's, which cannot leave tools out, and for a wrong one the hook is
+        skipped. We let through what is left out.
+        """
+        found = super().matcher(kind, tools, agents)
+        return None if found and "(?!" in found else found
+
+    def read(self, text: str, file: str, scope: str = "") -> HookSettings:
+        """Parse a settings file.
+
+        Raises: ConfigError as `add`.
+        """
+        root = self._parse(text, file)
+        said = [f"has the key `{key}`" for key in (root.value if root else ()) if key not in _KEYS]
+        said += ["begins with a byte order mark"] if text.startswith("\ufeff") else []
+        troubles = {f"{why}: {self.host.TITLE} ignores the file for that": "" for why in said}
+        return super().read(text, file, scope)._replace(troubles=troubles)
+
+    def is_off(self, text: str, file: str) -> bool | None:
+        """Return whether its configuration switches all hooks off; None: it does not say.
+
+        Raises: ConfigError if it cannot be read.
+        """
+        import tomllib  # cold: only where it speaks of hooks
+
+        from gitgates.core.limits import parse_toml
+
+        try:
+            return self._is_off(parse_toml(text))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{file}: {error}", "mend the file") from None
+
+    def is_trusted(self, trusted: str, settings_abs: str, text: str) -> bool | None:
+        """Return whether each of our hooks was trusted as it is now; None: that is not known."""
+        import tomllib  # cold: only doctor asks
+
+        from gitgates.core.limits import parse_toml
+
+        try:
+            hooks = parse_toml(trusted).get("hooks", {})
+            states = {key: dict(state) for key, state in hooks.get("state", {}).items()}
+        except (tomllib.TOMLDecodeError, AttributeError, TypeError, ValueError):
+            return None
+        found = self._parse(text, settings_abs)
+        return all(
+            states.get(f"{settings_abs}:{key}", {}).get("trusted_hash") == value
+            and states[f"{settings_abs}:{key}"].get("enabled") is not False
+            for key, value in self._hashes(found.value.get("hooks", {}) if found else {})
+        )
+
+    def _hashes(self, hooks: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield the key of each hook of ours, below its file, and what it is trusted by."""
+        for event, groups in hooks.items():
+            name = re.sub(r"\B([A-Z])", r"_\1", event).lower()
+            for number, group in enumerate(groups):
+                found = group.get("hooks") if isinstance(group, dict) else None
+                for index, one in enumerate(found if isinstance(found, list) else ()):
+                    if self._is_removable(one):
+                        matcher = None if event in _NO_MATCHER else group.get("matcher")
+                        yield f"{name}:{number}:{index}", _hash(name, matcher, one)
+
+
+def _hash(name: str, matcher: object, hook: dict[str, Any]) -> str:
+    known = {"async": False, "timeout": _USUAL_S, "type": "command"}
+    known |= {key: hook[key] for key in _HASHED if key in hook}
+    whole = {"event_name": name, "hooks": [known], "matcher": matcher}
+    said = {key: value for key, value in whole.items() if value is not None}
+    text = json.dumps(said, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+
+
+Settings = CodexSettings

@@ -1,0 +1,180 @@
+"""GitHub Copilot CLI as a host.
+
+It refuses a tool where a hook before it ends with another status than 0, and it runs the hooks of
+Claude Code's settings of a project, too. Inside of a sub-agent, the session of most events is that
+sub-agent's id, and the agent that has started it is told beside: the session, unless that is a
+sub-agent itself; the events of such a one are of a session of their own. In place of single edits,
+some models have patches, whose text stands where an object of fields would.
+
+Source: recorded from Copilot CLI 1.0.102.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import edits_in, path_of, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Replacement
+
+_OF_SUBAGENTS = ("Stop", "UserPromptSubmit")  # fired inside of them, too: an answer does nothing
+_PATCH = "patch"
+_HOOKS = "/.github/hooks/"
+_SERVER = "gitgates-"  # how it begins the names of the tools of our server
+
+
+class Copilot(AgentHost):
+    """GitHub Copilot CLI."""
+
+    NAME = "copilot"
+    TITLE = "Copilot CLI"
+    PROGRAMS = ("copilot", "@github/copilot")
+    UNASKED = ("--allow-all-tools", "--allow-all", "--yolo")
+    TESTED = "1.0.102"
+    DRIVEN = True
+    VARIABLES = (
+        ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
+        ("COPILOT_CLI", "copilot", "tells that an agent runs a command, and not a person"),
+        ("COPILOT_PROJECT_DIR", "copilot", "where the agent's session was started"),
+        ("COPILOT_HOME", "you", "where Copilot's settings of your own are: not ~/.copilot"),
+    )
+    SESSION = "COPILOT_AGENT_SESSION_ID"
+    CALLER = ("COPILOT_CLI",)
+    PROJECT = "COPILOT_PROJECT_DIR"
+    IS_SHARED = True
+    SECRETS = ("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN")
+    OF_A_SESSION = (
+        *("COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),
+    )
+    EVENTS = {
+        "SessionStart": ("session-start", Channels(context=True)),
+        "UserPromptSubmit": ("prompt", Channels(block=True, context=True, reason_to_person=True)),
+        "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
+        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+        "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+        "SubagentStart": ("subagent-start", Channels(context=True)),
+        "SubagentStop": ("subagent-end", Channels(block=True)),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+        "PreCompact": ("before-compact", Channels()),
+        "SessionEnd": ("session-end", Channels()),
+    }
+    NO_EVENTS = ("PermissionRequest", "UserPromptTransformed", "ErrorOccurred", "Notification")
+    RETURNS_REASON = True
+    PROVABLE = ("turn-end", "subagent-end", "before-tool", "prompt")
+    TELLS = "top"
+    ONLY_TELLS = ("after-tool",)
+    SILENT_STOPS = ("turn-end",)
+    CHANGES = "updatedInput"
+    TOOL_NAMES = {
+        "writes": ("Write", "Edit"),
+        "reads": ("Read", "Grep", "Glob"),
+        "shell": ("Bash",),
+        "agent": ("Agent",),
+        "skill": ("skill",),
+        "report": (),
+        "ours": (f"{_SERVER}*",),
+        "harmless": (
+            *("read_bash", "stop_bash", "list_bash", "read_agent", "list_agents", "write_agent"),
+            *("sql", "session_store_sql", "update_todo", "tool_search_tool", "TodoWrite"),
+            *("fetch_copilot_cli_documentation", "AskUserQuestion", "WebFetch", "WebSearch"),
+        ),
+    }
+    OTHER_NAMES = {"Edit": ("MultiEdit",), "Agent": ("Task",), "skill": ("Skill",)}
+    PATH_FIELDS = ("path",)
+    FOLDER = ".github"
+    HOME = ".copilot"
+    HOME_VARIABLE = "COPILOT_HOME"
+    FILES = {"project": "hooks/gitgates.json", "user": "hooks/gitgates.json"}
+    SETTINGS = "gitgates.hosts.agents.copilot_settings"
+    HEAD = {"version": 1}
+    GUARDED = True
+    TRUST = (
+        "start Copilot in this folder, and say that you trust it: where it is not trusted, the "
+        "hooks of a repository are skipped without a word"
+    )
+    AGENT_FILES = ("agents/{}.md", "agents/{}.agent.md")
+    SKILL_FILES = ("skills/{}/SKILL.md",)
+    USUAL_S = 30.0
+    OFF = "disableAllHooks"
+    SWITCHES = (
+        *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
+        *(".claude/settings.json", ".claude/settings.local.json"),
+    )
+
+    def guest_of(self, _found: dict[str, Any], env: Mapping[str, str]) -> str:
+        """Return the module of another that may have sent it: this one tells hooks its folder."""
+        return "" if env.get(self.PROJECT) else "gitgates.hosts.agents.vscode"
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        event, agent = found.get("hook_event_name"), found.get("agent_id")
+        if event is None and agent and "agentName" in found:
+            event = "SubagentStart"  # the one event that does not say its name
+        if agent and event in _OF_SUBAGENTS:
+            event = f"{event} of a sub-agent"
+        result, patch = found.get("tool_result"), found.get("tool_input")
+        session = found.get("session_id") or found.get("sessionId")
+        found = {
+            **found,
+            "hook_event_name": event,
+            "session_id": (agent and found.get("parent_agent_id")) or session,
+            "event_id": str(found.get("timestamp") or ""),
+            "transcript_path": found.get("transcript_path") or found.get("transcriptPath"),
+        }
+        if found.get("source") == "new":
+            found["source"] = "startup"
+        if isinstance(result, dict):
+            found["tool_response"] = {"success": result.get("result_type") == "success"}
+        tool = text_of(found, "tool_name")
+        if tool.startswith(_SERVER):
+            found["tool_name"] = f"{self.OURS}{tool.removeprefix(_SERVER)}"
+        if isinstance(patch, str):
+            found["tool_input"] = {_PATCH: patch}
+        return found
+
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files that a tool works on."""
+        if _PATCH not in tool_input:
+            return super().paths_in(tool_input)
+        from gitgates.hosts.patch import paths_of  # few models write such
+
+        return paths_of(path_of(tool_input, _PATCH))
+
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a tool does to a file, in order."""
+        if _PATCH not in tool_input:
+            return edits_in(tool_input)
+        from gitgates.hosts.patch import edits_of
+
+        return edits_of(text_of(tool_input, _PATCH))
+
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file, as a payload has it."""
+        return {"tool_name": "Write", "tool_input": {"path": path_abs, "file_text": "done\n"}}
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which folders are trusted."""
+        return f"{self.home(env)}/config.json"
+
+    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
+        """Return whether a person has trusted the folder of settings, or one above."""
+        folder, is_project, _file = settings_abs.rpartition(_HOOKS)
+        if not is_project:
+            return True  # a person's own
+        from gitgates.core.lean_json import loads  # only doctor asks
+
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
+        try:
+            known = loads("\n".join(lines))
+            named = [*known.get("trustedFolders", ()), *known.get("trusted_folders", ())]
+        except (ValueError, RecursionError, AttributeError, TypeError):
+            return None
+        return any(f"{folder}/".startswith(f"{str(one).rstrip('/')}/") for one in named)
+
+
+HOST = Copilot()

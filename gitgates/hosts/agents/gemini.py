@@ -1,0 +1,147 @@
+"""Gemini CLI as a host.
+
+A hook whose program is missing counts as a refusal, at the end of a turn for ever. No tool call has
+an id, and nothing tells a sub-agent's calls from those of the main thread. `PreCompress` comes
+before each request to the model, whether or not anything is compressed. The client's shell has its
+own configuration of git, in which `core.hooksPath` is empty: git runs no hooks there.
+
+Source: recorded from gemini-cli 0.61.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
+
+
+class Gemini(AgentHost):
+    """Gemini CLI."""
+
+    NAME = "gemini"
+    TITLE = "Gemini CLI"
+    PROGRAMS = ("gemini", "@google/gemini-cli")
+    UNASKED = ("--yolo", "-y", "yolo")
+    TESTED = "0.61.0"
+    DRIVEN = True
+    VARIABLES = (
+        ("GEMINI_PROJECT_DIR", "gemini", "where the agent's session was started"),
+        ("GEMINI_CLI", "gemini", "tells that an agent runs a command, and not a person"),
+        ("GEMINI_CLI_HOME", "you", "where Gemini CLI's folder .gemini of your own is: not HOME"),
+    )
+    CALLER = ("GEMINI_CLI",)
+    PROJECT = "GEMINI_PROJECT_DIR"
+    SECRETS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    OF_A_SESSION = ("GEMINI_CLI", "GEMINI_SESSION_ID", "GEMINI_CLI_NO_RELAUNCH")
+    EVENTS = {
+        "SessionStart": ("session-start", Channels(context=True)),
+        "BeforeAgent": (
+            "prompt",
+            Channels(block=True, stop=True, context=True, reason_to_person=True),
+        ),
+        "BeforeTool": ("before-tool", Channels(deny=True, stop=True)),
+        "AfterTool": ("after-tool", Channels(block=True, stop=True, context=True)),
+        "AfterAgent": ("turn-end", Channels(block=True, stop=True)),
+        "SessionEnd": ("session-end", Channels()),
+    }
+    PROVABLE = ("turn-end", "before-tool", "prompt")
+    RETURNS_REASON = True
+    HANDS_TOKENS = False
+    NO_GIT_HOOKS = (
+        "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
+    )
+    DENIES = "deny"
+    ONLY_TELLS = ("after-tool",)  # a reason would replace the tool's result
+    CHANGES = "tool_input"
+    TOOL_NAMES = {
+        "writes": ("write_file", "replace"),
+        "reads": ("read_file", "read_many_files", "list_directory", "glob", "grep_search"),
+        "shell": ("run_shell_command",),
+        "agent": ("invoke_agent",),
+        "skill": ("activate_skill",),
+        "report": (),
+        "ours": ("mcp_gitgates_*",),
+        "harmless": (
+            *("update_topic", "write_todos", "ask_user", "enter_plan_mode", "exit_plan_mode"),
+            *("google_web_search", "web_fetch", "get_internal_docs", "complete_task"),
+            *("list_background_processes", "read_background_output"),
+            *("read_mcp_resource", "list_mcp_resources"),
+        ),
+    }
+    OTHER_NAMES = {
+        "write_file": ("Write",),
+        "replace": ("Edit", "MultiEdit"),
+        "run_shell_command": ("Bash",),
+        "read_file": ("Read",),
+        "list_directory": ("LS",),
+        "glob": ("Glob",),
+        "grep_search": ("Grep",),
+        "invoke_agent": ("Agent", "Task"),
+        "activate_skill": ("Skill",),
+    }
+    OURS = "mcp_gitgates_"
+    FOLDER = ".gemini"
+    HOME_PARENT_VARIABLE = "GEMINI_CLI_HOME"
+    RULES_FILE = "GEMINI.md"
+    FILES = {"project": "settings.json", "user": "settings.json"}
+    AGENT_FILES = ("agents/{}.md",)
+    SKILL_FILES = ("skills/{}/SKILL.md",)
+    TRUST = "start gemini in this folder once, and trust it: `gemini -p` refuses to start elsewhere"
+    SETTINGS = "gitgates.hosts.agents.gemini_settings"
+    RUNS_ONCE = True
+    GUARDED = True
+    PER_SECOND = 1000
+    OFF = "hooksConfig.enabled"
+    OFF_IS = "false"
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        tool_input, response = found.get("tool_input"), found.get("tool_response")
+        prompt = text_of(found, "prompt")
+        if prompt.startswith(_CONTEXT):  # what hooks have told at the start of the session
+            prompt = prompt.partition(_CONTEXT_END)[2].lstrip()
+        last = found.get("prompt_response")
+        found = {**found, "prompt": prompt, "last_assistant_message": last}
+        found["event_id"] = found.get("timestamp")
+        if found.get("tool_name") == "activate_skill" and isinstance(tool_input, dict):
+            found["tool_input"] = {**tool_input, "skill": tool_input.get("name")}
+        if isinstance(response, dict) and response.get("error"):
+            found["tool_response"] = {"success": False}
+        return found
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which folders are trusted."""
+        return f"{self.home(env)}/trustedFolders.json"
+
+    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
+        """Return whether a person trusts the folder of a project, by the longest rule about it.
+
+        None where there is no rule: the settings may ask for none.
+        """
+        import os
+
+        from gitgates.core.limits import parse_json  # cold: only doctor asks
+
+        try:
+            rules = parse_json(text)
+        except ValueError:
+            return None
+        if not isinstance(rules, dict):
+            return None
+        folder = f"{os.path.dirname(os.path.dirname(settings_abs))}/"
+        found = {}
+        for path, rule in rules.items():
+            within = os.path.dirname(path) if rule == "TRUST_PARENT" else path
+            if folder.startswith(f"{within.rstrip('/')}/"):
+                found[path] = rule
+        return found[max(found, key=len)] != "DO_NOT_TRUST" if found else None
+
+
+HOST = Gemini()

@@ -1,0 +1,142 @@
+"""Hermes Agent as a host.
+
+It asks at the end of a turn only where its tools for files have changed something, three times at
+most. Most of what a payload says is in its field `extra`. A sub-agent has a session of its own. It
+is known by the names of its tasks, and nothing tells whose it is.
+
+Source: recorded from hermes-agent 0.19.0.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.patch import edits_of, paths_of
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Replacement
+    from gitgates.core.lifecycle import EventKind
+
+_SESSION = "HERMES_SESSION_ID"
+_MOST_S = 300
+_SUBAGENT = "sa-"  # how the names of a sub-agent's tasks begin
+_TOOL_EVENTS = ("pre_tool_call", "post_tool_call")
+
+
+class Hermes(AgentHost):
+    """Hermes Agent."""
+
+    NAME = "hermes"
+    TITLE = "Hermes"
+    PROGRAMS = ("hermes", "hermes-agent")
+    UNASKED = ("--yolo", "--accept-hooks")
+    TESTED = "0.19.0"
+    DRIVEN = True
+    VARIABLES = (
+        (_SESSION, "hermes", "the session of the agent that runs a command"),
+        ("HERMES_HOME", "you", "where Hermes' settings of your own are: not ~/.hermes"),
+    )
+    SESSION = _SESSION
+    SECRETS = ("OPENROUTER_API_KEY",)
+    OF_A_SESSION = (_SESSION,)
+    EVENTS = {
+        "on_session_start": ("session-start", Channels()),
+        "pre_llm_call": ("prompt", Channels(context=True)),
+        "pre_tool_call": ("before-tool", Channels(deny=True)),
+        "post_tool_call": ("after-tool", Channels()),
+        "pre_verify": ("turn-end", Channels(block=True, stop=True)),
+    }
+    REPEATS = False
+    HANDS_TOKENS = False
+    CANNOT: dict[EventKind, str] = {
+        "session-start": "Hermes tells the agent nothing: keep the rules in AGENTS.md, by "
+        "install-hooks --agents-md",
+        "after-tool": "Hermes tells nobody what a gate says there",
+        "turn-end": "Hermes asks three times in a turn at most, only where its tools for files "
+        "have changed some, and tells the person nothing",
+    }
+    TOOL_NAMES = {
+        "writes": ("write_file", "patch", "skill_manage"),
+        "reads": ("read_file", "search_files"),
+        "shell": ("terminal", "execute_code", "process"),
+        "agent": ("delegate_task",),
+        "skill": ("skill_view",),
+        "report": (),
+        "ours": (),
+        "harmless": (
+            *("skills_list", "clarify", "memory", "session_search", "todo", "vision_analyze"),
+        ),
+    }
+    OTHER_NAMES = {
+        "write_file": ("Write",),
+        "patch": ("Edit", "MultiEdit"),
+        "read_file": ("Read",),
+        "search_files": ("Grep", "Glob"),
+        "terminal": ("Bash",),
+        "execute_code": ("Bash",),
+        "process": ("Bash",),
+        "delegate_task": ("Agent", "Task"),
+        "skill_view": ("Skill",),
+    }
+    SILENT_STOPS = ("turn-end",)
+    DENIES = "block"
+    PERSON = ""
+    FOLDER = ".hermes"
+    HOME_VARIABLE = "HERMES_HOME"
+    OFF_WORDS = (("--safe-mode",), ("--ignore-user-config",))
+    OFF_VARIABLES = ("HERMES_SAFE_MODE", "HERMES_IGNORE_USER_CONFIG")
+    FILES = {"user": "config.yaml"}
+    SETTINGS = "gitgates.hosts.settings.yaml_settings"
+    TRUST = "start Hermes with --accept-hooks: else it skips what is not trusted, without a word"
+    WHOLE = True
+    MOST_S: dict[EventKind, int] = {kind: _MOST_S for kind, _can in EVENTS.values()}
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        event, tool = found.get("hook_event_name"), text_of(found, "tool_name")
+        extra, tool_input = found.get("extra"), found.get("tool_input")
+        extra = extra if isinstance(extra, dict) else {}
+        inside = tool_input if isinstance(tool_input, dict) else {}
+        is_child = extra.get("platform") == "subagent"
+        is_child = is_child or text_of(extra, "task_id").startswith(_SUBAGENT)
+        if is_child and event not in _TOOL_EVENTS:
+            event = f"{event} of a sub-agent"
+        if extra.get("status") == "blocked":
+            event = f"{event} of a call that was refused"
+        if tool == "skill_view":
+            inside = {"skill": inside.get("name")}
+        return {
+            **found,
+            "hook_event_name": event,
+            "agent_id": found.get("session_id") if is_child else "",
+            "tool_input": inside,
+            "tool_use_id": extra.get("tool_call_id"),
+            "tool_response": {"success": extra.get("status") != "error"},
+            "prompt": extra.get("user_message"),
+            "last_assistant_message": extra.get("final_response"),
+            "stop_hook_active": bool(extra.get("attempt")),
+        }
+
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files that a tool works on."""
+        return super().paths_in(tool_input) or paths_of(text_of(tool_input, "patch"))
+
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a tool does to a file, in order."""
+        return super().edits_in(tool_input) or edits_of(text_of(tool_input, "patch"))
+
+    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+        """Return the form of a text for the agent."""
+        return {"context": text}
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which hooks are trusted."""
+        return f"{self.home(env)}/shell-hooks-allowlist.json"
+
+
+HOST = Hermes()

@@ -1,0 +1,124 @@
+"""Kimi Code as a host.
+
+A tool call and the end of a turn can be refused, by the same form; nothing that a hook says of
+another event reaches anybody, but text beside a prompt. What is printed there as JSON of another
+form is taken for such a text, whole. Nothing tells a sub-agent's events from the agent's own.
+
+Source: recorded from kimi-code 2.1.0.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.core.lifecycle import EventKind
+
+_MOST_S = 600  # with a longer timeout, the client drops all hooks
+
+
+class Kimi(AgentHost):
+    """Kimi Code."""
+
+    NAME = "kimi"
+    TITLE = "Kimi Code"
+    PROGRAMS = ("kimi", "@moonshot-ai/kimi-code", "kimi-cli")
+    UNASKED = ("--auto", "--yolo", "-y")
+    TESTED = "2.1.0"
+    DRIVEN = True
+    VARIABLES = (
+        ("KIMI_CODE_HOME", "you", "where Kimi Code's settings of your own are: not ~/.kimi-code"),
+    )
+    SECRETS = ("KIMI_API_KEY", "MOONSHOT_API_KEY")
+    EVENTS = {
+        "SessionStart": ("session-start", Channels()),
+        "UserPromptSubmit": (
+            "prompt",
+            Channels(block=True, context=True, reason_to_person=True),
+        ),
+        "PreToolUse": ("before-tool", Channels(deny=True)),
+        "PostToolUse": ("after-tool", Channels()),
+        "PostToolUseFailure": ("tool-failed", Channels()),
+        "SubagentStart": ("subagent-start", Channels()),
+        "SubagentStop": ("subagent-end", Channels()),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+        "PreCompact": ("before-compact", Channels()),
+        "PostCompact": ("after-compact", Channels()),
+        "SessionEnd": ("session-end", Channels()),
+    }
+    TELLS_EDITS = False
+    REPEATS = False
+    HANDS_TOKENS = False
+    CANNOT: dict[EventKind, str] = {
+        "session-start": "Kimi Code tells the agent nothing: keep the rules in AGENTS.md, by "
+        "install-hooks --agents-md",
+        "after-tool": "Kimi Code tells nobody what a gate says there, and need not wait for it",
+        "subagent-end": "Kimi Code keeps no sub-agent at work there",
+        "turn-end": "Kimi Code asks once in a turn: what it does when sent back is not checked, "
+        "and the person is told nothing",
+    }
+    TOOL_NAMES = {
+        "writes": ("Edit", "Write"),
+        "reads": ("Read", "Grep", "Glob"),
+        "shell": ("Bash",),
+        "agent": ("Agent", "AgentSwarm"),
+        "skill": ("Skill",),
+        "report": (),
+        "ours": ("mcp__gitgates__*",),
+        "harmless": (
+            *("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "FetchURL", "WebSearch"),
+            *("TaskList", "TaskOutput", "TaskStop", "TodoList", "WaitFor"),
+            *("CreateGoal", "GetGoal", "SetGoalBudget", "UpdateGoal"),
+            *("CronCreate", "CronDelete", "CronList"),
+        ),
+    }
+    OTHER_NAMES = {
+        "Edit": ("MultiEdit",),
+        "Agent": ("Task",),
+        "AgentSwarm": ("Agent", "Task"),
+    }
+    BLOCKS = "permission"
+    SILENT_STOPS = ("turn-end",)
+    PERSON = ""
+    FOLDER = ".kimi-code"
+    HOME_VARIABLE = "KIMI_CODE_HOME"
+    FILES = {"user": "config.toml"}
+    SETTINGS = "gitgates.hosts.settings.block_settings"
+    FIELDS = {"event": "event"}
+    WHOLE = True
+    EXPRESSION = "^({})$"
+    USUAL_S = 30.0
+    MOST_S: dict[EventKind, int] = {kind: _MOST_S for kind, _can in EVENTS.values()}
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        found = {
+            **found,
+            "tool_use_id": found.get("tool_call_id"),
+            "agent_type": found.get("agent_name"),
+            "last_assistant_message": found.get("response"),
+        }
+        prompt, tool_input = found.get("prompt"), found.get("tool_input")
+        if isinstance(prompt, list):
+            parts = [text_of(one, "text") for one in prompt if isinstance(one, dict)]
+            found["prompt"] = "\n".join(filter(None, parts))
+        if isinstance(tool_input, dict) and tool_input.get("mode") == "append":
+            rest = {key: tool_input[key] for key in tool_input if key != "content"}
+            found["tool_input"] = {
+                **rest,
+                "old_string": "",
+                "new_string": text_of(tool_input, "content"),
+            }
+        return found
+
+    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+        """Return the form of a text for the agent."""
+        return {"message": text}
+
+
+HOST = Kimi()

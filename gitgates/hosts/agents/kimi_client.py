@@ -1,0 +1,28 @@
+"""Kimi Code's command line without a terminal: `kimi --output-format stream-json -p`.
+
+Source: `kimi --help` and the output of kimi-code 2.1, recorded from the client.
+"""
+
+from __future__ import annotations
+
+from gitgates.hosts.headless import UNREADABLE, Start, Turn, json_lines, shortened
+
+UNASKED = ("--yolo", "-y", "--auto")
+TOTALS: tuple[str, ...] = ()
+
+
+def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
+    """Return how a turn is started; it takes a prompt as an argument only."""
+    resume = ("--session", session) if session else ()
+    return Start(("kimi", "--output-format", "stream-json", *resume, *more, f"--prompt={prompt}"))
+
+
+def read(output: bytes) -> Turn:
+    """Return what the client said: one JSON object a line; it names no tokens."""
+    session = text = ""
+    for message in json_lines(output):
+        if message.get("role") == "assistant" and message.get("content"):
+            text = str(message["content"])
+        session = str(message.get("session_id") or session)
+    error = "" if session else UNREADABLE
+    return Turn(session=session, text=shortened(text), error=error)

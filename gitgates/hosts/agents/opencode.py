@@ -1,0 +1,149 @@
+"""opencode as a host: a plugin of ours in it asks us, and does what we answer.
+
+So payloads and answers are as `gitgates/plugin/opencode/gitgates.js` writes and reads them: the
+fields of Claude Code, and opencode's own names of tools and of what these are given. A sub-agent
+has a session of its own; the plugin names that as the agent, and asks at no end of one.
+
+Source: recorded from opencode 1.18.33.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Replacement
+
+_PATCH = "patchText"  # the field with the text of a patch
+_NAMES = {
+    "filePath": "file_path",
+    "oldString": "old_string",
+    "newString": "new_string",
+    "replaceAll": "replace_all",
+}
+
+
+class OpenCode(AgentHost):
+    """opencode."""
+
+    NAME = "opencode"
+    TITLE = "opencode"
+    PROGRAMS: tuple[str, ...] = ("opencode", "opencode-ai")
+    UNASKED: tuple[str, ...] = ("--auto",)
+    TESTED = "1.18.33"
+    DRIVEN = True
+    VARIABLES: tuple[tuple[str, str, str], ...] = (
+        ("GITGATES_SESSION", "gitgates", "the session of opencode, or Kilo, that runs a command"),
+        ("OPENCODE", "opencode", "tells that an agent runs a command, and not a person"),
+    )
+    SESSION = "GITGATES_SESSION"
+    CALLER: tuple[str, ...] = ("OPENCODE",)
+    SECRETS: tuple[str, ...] = (
+        *("OPENCODE_API_KEY", "OPENCODE_AUTH_CONTENT", "OPENCODE_CONFIG_CONTENT"),
+        *("OPENCODE_CONSOLE_TOKEN", "OPENCODE_SERVER_PASSWORD"),
+    )
+    OF_A_SESSION: tuple[str, ...] = ("GITGATES_SESSION", "OPENCODE", "OPENCODE_PID", "AGENT")
+    EVENTS = {
+        "SessionStart": ("session-start", Channels(context=True)),
+        "UserPromptSubmit": ("prompt", Channels(context=True)),
+        "PreToolUse": ("before-tool", Channels(deny=True)),
+        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+        "SubagentStart": ("subagent-start", Channels(context=True)),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+    }
+    REPEATS = False  # the plugin works once, wherever it lies
+    RUNS_ONCE = True
+    CANNOT = {"turn-end": "`opencode run` ends with the agent's turn: nothing keeps it at work"}
+    DENIES = "block"
+    TELLS = "top"
+    ONLY_TELLS = ("after-tool",)
+    SILENT_STOPS = ("turn-end",)
+    CHANGES = "updatedInput"
+    TOOL_NAMES = {
+        "writes": ("write", "edit", "apply_patch"),
+        "reads": ("read", "grep", "glob", "list"),
+        "shell": ("bash",),
+        "agent": ("task",),
+        "skill": ("skill",),
+        "report": (),
+        "ours": ("gitgates_*",),
+        "harmless": ("todowrite", "todoread", "webfetch", "websearch", "codesearch", "question"),
+    }
+    OLDER_TOOLS = {"multiedit": "writes", "patch": "writes"}
+    OTHER_NAMES = {
+        "write": ("Write",),
+        "edit": ("Edit", "MultiEdit"),
+        "apply_patch": ("Edit", "Write", "MultiEdit"),
+        "read": ("Read",),
+        "grep": ("Grep",),
+        "glob": ("Glob",),
+        "bash": ("Bash",),
+        "task": ("Agent", "Task"),
+        "skill": ("Skill",),
+        "webfetch": ("WebFetch",),
+        "todowrite": ("TodoWrite",),
+    }
+    OURS = "gitgates_"
+    OFF_WORDS = (("--pure",),)
+    OFF_VARIABLES = ("OPENCODE_PURE", "OPENCODE_DISABLE_PROJECT_CONFIG")
+    FOLDER = ".opencode"
+    HOME = ".config/opencode"
+    FILES = {"project": "plugins/gitgates.js", "user": "plugins/gitgates.js"}
+    SETTINGS = "gitgates.hosts.settings.plugin_settings"
+
+    def home(self, env: Mapping[str, str]) -> str:
+        """Return the folder of a person's own; empty if there is none."""
+        folder = env.get("XDG_CONFIG_HOME", "")
+        is_usable = bool(folder) and os.path.isabs(folder)  # as the specification of XDG has it
+        return f"{folder}/{self.NAME}" if is_usable else super().home(env)
+
+    def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
+        """Return the files that define a sub-agent."""
+        return [f"{folder}/{of}/{name}.md" for folder in folders for of in ("agents", "agent")]
+
+    def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
+        """Return the files that define a skill."""
+        of = ("skills", "skill")
+        return [f"{folder}/{one}/{name}/SKILL.md" for folder in folders for one in of]
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields that `decode` knows."""
+        tool_input, prompt = found.get("tool_input"), text_of(found, "prompt")
+        if len(prompt) > 1 and prompt[0] == prompt[-1] == '"':
+            found = {**found, "prompt": prompt[1:-1]}  # `run` quotes it
+        if not isinstance(tool_input, dict):
+            return found
+        inside = {_NAMES.get(field, field): value for field, value in tool_input.items()}
+        if found.get("tool_name") == "skill":
+            inside["skill"] = inside.get("name")
+        if isinstance(inside.get("edits"), list):
+            edits = (one for one in inside["edits"] if isinstance(one, dict))
+            inside["edits"] = [{_NAMES.get(k, k): v for k, v in one.items()} for one in edits]
+        return {**found, "tool_input": inside}
+
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files that a tool works on."""
+        if _PATCH not in tool_input:
+            return super().paths_in(tool_input)
+        from gitgates.hosts import patch  # only some models use it
+
+        return patch.paths_of(text_of(tool_input, _PATCH))
+
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a tool does to a file, in order."""
+        if _PATCH not in tool_input:
+            return super().edits_in(tool_input)
+        from gitgates.hosts import patch
+
+        return patch.edits_of(text_of(tool_input, _PATCH))
+
+
+HOST = OpenCode()

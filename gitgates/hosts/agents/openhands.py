@@ -1,0 +1,134 @@
+"""OpenHands as a host.
+
+It has the events of Claude Code under other names of fields, all of them there, many null. A tool
+call and an end can be refused; of what is said after a tool, nothing reaches anybody. `continue:
+false` keeps the agent at work, so that it is never said. Sub-agents run no hooks.
+
+Source: recorded from openhands 1.16.0.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.lifecycle import EventKind
+
+EDITOR = "file_editor"
+VIEW = ".view"  # one of its commands; the client knows but one tool
+_MARK = "OR_APP_NAME"
+
+
+class OpenHands(AgentHost):
+    """OpenHands."""
+
+    NAME = "openhands"
+    TITLE = "OpenHands"
+    PROGRAMS = ("openhands", "openhands-ai")
+    UNASKED = ("--always-approve", "--yolo", "--headless")
+    TESTED = "1.16.0"
+    DRIVEN = True
+    VARIABLES = (
+        (_MARK, "openhands", "`OpenHands`: an agent runs a command, and not a person"),
+        ("OPENHANDS_PROJECT_DIR", "openhands", "where the agent's session was started"),
+    )
+    PROJECT = "OPENHANDS_PROJECT_DIR"
+    SECRETS = ("LLM_API_KEY",)
+    OF_A_SESSION = ("OPENHANDS_SESSION_ID", "OPENHANDS_PROJECT_DIR", _MARK)
+    EVENTS = {
+        "SessionStart": ("session-start", Channels()),
+        "UserPromptSubmit": (
+            "prompt",
+            Channels(block=True, context=True, reason_to_person=True),
+        ),
+        "PreToolUse": ("before-tool", Channels(deny=True)),
+        "PostToolUse": ("after-tool", Channels()),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+    }
+    REPEATS = False
+    HANDS_TOKENS = False
+    CANNOT: dict[EventKind, str] = {
+        "session-start": "OpenHands tells the agent nothing: keep the rules in AGENTS.md, by "
+        "install-hooks --agents-md",
+        "after-tool": "OpenHands tells nobody what a gate says there",
+        "turn-end": "OpenHands tells the person nothing: `gitgates runs` has what did not pass",
+    }
+    TOOL_NAMES = {
+        "writes": (EDITOR, "apply_patch"),
+        "reads": (f"{EDITOR}{VIEW}", "glob", "grep"),
+        "shell": ("terminal",),
+        "agent": ("task",),
+        "skill": (),
+        "report": (),
+        "ours": (),
+        "harmless": ("task_tracker", "think", "finish"),
+    }
+    OTHER_NAMES = {
+        EDITOR: ("Edit", "Write", "MultiEdit"),
+        "apply_patch": ("Edit", "Write", "MultiEdit"),
+        f"{EDITOR}{VIEW}": ("Read",),
+        "glob": ("Glob",),
+        "grep": ("Grep",),
+        "terminal": ("Bash",),
+        "task": ("Agent", "Task"),
+    }
+    DENIES = BLOCKS = "deny"
+    TELLS = "top"
+    SILENT_STOPS = ("turn-end",)
+    PERSON = ""
+    FOLDER = ".openhands"
+    FILES = {"project": "hooks.json", "user": "hooks.json"}
+    SETTINGS = "gitgates.hosts.agents.openhands_settings"
+    HIDES = True
+    WHOLE = True
+
+    def is_caller(self, env: Mapping[str, str]) -> bool:
+        """Return whether such an agent runs a command. Others, too, may set that variable."""
+        return env.get(_MARK) == self.TITLE
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        tool, tool_input = found.get("tool_name"), found.get("tool_input")
+        inside = tool_input if isinstance(tool_input, dict) else {}
+        inside = {name: value for name, value in inside.items() if value is not None}
+        if tool == EDITOR:
+            action = inside.pop("command", "")
+            tool = f"{EDITOR}{VIEW}" if action == "view" else EDITOR
+            if action == "insert":
+                inside["old_str"] = ""
+        response = found.get("tool_response")
+        is_error = isinstance(response, dict) and response.get("is_error") is True
+        return {
+            "hook_event_name": found.get("event_type"),
+            "session_id": found.get("session_id"),
+            "cwd": found.get("working_dir"),
+            "prompt": found.get("message"),
+            "tool_name": tool,
+            "tool_input": inside,
+            "tool_response": {"success": not is_error},
+        }
+
+    def sample(
+        self, kind: EventKind, root_abs: str, session: str, file: str = ""
+    ) -> dict[str, Any]:
+        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        found = super().sample(kind, root_abs, session, file)
+        renamed = {
+            "event_type": found["hook_event_name"],
+            "working_dir": root_abs,
+            "message": found.get("prompt"),
+        }
+        return {**found, **renamed}
+
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file."""
+        tool_input = {"command": "create", "path": path_abs, "file_text": "done\n"}
+        return {"tool_name": EDITOR, "tool_input": tool_input}
+
+
+HOST = OpenHands()

@@ -1,0 +1,57 @@
+"""The hooks of OpenHands: our own stand below `hooks`, by the names that Claude Code has.
+
+The client takes other forms as well: events at the top, and names such as `stop`. Beside ours it
+would pass over the first without a word, and refuse to work with the second.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.errors import ConfigError
+from gitgates.hosts.agents.openhands import EDITOR, VIEW
+from gitgates.hosts.settings.json_settings import AgentSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.edit.json_text import Node
+
+_EVENTS = (
+    *("PreToolUse", "PostToolUse", "UserPromptSubmit"),
+    *("SessionStart", "SessionEnd", "Stop"),
+)
+
+
+class OpenHandsSettings(AgentSettings):
+    """Installing, and reading what is installed."""
+
+    def _parse(self, text: str, file: str) -> Node | None:
+        root = super()._parse(text, file)
+        hooks = root.get("hooks") if root else None
+        if root and hooks is None:
+            _refuse(root, file, "stands beside `hooks`, not below it")
+        elif hooks:
+            _refuse(hooks, file, "is written in small letters", small_only=True)
+        return root
+
+    def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Return patterns for the tools that the client knows."""
+        found = super()._own_names(patterns)
+        if found is None:
+            return None
+        known = [one.removesuffix(VIEW) for one in found if one != f"!{EDITOR}{VIEW}"]
+        return tuple(dict.fromkeys(known)) or None
+
+
+def _refuse(table: Node, file: str, how: str, *, small_only: bool = False) -> None:
+    """Refuse events that are written in another form. Raises: ConfigError."""
+    for member in table.parts:
+        words = (member.key or "").split("_")
+        name = "".join(word[:1].upper() + word[1:] for word in words)
+        if name in _EVENTS and not (small_only and name == member.key):
+            raise ConfigError(
+                f"{file}: the event `{member.key}` {how}",
+                f"Write it as `{name}` below `hooks`, as OpenHands understands it as well; the "
+                "file was left alone.",
+            )
+
+
+Settings = OpenHandsSettings

@@ -1,0 +1,38 @@
+"""Qwen Code's command line without a terminal: `qwen --output-format json`.
+
+Source: `qwen --help` and the output of qwen-code 0.24, recorded from the client.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.limits import parse_json
+from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
+
+UNASKED = ("--yolo", "-y", "yolo")
+TOTALS = ("tokens",)
+
+
+def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
+    """Return how a turn is started; without a terminal, standard input is the prompt."""
+    resume = ("--resume", session) if session else ()
+    argv = ("qwen", "--output-format", "json", *resume, *more)
+    return Start(argv, prompt.encode("utf-8", "surrogateescape"))
+
+
+def read(output: bytes) -> Turn:
+    """Return what the client said: one array of JSON objects, the last of which is the result."""
+    try:
+        said = parse_json(output[output.index(b"[") :])[-1]
+        text = str(said.get("result") or "")
+        error = said.get("error") or {}
+        why = text or str(error.get("message") or said.get("subtype") or "unknown")
+        refused = {str(one.get("tool_name")) for one in said.get("permission_denials") or ()}
+        return Turn(
+            session=str(said.get("session_id") or ""),
+            text=shortened(text),
+            tokens=int((said.get("usage") or {}).get("total_tokens") or 0),
+            error=why if said.get("is_error") else "",
+            refused=", ".join(sorted(refused)),
+        )
+    except (ValueError, AttributeError, TypeError, IndexError):
+        return Turn(error=UNREADABLE)

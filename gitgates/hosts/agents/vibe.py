@@ -1,0 +1,169 @@
+"""Mistral Vibe as a host.
+
+It tells of no start of a session and of no prompt. A turn that was blocked three times ends then,
+whatever its hooks say. Of two settings files that call us, the project's does: by a hook's name.
+
+Source: recorded from mistral-vibe 3.0.2.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.lifecycle import EventKind
+
+_END = "post_agent"
+_OWN = "hook_specific_output"
+# The payload has the name inside of the client; people, and patterns, have the one of the model.
+_MODEL_NAMES = {"file_system.search_replace": "edit", "skill.read": "skill"}
+_GROUPS = ("file_system.", "self.")
+
+
+class Vibe(AgentHost):
+    """Mistral Vibe."""
+
+    NAME = "vibe"
+    TITLE = "Mistral Vibe"
+    PROGRAMS = ("vibe", "mistral-vibe")
+    UNASKED = ("--auto-approve", "--yolo", "auto-approve")
+    TESTED = "3.0.2"
+    DRIVEN = True
+    VARIABLES = (
+        ("VIBE_APP_SERVER_BIN", "vibe", "tells that an agent runs a command, and not a person"),
+        ("VIBE_HOME", "you", "where Vibe's settings of your own are: not ~/.vibe"),
+    )
+    CALLER = ("VIBE_APP_SERVER_BIN",)
+    SECRETS = ("MISTRAL_API_KEY",)
+    OF_A_SESSION = ("VIBE_APP_SERVER_BIN",)
+    EVENTS = {
+        "pre_tool": ("before-tool", Channels(deny=True)),
+        "post_tool": ("after-tool", Channels(block=True, context=True)),
+        _END: ("turn-end", Channels(block=True, stop=True)),
+    }
+    TELLS_PROMPTS = False
+    REPEATS = False
+    HANDS_TOKENS = False
+    CANNOT: dict[EventKind, str] = {"turn-end": "Vibe lets a turn end that was blocked three times"}
+    TOOL_NAMES = {
+        "writes": ("edit", "write_file"),
+        "reads": ("read_file",),
+        "shell": ("bash", "process_start", "process_write"),
+        "agent": ("agents_spawn", "agents_send_message"),
+        "skill": ("skill",),
+        "report": (),
+        "ours": (),
+        "harmless": (
+            *("wait", "sleep", "vibe_todo", "agents_list", "agents_list_configs"),
+            *("agents_interrupt", "process_output", "process_list", "process_stop"),
+        ),
+    }
+    OTHER_NAMES = {
+        "edit": ("Edit", "MultiEdit"),
+        "write_file": ("Write",),
+        "read_file": ("Read",),
+        "bash": ("Bash",),
+        "process_start": ("Bash",),
+        "agents_spawn": ("Agent", "Task"),
+        "skill": ("Skill",),
+    }
+    DENIES = BLOCKS = "deny"
+    ONLY_TELLS = ("after-tool",)
+    SILENT_STOPS = ("turn-end",)
+    PERSON = "system_message"
+    FOLDER = ".vibe"
+    HOME_VARIABLE = "VIBE_HOME"
+    FILES = {"project": "hooks.toml", "user": "hooks.toml"}
+    SETTINGS = "gitgates.hosts.settings.block_settings"
+    TRUST = "start Vibe here and trust this folder: else it skips its hooks, without a word"
+    FIELDS = {"name": "name", "event": "type", "matcher": "match"}
+    WHOLE = True
+    EXPRESSION = "re:{}"
+    RUNS_ONCE = True
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows.
+
+        A sub-agent has a session of its own, and ends it by the event that ends a turn.
+        """
+        tool = text_of(found, "tool_name")
+        name = _MODEL_NAMES.get(tool, tool)
+        for group in _GROUPS:
+            name = name.removeprefix(group)
+        found = {
+            **found,
+            "tool_name": name.replace(".", "_"),
+            "tool_use_id": found.get("tool_call_id"),
+            "transcript_path": "",  # a folder
+        }
+        tool_input = found.get("tool_input")
+        if isinstance(tool_input, dict):
+            found["tool_input"] = _renamed_input(name, tool_input)
+        if found.get("tool_status") not in (None, "success"):
+            found["tool_response"] = {"success": False}
+        if parent := text_of(found, "parent_session_id"):
+            found |= {"session_id": parent, "agent_id": found.get("session_id")}
+            if found.get("hook_event_name") == _END:
+                found["hook_event_name"] = f"{_END} of a sub-agent"
+        return found
+
+    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+        """Return the form of a text for the agent."""
+        return {_OWN: {"additional_context": text}}
+
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file."""
+        tool_input = {"file_path": path_abs, "content": "done\n"}
+        return {"tool_name": "file_system.write_file", "tool_input": tool_input}
+
+    def sample(
+        self, kind: EventKind, root_abs: str, session: str, file: str = ""
+    ) -> dict[str, Any]:
+        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        found = super().sample(kind, root_abs, session, file)
+        return {**found, "tool_call_id": found.get("tool_use_id")}
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which folders are trusted."""
+        return f"{self.home(env)}/trusted_folders.toml"
+
+    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
+        """Return whether a person has trusted the folder of a settings file, or one above it."""
+        import tomllib  # cold: only doctor asks
+
+        from gitgates.core.limits import parse_toml
+
+        try:
+            found = parse_toml(text)
+        except tomllib.TOMLDecodeError:
+            return None
+        if not all(isinstance(found.get(one, []), list) for one in ("trusted", "untrusted")):
+            return None
+        folder = settings_abs.rpartition(f"/{self.FOLDER}/")[0]
+        while folder:
+            for answer in ("untrusted", "trusted"):
+                if folder in (found.get(answer, [])):
+                    return answer == "trusted"
+            folder = folder.rpartition("/")[0]
+        return False
+
+
+def _renamed_input(tool: str, tool_input: dict[str, Any]) -> dict[str, Any]:
+    if tool == "skill":
+        return {"skill": tool_input.get("name")}
+    content = tool_input.get("content")  # of a file; of several edits: each of them
+    if isinstance(content, list):
+        return {
+            **{key: tool_input[key] for key in tool_input if key != "content"},
+            "edits": content,
+        }
+    return tool_input
+
+
+HOST = Vibe()

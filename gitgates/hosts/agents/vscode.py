@@ -1,0 +1,206 @@
+"""VS Code's agent mode as a host: it has no settings of its own, and runs the hooks of others'.
+
+Those of Claude Code's settings and of `.github/hooks/*.json`, whose matchers it does not heed; one
+after the other, where there are both. Its payloads tell it from those clients. The agents that it
+starts as processes (Copilot CLI, Claude Code, Codex) have their own words.
+
+Source: microsoft/vscode-copilot-chat 31acd00a of 2026-03-29 (`chatHookService.ts`,
+`toolCallingLoop.ts`, `toolNames.ts`), where fields are in snake case; and the documentation of VS
+Code of 2026-02 to 2026-10 ("Agent hooks", "Legacy Local hooks reference"), where some are in camel
+case. No client was driven.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.payload import edits_in, path_of, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Replacement
+    from gitgates.core.lifecycle import EventKind
+
+# In camel case → as all hosts have it. Of a payload, and of what a tool is given.
+_FIELDS = {
+    "hookEventName": "hook_event_name",
+    "sessionId": "session_id",
+    "transcriptPath": "transcript_path",
+    "toolName": "tool_name",
+    "toolInput": "tool_input",
+    "toolUseId": "tool_use_id",
+    "toolResponse": "tool_response",
+    "stopHookActive": "stop_hook_active",
+    "agentId": "agent_id",
+    "agentType": "agent_type",
+}
+_INPUT = {
+    "filePath": "file_path",
+    "dirPath": "file_path",
+    "oldString": "old_string",
+    "newString": "new_string",
+    "replacements": "edits",
+}
+_PATCH, _FILES = "input", "files"
+_SERVER = "mcp_gitgates_"
+# What only others say, whose payloads are alike: Copilot CLI.
+_OF_OTHERS = (
+    *("initial_prompt", "tool_result", "stop_reason", "parent_agent_id", "agent_name", "agentName"),
+    *("permission_mode", "reason"),
+)
+_OTHERS_HOOK = "COPILOT_PROJECT_DIR"
+
+
+class VSCode(AgentHost):
+    """VS Code's agent mode, as far as its own window runs it."""
+
+    NAME = "vscode"
+    TITLE = "VS Code"
+    TESTED = ""
+    EVENTS = {
+        "SessionStart": ("session-start", Channels(context=True)),
+        "UserPromptSubmit": (
+            "prompt",
+            Channels(block=True, stop=True, context=True, reason_to_person=True),
+        ),
+        "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
+        "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
+        "SubagentStart": ("subagent-start", Channels(context=True)),
+        "SubagentStop": ("subagent-end", Channels(block=True, stop=True)),
+        "Stop": ("turn-end", Channels(block=True, stop=True)),
+        "PreCompact": ("before-compact", Channels()),
+    }
+    TOOL_NAMES = {
+        "writes": (
+            *("create_file", "replace_string_in_file", "multi_replace_string_in_file"),
+            *("insert_edit_into_file", "apply_patch", "edit_notebook_file", "create_directory"),
+            "create_new_jupyter_notebook",
+        ),
+        "reads": (
+            *("read_file", "list_dir", "grep_search", "file_search", "semantic_search"),
+            *("search_workspace_symbols", "view_image", "get_errors", "get_changed_files"),
+            *("read_project_structure", "test_search", "get_search_view_results"),
+            *("copilot_getNotebookSummary", "read_notebook_cell_output", "test_failure"),
+        ),
+        "shell": ("run_in_terminal", "create_and_run_task", "run_task", "run_notebook_cell"),
+        "agent": ("runSubagent", "search_subagent", "execution_subagent"),
+        "skill": (),
+        "report": (),
+        "ours": (f"{_SERVER}*",),
+        "harmless": (
+            *("manage_todo_list", "vscode_askQuestions", "fetch_webpage", "github_repo"),
+            *("get_terminal_output", "terminal_selection", "terminal_last_command"),
+            *("get_task_output", "tool_search", "get_vscode_api", "get_project_setup_info"),
+        ),
+    }
+    OLDER_TOOLS = {  # as its documentation calls them
+        "createFile": "writes",
+        "editFiles": "writes",
+        "runTerminalCommand": "shell",
+    }
+    OTHER_NAMES = {
+        "create_file": ("Write",),
+        "createFile": ("Write",),
+        "replace_string_in_file": ("Edit",),
+        "multi_replace_string_in_file": ("Edit", "MultiEdit"),
+        "insert_edit_into_file": ("Edit",),
+        "editFiles": ("Edit",),
+        "apply_patch": ("Edit", "Write", "MultiEdit"),
+        "edit_notebook_file": ("NotebookEdit",),
+        "run_in_terminal": ("Bash",),
+        "runTerminalCommand": ("Bash",),
+        "read_file": ("Read",),
+        "grep_search": ("Grep",),
+        "file_search": ("Glob",),
+        "runSubagent": ("Agent", "Task"),
+    }
+    OURS = _SERVER
+    CHANGES = "updatedInput"
+    ONLY_TELLS = ()
+    SWITCHES = (".vscode/settings.json",)  # chat.useHooks, chat.hookFilesLocations
+    SWITCH_MENTION = "chat."
+    FOLDER = ".github"
+    USUAL_S = 30.0
+
+    def is_speaking(self, found: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+        """Return whether a payload that came by another agent's settings is of this one."""
+        if "hookEventName" in found and "hook_event_name" not in found:
+            return True
+        is_like = isinstance(found.get("timestamp"), str) and "hook_event_name" in found
+        has_more = "transcript_path" in found or "tool_use_id" in found
+        others = env.get(_OTHERS_HOOK) or any(name in found for name in _OF_OTHERS)
+        return is_like and has_more and not others
+
+    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        found = _renamed(found, _FIELDS)
+        tool_input = found.get("tool_input")
+        if isinstance(tool_input, dict):
+            inside = _renamed(tool_input, _INPUT)
+            if isinstance(inside.get("edits"), list):
+                edits = (one for one in inside["edits"] if isinstance(one, dict))
+                inside["edits"] = [_renamed(one, _INPUT) for one in edits]
+            task = inside.get("task")
+            if isinstance(task, dict):  # create_and_run_task
+                inside.setdefault("command", _command_of(task))
+            found["tool_input"] = inside
+        if found.get("source") == "new":
+            found["source"] = "startup"
+        # Both deliveries of one event have the same.
+        return {**found, "event_id": str(found.get("timestamp") or "")}
+
+    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
+        """Return the files that a tool works on."""
+        from gitgates.hosts.patch import paths_of  # only tools have them
+
+        several = [tool_input, *_tables(tool_input.get("edits"))]
+        found = [path for one in several for path in super(VSCode, self).paths_in(one)]
+        files = tool_input.get(_FILES)
+        listed: list[object] = files if isinstance(files, list) else []
+        found += [path for path in listed if isinstance(path, str)]
+        return tuple(dict.fromkeys((*found, *paths_of(path_of(tool_input, _PATCH)))))
+
+    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
+        """Return what a tool does to a file, in order."""
+        from gitgates.hosts.patch import edits_of
+
+        return (*edits_in(tool_input), *edits_of(text_of(tool_input, _PATCH)))
+
+    def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
+        """Return the form of a block: at an end, in both places where versions look for it."""
+        found = super().blocked(kind, reason)
+        if kind in ("turn-end", "subagent-end"):
+            found["hookSpecificOutput"] = {"decision": "block", "reason": reason}
+        return found
+
+    def edit_sample(self, path_abs: str) -> dict[str, Any]:
+        """Return the call of a tool that writes a file, as a payload has it."""
+        return {
+            "tool_name": "create_file",
+            "tool_input": {"filePath": path_abs, "content": "done\n"},
+        }
+
+
+def _renamed(table: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a table with other names; one that is there already counts."""
+    found = {name: value for name, value in table.items() if name not in names}
+    for name, other in names.items():
+        if name in table:
+            found.setdefault(other, table[name])
+    return found
+
+
+def _command_of(task: dict[str, Any]) -> str:
+    args = task.get("args")
+    words = [task.get("command"), *(args if isinstance(args, list) else ())]
+    return " ".join(word for word in words if isinstance(word, str))
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+HOST = VSCode()

@@ -1,0 +1,1 @@
+"""Formats of the settings of coding agents."""

@@ -1,0 +1,128 @@
+"""The settings of coding agents, in no agent's dialect: what hooks say, and which are ours. Pure.
+
+A hook is ours by its whole command: `gitgates agent-hook NAME`, with the bare name or with an
+absolute path. One that merely mentions us is somebody else's.
+
+A pattern with `!` in front leaves a tool out, and means all others; what is named beside it is not
+left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from difflib import get_close_matches
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCOPES = ("project", "local", "user")  # whose settings
+_PROGRAM, _VERB = "gitgates", "agent-hook"
+_BUT = "!"
+_GUARD = "if command -v {} >/dev/null 2>&1; then {}; fi"
+_GUARDED = re.compile(r"if command -v (.+) >/dev/null 2>&1; then (?:exec (.+)|(.+) \|\| :); fi")
+
+
+class Entry(Record):
+    """One hook of ours as it is to stand in the settings."""
+
+    event: str  # in the words of the configuration
+    timeout_s: int
+    matcher: str | None = None  # in the agent's words; None: all
+
+
+class InstalledHook(Record):
+    """One hook in settings."""
+
+    event: str
+    command: str  # with its arguments
+    timeout_s: float
+    matcher: str | None = None
+    is_ours: bool = False
+    loose: str = ""  # what it says that keeps it from blocking, and how
+
+
+class HookSettings(Record):
+    """What a file of settings says."""
+
+    hooks: tuple[InstalledHook, ...] = ()
+    off: bool | None = None  # whether it switches all hooks off; None: not said
+    troubles: Mapping[str, str] = {}  # what else keeps hooks from running → what fixes it
+    env: Mapping[str, str] = {}  # added to the environment of hooks
+    plugins: Mapping[str, bool] = {}  # name → whether it is enabled
+
+    @property
+    def ours(self) -> tuple[InstalledHook, ...]:
+        """The hooks that start gitgates."""
+        return tuple(hook for hook in self.hooks if hook.is_ours)
+
+
+def bare(agent: str) -> str:
+    """Return the command of our hooks, with the bare name of our program."""
+    return f"{_PROGRAM} {_VERB} {agent}"
+
+
+def guarded(command: str, *, always: bool = False) -> str:
+    """Return a command of ours that does nothing where its program is missing.
+
+    `always`: nor where it is killed, or cannot be started.
+    """
+    program = command.removesuffix(command[command.index(f" {_VERB} ") :])
+    return _GUARD.format(program, f"{command} || :" if always else f"exec {command}")
+
+
+def unguarded(command: str) -> str:
+    """Return a command without the guard around it."""
+    found = _GUARDED.fullmatch(command)
+    inner = (found[2] or found[3]) if found else ""
+    return inner if found and inner.startswith(f"{found[1]} ") else command
+
+
+def is_our_command(command: object, agent: str) -> bool:
+    """Return whether the command of a hook is ours."""
+    try:
+        words = shlex.split(unguarded(command)) if isinstance(command, str) else []
+        program, *arguments = words or [""]
+    except ValueError:  # a quotation that does not end, or nothing
+        return False
+    is_program = os.path.isabs(program) and os.path.basename(program) == _PROGRAM
+    return arguments == [_VERB, agent] and (is_program or program == _PROGRAM)
+
+
+def speaks_of_us(command: str) -> bool:
+    """Return whether a command that is not ours names us, rightly or misspelt."""
+    program = os.path.basename(command.partition(" ")[0])
+    return (
+        _PROGRAM in command
+        or _VERB in command
+        or bool(get_close_matches(program, (_PROGRAM,), cutoff=0.8))
+    )
+
+
+# Patterns
+
+
+def split(patterns: tuple[str, ...]) -> list[str]:
+    """Return the parts of patterns (names, `A|B`, globs, `!A`), each once."""
+    parts = [part.strip() for pattern in patterns for part in pattern.split("|")]
+    return list(dict.fromkeys(part for part in parts if part))
+
+
+def left_out(parts: list[str]) -> list[str]:
+    """Return what is left out in the end: not what is named as well."""
+    named = [part for part in parts if not part.startswith(_BUT)]
+    but = [part.removeprefix(_BUT) for part in parts if part.startswith(_BUT)]
+    return [name for name in but if not any(_fits(part, name) for part in named)]
+
+
+def expression(part: str) -> str:
+    """Return a glob as a regular expression."""
+    return "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in part)
+
+
+def _fits(part: str, name: str) -> bool:
+    return re.fullmatch(expression(part), name) is not None

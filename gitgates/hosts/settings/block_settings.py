@@ -1,0 +1,143 @@
+"""The settings of a coding agent as TOML: our hooks in a block between two comments. Pure.
+
+Each hook is a table of the array `hooks`. The block is taken out again byte for byte, and only if
+it holds our hooks and nothing else: clients, too, write into these files. Where a client has
+dropped our comments, our hooks are still known by their commands.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gitgates.core.errors import ConfigError
+from gitgates.edit import blocks
+from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook
+from gitgates.hosts.settings.json_settings import AgentSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_KEY = "hooks"
+
+
+class BlockSettings(AgentSettings):
+    """Settings in lines, for a client that reads TOML."""
+
+    def add(
+        self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
+    ) -> str | None:
+        """Return the text with our hooks in a block at its end. None: no file.
+
+        Raises: ConfigError if the text cannot be read, or that would change what it says.
+        """
+        tables = [(self.own_event(one.event), self.table_of(one, command)) for one in wanted]
+        if text is not None:
+            self.others(self.load(text, file), file)
+        if not tables:
+            return text
+        scope = "" if "project" in self.host.FILES else " --scope user"
+        by = f"gitgates install-hooks --agent {self.host.NAME}{scope}"
+        after = self.append(text, tables, file, by)
+        if after is None:
+            raise ConfigError(
+                f"{file}: our hooks cannot be added to what it says of `{_KEY}`",
+                f"Add them by hand; nothing was changed:\n{self.lines_of(tables)}",
+            )
+        return after
+
+    def remove(self, text: str, file: str) -> str | None:
+        """Return the text without our block; None if the file was made for it.
+
+        Raises: ConfigError if the text cannot be read, if something else stands in the block, or a
+        hook of ours outside of it.
+        """
+        wanted = self.others(self.load(text, file), file)
+        rest = blocks.without(text, file)
+        found = self.load(rest or "", file)
+        is_out = not any(self.is_ours(one) for _event, one in self.handlers(found, file))
+        if not (is_out and self.others(found, file) == wanted):
+            raise ConfigError(
+                f"{file}: the block between our comments holds something else, or one of our hooks "
+                "stands outside of it",
+                "Move by hand what is not ours out of the block, and take out the hooks that run "
+                f"`gitgates agent-hook {self.host.NAME}`; the file was left alone.",
+            )
+        return rest
+
+    def read(self, text: str, file: str, _scope: str = "") -> HookSettings:
+        """Parse a settings file.
+
+        Raises: ConfigError as `add`.
+        """
+        tables = self.handlers(self.load(text, file), file)
+        return HookSettings(tuple(self.installed(event, table) for event, table in tables))
+
+    def installed(self, event: str, table: dict[str, Any]) -> InstalledHook:
+        """Return one hook, from its table."""
+        matcher = table.get(self.host.FIELDS.get("matcher", "matcher"))
+        if isinstance(matcher, str):
+            before, after = self.host.EXPRESSION.split("{}")
+            matcher = matcher.removeprefix(before).removesuffix(after)
+        return self.hook_of(event, {}, {**table, "type": "command", "matcher": matcher})
+
+    def is_ours(self, table: dict[str, Any]) -> bool:
+        """Return whether the table of a hook is ours."""
+        return self._is_removable({**table, "type": "command"})
+
+    def table_of(self, entry: Entry, command: str) -> dict[str, Any]:
+        """Return the table of a hook."""
+        fields, event = self.host.FIELDS, self.own_event(entry.event)
+        hook = self.group_of(entry, command)["hooks"][0]
+        name = {fields["name"]: f"gitgates {event}"} if "name" in fields else {}
+        event_ = {fields["event"]: event} if "event" in fields else {}
+        matcher = self.host.EXPRESSION.format(entry.matcher)
+        match = {fields.get("matcher", "matcher"): matcher} if entry.matcher is not None else {}
+        hook.pop("type")
+        return {**name, **event_, **match, **hook}
+
+    # What depends on the format
+
+    def load(self, text: str, file: str) -> dict[str, Any]:
+        """Parse the settings. Raises: ConfigError."""
+        return blocks.load_toml(text, file)
+
+    def handlers(self, found: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each hook: its event, and its table.
+
+        Raises: ConfigError where the settings have another shape.
+        """
+        tables = found.get(_KEY, [])
+        if not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
+            raise ConfigError(f"{file}: `{_KEY}` is not an array of tables", "Fix it first.")
+        for one in tables:
+            yield str(one.get(self.host.FIELDS["event"], "")), one
+
+    def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
+        """Return what settings say but for our hooks; an empty list of hooks says nothing.
+
+        Raises: ConfigError as `handlers`.
+        """
+        theirs = [one for _event, one in self.handlers(found, file) if not self.is_ours(one)]
+        rest = {key: value for key, value in found.items() if key != _KEY}
+        return {**rest, _KEY: theirs} if theirs else rest
+
+    def append(
+        self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
+    ) -> str | None:
+        """Return the text with these hooks in a block; None if that would change what it says."""
+        return blocks.append_toml(text, self.lines_of(tables), file, by)
+
+    def lines_of(self, tables: list[tuple[str, dict[str, Any]]]) -> str:
+        """Return hooks as lines."""
+        return "".join(
+            f"[[{_KEY}]]\n"
+            + "".join(
+                f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in one.items()
+            )
+            for _event, one in tables
+        )
+
+
+Settings = BlockSettings

@@ -1,0 +1,335 @@
+"""The settings of a coding agent as JSON: our hooks put into their text and taken out. Pure.
+
+Events hold groups, and those hold hooks, as Claude Code has it: `{"hooks": {EVENT: [{"matcher": …,
+"hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`. What differs, the host says.
+
+A matcher of names joined by `|` is taken as it is, whole and by letter; whatever has another sign
+in it is an expression that is searched for, so that ours are anchored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS, TOOL_EVENTS
+from gitgates.edit import json_text
+from gitgates.hosts.settings.base import (
+    Entry,
+    HookSettings,
+    InstalledHook,
+    expression,
+    guarded,
+    is_our_command,
+    left_out,
+    split,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.edit.json_text import Node
+    from gitgates.hosts.agent import AgentHost
+
+_PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
+_OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`; its bare name means it, too
+
+
+class AgentSettings:
+    """The settings of one coding agent: installing, and reading what is installed.
+
+    A module with another format has a subclass of that name.
+    """
+
+    MANAGED = ""  # the settings of a machine; empty: there are none
+    # Which settings count more, where one thing is set in several.
+    LOUDER: tuple[str, ...] = ("user", "project", "local", "managed")
+    AGENTS = ""  # the folder of sub-agents, beside the settings; empty: there are none
+    AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
+    TAKE_PLUGIN_OUT = ""  # what a person does for that
+    PERMITS = "{}"  # what stands in its permissions for all commands that begin so
+    # How to start it so that commands may write into a folder of .git; empty: they may.
+    SANDBOX = ""
+    FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks nobody has to trust
+    OF_MAIN = False  # whether a linked worktree has the hooks of the main one, and not its own
+
+    def __init__(self, host: AgentHost) -> None:
+        self.host = host
+
+    @property
+    def SETTINGS_PATH(self) -> re.Pattern[str]:  # noqa: N802 - a constant of each host
+        """The files in a repository that hooks may stand in."""
+        files = [file for scope, file in self.host.FILES.items() if scope != "user"]
+        files += [self.host.OLDER_FILE] if self.host.OLDER_FILE else []
+        within = [f"{re.escape(self.host.FOLDER)}/{re.escape(file)}" for file in files]
+        return re.compile(rf"(?:^|/)(?:{'|'.join(within)})$" if within else r"(?!)")
+
+    # Our hooks in a text
+
+    def add(
+        self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
+    ) -> str | None:
+        """Return the text with our hooks appended. None: no file.
+
+        Raises: ConfigError if the text cannot be read, or has another shape than settings have.
+        """
+        groups = {self.own_event(one.event): self.group_of(one, command) for one in wanted}
+        if text is None:
+            table: dict[str, Any] = {event: [group] for event, group in groups.items()}
+            for key in reversed(self.host.EVENTS_AT):
+                table = {key: table}
+            table = {**self.host.HEAD, **table}
+            return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+        for event, group in groups.items():
+            self._parse(text, file)
+            text = json_text.insert(text, (*self.host.EVENTS_AT, event), [group], file)
+        return text
+
+    def remove(self, text: str, file: str) -> str | None:
+        """Return the text without our hooks; None if the file was made for them.
+
+        Raises: ConfigError as `add`.
+        """
+        while True:
+            after = self._without_one(text, self._parse(text, file))
+            if after is None or after == text:
+                return after
+            text = after
+
+    def hidden(
+        self, older: str, text: str | None, wanted: tuple[Entry, ...], file: str
+    ) -> list[str]:
+        """Return the events at which hooks of older settings are run no more once ours are there.
+
+        Raises: ConfigError as `add`; `older` is what `file` says.
+        """
+        root = json_text.parse(older, file) if older.strip(json_text.SPACE) else None
+        hooks = root.get("hooks") if root else None
+        there = {one.event for one in self.read(text or "", file).hooks}
+        ours = {self.own_event(one.event) for one in wanted if one.event not in there}
+        return [one.key for one in (hooks.parts if hooks else ()) if one.parts and one.key in ours]
+
+    def is_same(self, text: str | None, after: str | None, file: str) -> bool:
+        """Return whether a text has the hooks of ours that are wanted.
+
+        Raises: ConfigError as `add`.
+        """
+        there, needed = (Counter(self.read(one or "", file).ours) for one in (text, after))
+        return there == needed
+
+    def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
+        """Return the entry for the list of an event."""
+        kind = HOOK_POINTS[entry.event].kind
+        command = guarded(command, always=True) if self.host.GUARDED else command
+        hook = {
+            "type": "command",
+            "command": command,
+            "timeout": entry.timeout_s * self.host.PER_SECOND,
+        }
+        matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
+        return {**matcher, "hooks": [{**hook, **self.host.HANDLER, **self.more_of(kind)}]}
+
+    def more_of(self, _kind: EventKind) -> dict[str, Any]:
+        """Return what else a hook of an event says."""
+        return {}
+
+    def own_event(self, event: str) -> str:
+        """Return the client's name of an event of the configuration."""
+        return self.host.own_event(HOOK_POINTS[event].kind)
+
+    def _without_one(self, text: str, root: Node | None) -> str | None:
+        """Remove one hook of ours, and containers that it leaves empty."""
+        path: list[tuple[Node, int]] = []
+        for key in self.host.EVENTS_AT:
+            below = root.get(key) if root else None
+            if root is None or below is None:
+                return text
+            path.append((root, root.parts.index(below)))
+            root = below
+        for at, event in enumerate(root.parts if root else ()):
+            for nth, group in enumerate(event.parts if isinstance(event.value, list) else ()):
+                listed = group.get("hooks")
+                for index, handler in enumerate(listed.items if listed else ()):
+                    if root and listed and self._is_removable(handler.value):
+                        # Somebody may have written more into the group than we do.
+                        is_plain = {member.key for member in group.members} <= {"matcher", "hooks"}
+                        if len(listed.parts) > 1 or not is_plain:
+                            return json_text.remove(text, listed, index)
+                        return self._pruned(text, [*path, (root, at), (event, nth)])
+        return text
+
+    def _pruned(self, text: str, path: list[tuple[Node, int]]) -> str | None:
+        after = json_text.prune(text, path)
+        made = json.dumps(self.host.HEAD, indent=2, ensure_ascii=False)
+        return None if self.host.HEAD and after == f"{made}\n" else after
+
+    def _is_removable(self, hook: Any) -> bool:  # noqa: ANN401 - any JSON
+        is_plain = isinstance(hook, dict) and hook.get("args") is None
+        is_command = is_plain and hook.get("type") == "command"
+        return is_command and is_our_command(hook.get("command"), self.host.NAME)
+
+    def _parse(self, text: str, file: str) -> Node | None:
+        """Return the settings; None if the file is empty.
+
+        Raises: ConfigError if they are no JSON, or what is to hold hooks can hold none.
+        """
+        if not text.strip(json_text.SPACE):
+            return None
+        root = json_text.parse(text, file)
+        json_text.require(root, dict, "the file", file)
+        table, name = root, ""
+        for key in self.host.EVENTS_AT:
+            found, name = table.get(key), f"{name}.{key}" if name else key
+            if found is None:
+                return root
+            json_text.require(found, dict, f"`{name}`", file)
+            table = found
+        for event in table.parts:
+            key = (event.key or "").encode("utf-8", "replace").decode()
+            if name or event.key in self.host.EVENTS:  # at the top, other settings may stand
+                json_text.require(event, list, f"`{name}.{key}`" if name else f"`{key}`", file)
+        return root
+
+    # What settings say
+
+    def read(self, text: str, file: str, _scope: str = "") -> HookSettings:
+        """Parse a settings file.
+
+        Raises: ConfigError as `add`.
+        """
+        root = self._parse(text, file)
+        return self.settings_of(root.value if root else {})
+
+    def settings_of(self, table: dict[str, Any]) -> HookSettings:
+        """Return what the table of a settings file says."""
+        found = table
+        for key in self.host.EVENTS_AT:
+            found = found.get(key, {})
+        hooks = tuple(self.hook_of(*one) for one in _handlers(found))
+        return HookSettings(hooks=hooks, off=self._is_off(table))
+
+    def is_off(self, text: str, file: str) -> bool | None:
+        """Return whether a file of `switch_files` switches all hooks off; None: it does not say.
+
+        Raises: ConfigError if it cannot be read.
+        """
+        root = json_text.parse(text, file) if text.strip(json_text.SPACE) else None
+        return self._is_off(root.value if root else {})
+
+    def _is_off(self, table: Any) -> bool | None:  # noqa: ANN401 - any JSON
+        for name in filter(None, (self.host.OFF, *self.host.FORMER_OFF)):
+            value = table
+            for key in name.split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is not None:
+                return bool(value) is (self.host.OFF_IS == "true")
+        return None
+
+    def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
+        """Return one hook."""
+        matcher, timeout, command = map((group | handler).get, ("matcher", "timeout", "command"))
+        args = handler.get("args")
+        words = [command, *(args if isinstance(args, list) else ())]
+        kind = self.host.EVENTS[event][0] if event in self.host.EVENTS else ""
+        return InstalledHook(
+            event=HOOK_OF.get(kind, event),
+            command=" ".join(word for word in words if isinstance(word, str)),
+            timeout_s=timeout / self.host.PER_SECOND
+            if isinstance(timeout, int | float)
+            else self.host.USUAL_S,
+            matcher=matcher if isinstance(matcher, str) else None,
+            is_ours=self._is_removable(handler),
+        )
+
+    def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
+        """Return whether, by its file of what is trusted, a client runs our hooks in settings.
+
+        None: that is not known.
+        """
+        return self.host.is_trusted(trusted, settings_abs)
+
+    def plugin(self) -> HookSettings:
+        """Return what our plugin says."""
+        return HookSettings()
+
+    # Matchers
+
+    def matcher(
+        self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
+    ) -> str | None:
+        """Return the matcher of an event; None for all, or if it has no matcher."""
+        if kind in TOOL_EVENTS:
+            found = tool_matcher(self._own_names(tools))
+            return f"{found}.*" if found and found.startswith("^(?!") and self.host.WHOLE else found
+        return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
+
+    def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Return patterns, and the client's own names of the tools that they are about."""
+        if patterns is None:
+            return None
+        found = []
+        for part in split(patterns):
+            name = part.removeprefix("!")
+            known = self.host.OTHER_NAMES.items()
+            own = [tool for tool, others in known if name in others]
+            found += [part, *(part.replace(name, tool) for tool in own)]
+        return tuple(dict.fromkeys(found))
+
+    # Sub-agents, and the command that starts one: files of ours beside the settings
+
+    def review_files(self, _reviewer: str, _model: str) -> dict[str, str]:
+        """Return the files for reviews: path beside the settings → text."""
+        return {}
+
+    def may_define(self, _reviewer: str) -> bool:
+        """Return whether a file of ours can be that sub-agent."""
+        return False
+
+    def agent_name(self, _text: str) -> str:
+        """Return the name of the sub-agent that a file defines; empty if none."""
+        return ""
+
+    # To try what is installed
+
+    def sample(self, event: str, root_abs: str, session: str, file: str = "") -> bytes:
+        """Return the payload of an event in a session that is begun in a folder, about a file."""
+        kind, path_abs = HOOK_POINTS[event].kind, f"{root_abs}/{file}"
+        return json.dumps(self.host.sample(kind, root_abs, session, path_abs)).encode()
+
+
+Settings = AgentSettings
+
+
+def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Yield each hook of settings: its event, its group, and itself."""
+    for event, groups in hooks.items():
+        for group in groups if isinstance(groups, list) else ():
+            found = group.get("hooks") if isinstance(group, dict) else None
+            for one in found if isinstance(found, list) else ():
+                if isinstance(one, dict):
+                    yield event, group, one
+
+
+def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
+    """Return the matcher that lets these tools through (names, `A|B`, globs, `!A`); None: all."""
+    parts = split(patterns or ())
+    if patterns is None or "*" in parts:
+        return None
+    if any(part.startswith("!") for part in parts):
+        but = left_out(parts)
+        return f"^(?!(?:{'|'.join(map(expression, but))})$)" if but else None
+    if all(_PLAIN.fullmatch(part) for part in parts):
+        return "|".join(parts)
+    return f"^({'|'.join(map(expression, parts))})$"
+
+
+def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
+    """Return the matcher that lets these agents through, those of plugins as well; None: all."""
+    parts = split(patterns or ())
+    if patterns is None or "*" in parts:
+        return None
+    return f"^{_OF_PLUGINS}({'|'.join(map(expression, parts))})$"

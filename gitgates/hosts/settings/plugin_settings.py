@@ -1,0 +1,121 @@
+"""The plugin for an agent that runs no commands: a file that is ours as a whole. Pure.
+
+Its first line names us and has the digest of all the rest; another holds the events, and what to
+start at them. Whoever changes the file makes it theirs: it is neither replaced nor taken out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from importlib.resources import files
+
+from gitgates.core.errors import ConfigError
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.limits import parse_json
+from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, is_our_command
+from gitgates.hosts.settings.json_settings import AgentSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MARK = "// Written by `gitgates install-hooks --agent {}`, which keeps it up to date; digest: "
+_HEAD = re.compile(rf"\A{_MARK.format('[a-z]+')}([0-9a-f]+)\n")
+_CONFIG = re.compile(r"^const CONFIG = (.*)$", re.MULTILINE)
+
+
+class PluginSettings(AgentSettings):
+    """The plugin as the settings of one coding agent."""
+
+    @property
+    def AGENT_PATH(self) -> re.Pattern[str]:  # type: ignore[override]  # noqa: N802 - as above it
+        """The files in a repository that define a sub-agent."""
+        return re.compile(rf"(?:^|/){re.escape(self.host.FOLDER)}/agents?/.+\.md$")
+
+    def add(self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str:
+        """Return the plugin's text.
+
+        Raises: ConfigError if another file is there.
+        """
+        if text is not None:
+            raise ConfigError(
+                f"{file}: there is a file of this name that is not from us, and is left as it is",
+                "Give it another name, and do the same again.",
+            )
+        hooks = {self.own_event(one.event): _hook_of(one) for one in wanted}
+        return self._text({"host": self.host.NAME, "command": shlex.split(command), "hooks": hooks})
+
+    def remove(self, text: str, file: str) -> str | None:
+        """Return None for our plugin, and any other text as it is.
+
+        Raises: ConfigError if somebody has changed the plugin.
+        """
+        if _is_changed(text):
+            raise ConfigError(
+                f"{file}: has been changed since we wrote it, and is left as it is",
+                "Remove it, or keep your changes elsewhere, and do the same again.",
+            )
+        return None if _HEAD.match(_plain(text)) else text
+
+    def is_same(self, text: str | None, after: str | None, _file: str) -> bool:
+        """Return whether a text is the wanted one."""
+        return text is not None and after is not None and _plain(text) == after
+
+    def read(self, text: str, _file: str, _scope: str = "") -> HookSettings:
+        """Return what the plugin asks us at; nothing if somebody else has written it."""
+        text, mend = _plain(text), f"gitgates install-hooks --agent {self.host.NAME}"
+        line = _CONFIG.search(text) if _HEAD.match(text) else None
+        if line is None:
+            return HookSettings()
+        changed = "the plugin has been changed since we wrote it: remove it first"
+        loose = changed if _is_changed(text) else ""
+        try:
+            config = parse_json(line[1])
+            hooks = tuple(self._read_hook(config, event, loose) for event in config["hooks"])
+            is_current = bool(loose) or self._text(config) == text
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            return HookSettings(troubles={"cannot be read": f"remove it; then: {mend}"})
+        what = "was written by another version of gitgates"
+        return HookSettings(hooks, troubles={} if is_current else {what: mend})
+
+    def _read_hook(self, config: dict[str, Any], event: str, loose: str) -> InstalledHook:
+        command, hook = shlex.join(config["command"]), config["hooks"][event]
+        kind = self.host.EVENTS[event][0] if event in self.host.EVENTS else ""
+        return InstalledHook(
+            event=HOOK_OF.get(kind, event),
+            command=command,
+            timeout_s=float(hook["timeout"]),
+            matcher=hook.get("matcher"),
+            is_ours=is_our_command(command, self.host.NAME),
+            loose=loose,
+        )
+
+    def _text(self, config: dict[str, Any]) -> str:
+        packaged = files("gitgates").joinpath("plugin/opencode/gitgates.js").read_text("utf-8")
+        line = f"const CONFIG = {json.dumps(config)}"
+        text = packaged.replace("const CONFIG = {}", line, 1)
+        return f"{_MARK.format(self.host.NAME)}{_digest(text)}\n{text}"
+
+
+Settings = PluginSettings
+
+
+def _hook_of(entry: Entry) -> dict[str, Any]:
+    matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
+    return {"timeout": entry.timeout_s, **matcher}
+
+
+def _is_changed(text: str) -> bool:
+    marked = _HEAD.match(_plain(text))
+    return bool(marked and marked[1] != _digest(_plain(text)[marked.end() :]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n")  # a checkout may write other line ends than we did

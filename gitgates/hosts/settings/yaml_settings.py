@@ -1,0 +1,99 @@
+"""The settings of a coding agent as YAML: below `hooks`, each event has a list. Pure.
+
+Where an event has a list already, our hook stands at its end, in a block of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gitgates.core.errors import ConfigError
+from gitgates.core.limits import parse_json
+from gitgates.edit import blocks
+from gitgates.hosts.settings.block_settings import BlockSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_KEY = "hooks"
+_ALL = "hooks_auto_accept"
+
+
+class YamlSettings(BlockSettings):
+    """Settings in lines, for a client that reads YAML."""
+
+    FREE = ()
+
+    def load(self, text: str, file: str) -> dict[str, Any]:
+        """Parse the settings. Raises: ConfigError."""
+        found = blocks.load_yaml(text, file)
+        if not isinstance(found, dict | None):
+            raise ConfigError(f"{file}: is not a mapping", "Fix it first; it was left alone.")
+        return found or {}
+
+    def handlers(self, found: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each hook: its event, and its table.
+
+        Raises: ConfigError where the settings have another shape.
+        """
+        events = found.get(_KEY)
+        if not isinstance(events, dict | None):
+            raise ConfigError(f"{file}: `{_KEY}` is not a mapping", "Fix it first.")
+        for event, tables in (events or {}).items():
+            for one in tables if isinstance(tables, list) else ():
+                if isinstance(one, dict):
+                    yield str(event), one
+
+    def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
+        """Return what settings say but for our hooks; an empty list of hooks says nothing.
+
+        Raises: ConfigError as `handlers`.
+        """
+        ours = [one for _event, one in self.handlers(found, file) if self.is_ours(one)]
+        events = found.get(_KEY) or {}
+        theirs = {
+            event: [one for one in tables if one not in ours]
+            if isinstance(tables, list)
+            else tables
+            for event, tables in events.items()
+        }
+        left = {event: tables for event, tables in theirs.items() if tables not in ([], None)}
+        rest = {key: value for key, value in found.items() if key != _KEY}
+        return {**rest, _KEY: left} if left else rest
+
+    def append(
+        self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
+    ) -> str | None:
+        """Return the text with these hooks in blocks; None if that would change what it says."""
+        found = self.load(text or "", file)
+        there = found.get(_KEY) or {}
+        rest = {event: [one] for event, one in tables if event not in there}
+        additions: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+            ((_KEY, event), {event: [one]}) for event, one in tables if event in there
+        ]
+        if rest:  # first: what follows the last of a list would come into its block
+            additions.insert(0, ((_KEY,) if _KEY in found else (), rest))
+        for path, adds in additions:
+            text = blocks.append_yaml(text, path, {_KEY: adds}, file=file, command=by)
+            if text is None:
+                return None
+        return text
+
+    def lines_of(self, tables: list[tuple[str, dict[str, Any]]]) -> str:
+        """Return hooks as lines."""
+        return blocks.yaml_lines({_KEY: {event: [one] for event, one in tables}})
+
+    def is_trusted(self, trusted: str, _settings_abs: str, text: str) -> bool | None:
+        """Return whether each hook of ours is approved, as it is; None: that is not known."""
+        found = self.load(text, "")
+        if found.get(_ALL) is True:
+            return True
+        try:
+            approved = [(one["event"], one["command"]) for one in parse_json(trusted)["approvals"]]
+        except (ValueError, LookupError, TypeError):
+            return None
+        ours = [(at, one) for at, one in self.handlers(found, "") if self.is_ours(one)]
+        return all((event, one["command"]) in approved for event, one in ours)
+
+
+Settings = YamlSettings

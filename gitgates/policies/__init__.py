@@ -1,1 +1,0 @@
-"""Handle events: the driver, and one file for each policy."""

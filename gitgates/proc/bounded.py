@@ -1,0 +1,98 @@
+"""Compute a value in a forked child, with a deadline. Cold: for somebody's regular expressions.
+
+A match that backtracks runs in C for as long as it takes, and no handler of a signal runs
+meanwhile: only a process can be ended.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+    from typing import NoReturn, TypeVar
+
+    _T = TypeVar("_T")
+else:
+    import _signal
+
+LIMIT_S = 5.0  # for the patterns of a gate, on output of a few hundred KB at most
+_MOST_FDS = 1024  # where they cannot be listed
+_SPARE_S = 1.0  # its parent comes first
+_LOOK_S = 0.05  # how often it is asked whether to go on
+_RESET = ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGALRM")
+
+
+def compute(
+    task: Callable[[], _T], limit_s: float, is_stopped: Callable[[], bool] = lambda: False
+) -> _T:
+    """Return what a function returns, of types that `marshal` takes; nothing else of it remains.
+
+    Raises: TimeoutError past the limit, or where it is stopped; RuntimeError where it fails.
+    """
+    read_fd, write_fd = os.pipe()
+    pid = os.fork()
+    if not pid:
+        _run(task, write_fd, limit_s)
+    os.close(write_fd)
+    answer = None
+    try:
+        answer = _read(read_fd, time.monotonic() + limit_s, is_stopped)
+    finally:
+        os.close(read_fd)
+        if answer is None:
+            os.kill(pid, _signal.SIGKILL)
+        _pid, status = os.waitpid(pid, 0)
+    if answer is None:
+        raise TimeoutError
+    if status:
+        raise RuntimeError(f"a child ended with {os.waitstatus_to_exitcode(status)}")
+    found: _T = marshal.loads(answer)  # noqa: S302 - from our own child
+    return found
+
+
+def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None:
+    """Read to the end; return None where that does not come in time."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    parts: list[bytes] = []
+    while (left_s := until - time.monotonic()) > 0 and not is_stopped():
+        if not poll.poll(min(left_s, _LOOK_S) * 1000 + 1):
+            continue
+        if not (data := os.read(fd, 1 << 16)):
+            return b"".join(parts)
+        parts.append(data)
+    return None
+
+
+def _run(task: Callable[[], object], fd: int, limit_s: float) -> NoReturn:
+    """Do it in the child, write the answer, and end, also where nobody is left to end it."""
+    status = 1
+    try:
+        _signal.set_wakeup_fd(-1)
+        for name in _RESET:
+            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+        _signal.setitimer(_signal.ITIMER_REAL, limit_s + _SPARE_S)
+        _close_all_but(fd)
+        answer = marshal.dumps(task())  # type: ignore[arg-type]
+        while answer:
+            answer = answer[os.write(fd, answer) :]
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _close_all_but(fd: int) -> None:
+    """Close what was inherited: locks, and pipes by which others see our parent end."""
+    try:
+        fds = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        fds = list(range(_MOST_FDS))
+    for one in fds:
+        if one != fd:
+            os.closerange(one, one + 1)  # which may be closed already

@@ -1,0 +1,153 @@
+"""End every process that a command has started, also those that have left its process group.
+
+A process leaves its group with setsid(2), and its parent where that ends first. It stays in its
+control group, where one can be made, and has a variable of the command's environment as long as
+nobody takes that away. What another service starts for it (cron, systemd, docker) is not found.
+
+Source: cgroups(7), "Cgroups version 2"; proc(5), /proc/PID/environ.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.proc.call import call
+from gitgates.proc.processes import GRACE_S
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+else:
+    import _signal
+
+_POLL_S = 0.02
+_KILLED_S = 1.0  # until the kernel has taken down what was killed
+_RECOVERY_S = 5.0  # for a guardian of a hook in the turn, which puts back hidden work
+_GUARDIAN = b"\0rescue\0"  # in its arguments
+
+
+class Descendants:
+    """All processes of a command whose environment has `mark`, which is `NAME=value`."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+        self.cgroup_abs = _make_cgroup()  # empty: there is none
+
+    def pids(self) -> set[int]:
+        """Return the processes that run."""
+        found = _in_cgroup(self.cgroup_abs) | _marked(os.fsencode(self.mark))
+        return found - {os.getpid()}
+
+    def end(self) -> None:
+        """Ask all of them to end; kill those that do not, and wait until they are gone."""
+        self._signal_until_gone(_signal.SIGTERM, GRACE_S)
+        self._signal_until_gone(_signal.SIGKILL, _KILLED_S)
+        until_s = time.monotonic() + _RECOVERY_S
+        while self.pids() and time.monotonic() < until_s:
+            time.sleep(_POLL_S)
+        self._signal_until_gone(_signal.SIGKILL, _KILLED_S, guardians=True)
+        _remove_cgroup(self.cgroup_abs)
+
+    def _signal_until_gone(self, number: int, limit_s: float, *, guardians: bool = False) -> None:
+        """Signal each process once, new ones included, until there are none or time is up."""
+        until_s, told = time.monotonic() + limit_s, set[int]()
+        while left := {pid for pid in self.pids() if guardians or not _is_guardian(pid)}:
+            for pid in left - told:
+                _send(pid, number)
+            told |= left
+            if time.monotonic() >= until_s:
+                return
+            time.sleep(_POLL_S)
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:  # it has ended, or is another user's
+        return
+
+
+def _read(path_abs: str) -> bytes:
+    """Return the content of a file of the kernel; empty where it is gone or not for us."""
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _is_guardian(pid: int) -> bool:
+    return _GUARDIAN in _read(f"/proc/{pid}/cmdline")
+
+
+def _marked(mark: bytes) -> set[int]:
+    """Return the processes that have a variable in the environment they were started with."""
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        names = []
+    if not names:
+        return _marked_by_ps(mark)
+    wanted = b"\0" + mark + b"\0"
+    return {int(name) for name in names if wanted in b"\0" + _read(f"/proc/{name}/environ")}
+
+
+def _marked_by_ps(mark: bytes) -> set[int]:
+    """Ask ps(1) for the same, as on macOS, where -E shows the environment behind the command."""
+    shows = "-axEww" if os.uname().sysname == "Darwin" else "axeww"
+    try:
+        argv = ("ps", shows, "-o", "pid=,command=")
+        lines = call(argv, {"PATH": os.defpath}).stdout.splitlines()
+    except OSError:
+        return set()
+    return {int(line.split()[0]) for line in lines if mark in line.split()[1:]}
+
+
+# Control groups.
+
+
+def _make_cgroup() -> str:
+    """Make a control group below our own; return its folder, empty where that is not possible."""
+    parent_abs = _own_cgroup()
+    path_abs = f"{parent_abs}/gitgates-{os.getpid()}-{time.monotonic_ns()}"
+    try:
+        if not parent_abs:
+            return ""
+        os.mkdir(path_abs)
+    except OSError:  # read-only, as in many containers, or not ours to divide
+        return ""
+    return path_abs
+
+
+def _own_cgroup() -> str:
+    """Return the folder of our control group, version 2; empty where there is none.
+
+    Source: cgroups(7), /proc/PID/cgroup; proc(5), /proc/PID/mountinfo.
+    """
+    own = [line[3:] for line in _read("/proc/self/cgroup").splitlines() if line[:3] == b"0::"]
+    for line in _read("/proc/self/mountinfo").splitlines():
+        fields, _, kind = line.partition(b" - ")
+        if own and kind.split(b" ")[0] == b"cgroup2":
+            root, mounted = fields.split(b" ")[3:5]
+            inside = own[0].removeprefix(root.rstrip(b"/"))
+            return os.fsdecode(mounted + inside).rstrip("/")
+    return ""
+
+
+def _in_cgroup(cgroup_abs: str) -> set[int]:
+    """Return the processes of a control group, and of those that were made below it."""
+    folders = [folder_abs for folder_abs, _, _ in os.walk(cgroup_abs)] if cgroup_abs else []
+    found = (_read(f"{folder_abs}/cgroup.procs").split() for folder_abs in folders)
+    return {int(pid) for pids in found for pid in pids}
+
+
+def _remove_cgroup(cgroup_abs: str) -> None:
+    """Remove a control group and those below it; a process that is just ending keeps it busy."""
+    until_s = time.monotonic() + _RECOVERY_S
+    while cgroup_abs and os.path.isdir(cgroup_abs) and time.monotonic() < until_s:
+        for folder_abs in reversed([folder_abs for folder_abs, _, _ in os.walk(cgroup_abs)]):
+            try:
+                os.rmdir(folder_abs)
+            except OSError:
+                time.sleep(_POLL_S)

@@ -1,0 +1,141 @@
+"""Limit how often an agent is blocked: the attempts of a cycle, and the circuit breaker.
+
+Nothing here relies on the host: its own cap is reset by any tool call, and `stop_hook_active` tells
+only that some hook has blocked before. What counts is in the session's journal.
+
+Policies that tell the agent how often it was kept ask `rule` or `reached` themselves, and write
+their own `round`. What blocks without one is counted by `decide`, and let go of there.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import kind_of
+from gitgates.core.record import Record
+from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Verdict
+from gitgates.session.state import NO_RESULT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitgates.core.types import Hook, Level
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact, Round, Session
+
+# Outcomes of a round, for the journal and for artifacts.
+PASSED = "passed"
+BLOCKED = "blocked"
+STOPPED = "stopped"
+BREAKER = "breaker"
+EXHAUSTED = "exhausted"
+NOT_CONVERGING = "not-converging"
+CANNOT_FIX = "cannot-fix"
+COULD_NOT_RUN = "could-not-run"
+_USED_UP = (EXHAUSTED, NOT_CONVERGING)
+
+
+class Attempt(Record):
+    """The results of gates, and their position in the session."""
+
+    prompt: str
+    agent: str
+    gates: str  # the set of gates, as it is listed
+    verdict: Level
+    deciding: tuple[tuple[str, str], ...]  # gate and status of each that asks for the verdict
+    diverges: str = ""  # why the failures seem not to go away; empty: they may yet
+
+
+class Ruling(Record):
+    """The verdict on an attempt, and the reason."""
+
+    verdict: Level
+    outcome: str
+    attempt: int = 0  # how often failures have gone back in this cycle, this time included
+    how: str = ""  # of an agent that is let go: why
+
+
+def rule(
+    session: Session,
+    attempt: Attempt,
+    hook: Hook,
+    *,
+    blocks: tuple[int, int],
+    breaker: tuple[int, int],
+) -> Ruling:
+    """Return the ruling on an attempt to stop: pass, block, allow in spite of failures, or stop.
+
+    `blocks`, and the most of them: in this prompt, and in the session.
+    """
+    if attempt.verdict < BLOCK:
+        return Ruling(attempt.verdict, PASSED)
+    if attempt.verdict == STOP:
+        return Ruling(STOP, STOPPED)
+    before = session.rounds_of(hook.name, attempt.agent, attempt.prompt, attempt.gates)
+    blocked = [one for one in before if one.outcome == BLOCKED]
+    given_up = session.reasons_not_to_fix(attempt.prompt)
+    most = hook.max_retries
+    if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):
+        outcome, how = CANNOT_FIX, "because it says that it cannot fix this"
+    elif how := reached(blocks, breaker):
+        outcome = BREAKER
+    elif most == 0:
+        outcome, how = EXHAUSTED, "at once, because max_retries is 0"
+    elif is_reported_unable(attempt.deciding, blocked):
+        outcome, how = COULD_NOT_RUN, "because what is missing was said once already"
+    elif len(blocked) >= most:
+        outcome, how = EXHAUSTED, f"after {most} attempt{'s' if most > 1 else ''}"
+    elif attempt.diverges:
+        outcome, how = NOT_CONVERGING, f"because {attempt.diverges}"
+    else:
+        return Ruling(BLOCK, BLOCKED, len(blocked) + 1)
+    # Nothing stops a sub-agent but a block, and it may do as it likes: it is told to end once.
+    was_told = kind_of(hook.name) == "subagent-end" and any(
+        one.outcome in _USED_UP for one in before
+    )
+    stops = hook.on_exhausted == "stop" and outcome in _USED_UP and not was_told
+    return Ruling(STOP if stops else ALLOW, outcome, len(blocked), how)
+
+
+def is_reported_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
+    """Return whether only gates that cannot run block, all of them reported before."""
+    told = {gate for one in rounds for gate, status in one.statuses if status in NO_RESULT}
+    return bool(deciding) and all(status in NO_RESULT and gate in told for gate, status in deciding)
+
+
+def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
+    """Return which limit is reached, in words; empty if none is.
+
+    Both in one prompt, and in the session.
+    """
+    for count, limit, where in zip(blocks, limits, ("prompt", "session"), strict=True):
+        if count >= limit:
+            return f"after {limit} blocks in this {where}, the most there may be"
+    return ""
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Count a block that no policy has counted yet; allow the stop if there were too many."""
+    if so_far.level != BLOCK or any(map(_is_counted, so_far.entries)):
+        return so_far
+    how = reached(call.blocks, call.config.breaker)
+    payload = call.payload
+    entry = {
+        "what": "round",
+        "hook": payload.event,
+        "agent": payload.agent_id,
+        "prompt": call.prompt,
+        "gates": ", ".join(so_far.blocked_by),
+        "outcome": BREAKER if how else BLOCKED,
+        "tree": call.tree,
+    }
+    entries = (*so_far.entries, entry)
+    if not how:
+        return so_far._replace(entries=entries)
+    text = f"gitgates let the agent go {how}. {so_far.to_agent}"
+    persons = "\n".join(one for one in (so_far.to_person, text) if one)
+    return Verdict(WARN, to_person=persons, entries=entries)
+
+
+def _is_counted(entry: Fact) -> bool:
+    """Return whether an entry counts the block, or says that it is to be the last one."""
+    return entry.get("outcome") == BLOCKED or entry["what"] == "stop"

@@ -1,0 +1,310 @@
+"""The context of an agent's event while it is handled; each fact is computed once.
+
+The session's journal is read once and folded once. What is appended later, by us or by others, is
+folded in where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+
+from gitgates.core.agent_types import Point
+from gitgates.core.errors import GitError, GitgatesError
+from gitgates.core.record import Record, lazy
+from gitgates.core.types import Config, Hook
+from gitgates.git.repo import find_repo
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.proc.alarm import process_start_time, set_alarm
+from gitgates.session.state import SESSION, Session, fold
+from gitgates.session.trust import absolute
+from gitgates.store.log import FOLDER, Journal, git_dir_of, session_journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
+
+    from gitgates.core.agent_types import Payload
+    from gitgates.core.errors import ConfigError
+    from gitgates.core.types import Verdict
+    from gitgates.engine.run import Listener
+    from gitgates.git.repo import Repo
+    from gitgates.git.snapshot import Snapshot
+    from gitgates.session.state import Fact, Projection
+
+    _T = TypeVar("_T")
+
+# Before the host gives up.
+_ANSWER_S = 1.0
+_ALMOST = 0.9
+_START_S = 1.0  # the most that our own start may have taken of it
+_MOST_DEFERRED = 3  # a prompt
+
+
+class Changes(Record):
+    """The files of an event."""
+
+    paths: tuple[str, ...] | None  # None: it is not about files
+    gone: tuple[str, ...] = ()
+    note: str = ""  # what is to be known of that
+
+
+class Call:
+    """An event while it is handled: payload, repository, configuration, session state."""
+
+    def __init__(
+        self,
+        payload: Payload,
+        repo: Repo,
+        *,
+        raw: bytes = b"",
+        say: Callable[[str], None] = lambda _text: None,
+        is_dry: bool = False,
+    ) -> None:
+        self.payload = payload
+        self.kind = payload.kind
+        self.raw = raw  # the payload as it came, for gates that ask for it
+        self.repo = repo
+        self.env = repo.env
+        self.is_dry = is_dry  # a verb asks, and no event: nothing is written, and no gate runs
+        self.rests_on: dict[str, Any] = {}  # policy → what its verdict rests on, for such a verb
+        self.say = say  # to whoever reads the host's debug log
+        self.config = Config()  # the settings of policies in it are those in force
+        self.written_config: Config | None = None  # as the files have it now
+        self.config_error: ConfigError | None = None
+        self.journal: Journal = session_journal(repo.state_abs, payload.session)
+        self.began = process_start_time()  # by the wall clock
+        self.run_abs = (
+            ""  # the folder of the run that its gates are an attempt of; empty: a new one
+        )
+        self.has_limit = not is_dry  # False: no host gives up waiting
+        self.listener: Listener | None = None  # hears how the gates go on
+        self.more_s = 0.0  # what policies may take beside the gates
+        self.last_before = ""  # the key of the event before this one
+        self.entries: list[Fact] = []  # of the journal, in order
+        self.session = Session()  # what they say: attempts and prompts
+        self.snapshot_fields: dict[str, Any] = {}  # that policies add to the next snapshot's entry
+        self._states: dict[int, tuple[Any, Any, int]] = {}
+
+    # The session's journal.
+
+    def read(self) -> None:
+        """Read the journal, or the entries appended since.
+
+        Raises: OSError where it cannot be read.
+        """
+        self.take(self.journal.read_new())
+
+    def record(self, *entries: Fact) -> None:
+        """Append to the journal at once, and read what others have appended.
+
+        A dry call keeps them to itself.
+
+        Raises: OSError where that cannot be written.
+        """
+        if self.is_dry:
+            self.take([{"t": time.time(), **entry} for entry in entries])
+        elif entries:
+            self.take(self.journal.append_and_read(*entries))
+
+    def take(self, entries: Iterable[Fact]) -> None:
+        """Take in entries of the journal, in order."""
+        self.entries += entries
+        self.session = self.state(SESSION)
+
+    def note(self, text: str) -> None:
+        """Report a problem, and record it in the journal if possible."""
+        self.say(text)
+        try:
+            self.record({"what": "note", "text": text})
+        except OSError as error:
+            self.say(f"{self.journal.path_abs}: cannot be written: {error.strerror}")
+
+    def state(self, part: Projection[_T]) -> _T:
+        """Return the current state of one projection of the journal."""
+        state, frozen, at = self._states.get(id(part)) or (part.new(), None, 0)
+        if frozen is None or at < len(self.entries):
+            part.take(state, self.entries[at:])
+            frozen = part.freeze(state)
+            self._states[id(part)] = state, frozen, len(self.entries)
+        found: _T = frozen
+        return found
+
+    @lazy
+    def elsewhere(self) -> dict[str, list[Fact]]:
+        """Git folder → the entries of the session's journal in another worktree of it."""
+        name = os.path.basename(self.journal.path_abs)
+        journals = [Journal(f"{one}/{FOLDER}/{name}") for one in self.repo.states_abs[1:]]
+        found = {git_dir_of(one.path_abs): one.read() for one in journals}
+        return {folder: entries for folder, entries in found.items() if entries}
+
+    @property
+    def entries_elsewhere(self) -> list[Fact]:
+        """The entries of all those journals."""
+        return [entry for entries in self.elsewhere.values() for entry in entries]
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """How often the agent was blocked in all worktrees: in this prompt, and in the session."""
+        session, prompt_id = self.session, self.payload.prompt_id
+        others = [fold(entries) for entries in self.elsewhere.values()]
+        there = sum([one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id))])
+        in_prompt = session.blocks(self.prompt) + there
+        return in_prompt, session.blocks() + sum([one.blocks() for one in others])
+
+    @property
+    def prompt(self) -> str:
+        """The person's prompt that this event belongs to."""
+        return self.session.prompt_of(self.payload.prompt_id)
+
+    # The event.
+
+    @lazy
+    def key(self) -> str:
+        """Return the key that identifies this event in its session.
+
+        Without an id of its own, that is all that it says: the same again looks the same.
+        """
+        payload = self.payload
+        if payload.tool_use_id:
+            return f"{payload.event}:{payload.tool_use_id}"
+        about = (payload.tool, payload.command, *payload.paths, *map(str, payload.edits))
+        said = (payload.source, payload.prompt, payload.last_message, payload.agent_type, *about)
+        if payload.event_id:  # a time, which two that are fired at once may have in common
+            said = (payload.event_id, *said)
+        mark = zlib.crc32("\0".join(said).encode("utf-8", "replace"))
+        again = "again" if payload.again else ""
+        return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
+
+    @lazy
+    def hook(self) -> Hook:
+        """Return the hook that is configured for this event."""
+        name = self.payload.event
+        return next((hook for hook in self.config.hooks if hook.name == name), Hook(name=name))
+
+    @lazy
+    def edited_paths(self) -> tuple[str, ...] | None:
+        """Return the files that a tool works on, from the root; None if it names none.
+
+        Links are followed: what is written through one is another file. What lies outside of the
+        repository is left out, and so is what is not a file, unless the tool may write it.
+        """
+        if not self.payload.paths:
+            return None
+        root_abs = os.path.realpath(self.repo.root_abs)
+        found = []
+        for path in self.payload.paths:
+            path_abs = absolute(path, self.payload.cwd_abs)
+            if self.payload.kind != "before-tool" and not os.path.isfile(path_abs):
+                continue
+            relative = os.path.relpath(path_abs, root_abs)
+            if relative != ".." and not relative.startswith("../"):
+                found.append(relative)
+        return tuple(dict.fromkeys(found))
+
+    @lazy
+    def is_elsewhere(self) -> bool:
+        """Whether the agent itself is in another repository or worktree than its event."""
+        cwd_abs = self.payload.cwd_abs
+        if cwd_abs == self.repo.root_abs or not os.path.isdir(cwd_abs):
+            return False
+        try:
+            return find_repo(cwd_abs, self.env).git_dir_abs != self.repo.git_dir_abs
+        except GitError:
+            return True
+
+    @property
+    def agents_at_work(self) -> bool:
+        """Whether sub-agents are still at work."""
+        tasks = self.payload.background
+        return any(one.kind == "subagent" and one.status == "running" for one in tasks)
+
+    @property
+    def ends_work(self) -> bool:
+        """Whether this ends a turn: no compaction, not in plan mode, not deferred."""
+        payload = self.payload
+        is_summary = payload.kind == "subagent-end" and not payload.agent_type
+        return not (is_summary or payload.mode == "plan" or self.is_deferred)
+
+    @lazy
+    def is_deferred(self) -> bool:
+        """Whether this stop is put off: sub-agents are at work, and a later stop follows."""
+        payload = self.payload
+        if payload.kind != "turn-end" or payload.mode == "plan" or not self.agents_at_work:
+            return False
+        return self.session.deferred.count(self.prompt) < _MOST_DEFERRED
+
+    def end_within(self, limit_s: float) -> None:
+        """Set a deadline before the host's own, so that the host gets an answer."""
+        if not self.has_limit:
+            return
+        host = agent_host(self.payload.host or DEFAULT_AGENT)
+        limit_s = min(limit_s, host.MOST_S.get(self.kind, limit_s))
+        gone_s = min(time.time() - self.began, _START_S)
+        set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
+
+    def encode(self, verdict: Verdict) -> str:
+        """Return what the host receives."""
+        return agent_host(self.payload.host).encode(self.payload, verdict).decode("ascii")
+
+    # The working tree.
+
+    def take_snapshot(self) -> Snapshot:
+        """Take a new snapshot. A failure is reported; the tree is empty then.
+
+        Raises: GitError, StateError, but only where a verb asks.
+        """
+        from gitgates.git.snapshot import Snapshot, take  # most events take none
+
+        try:
+            self.snapshot = take(self.repo)
+        except GitgatesError as error:
+            if self.is_dry:
+                raise
+            self.note(error.message)
+            self.snapshot = Snapshot(tree="", why_unprovable=(error.message,))
+        return self.snapshot
+
+    def forget_snapshot(self) -> None:
+        """Drop the cached snapshot, because files may have been written since."""
+        vars(self).pop("snapshot", None)
+
+    @lazy
+    def snapshot(self) -> Snapshot:
+        """Return the snapshot, taken at most once."""
+        return self.take_snapshot()
+
+    @property
+    def point(self) -> Point:
+        """The present state; its tree is empty if no snapshot can be taken."""
+        return Point(tree=self.snapshot.tree, head=self.snapshot.head)
+
+    @property
+    def tree(self) -> str:
+        """The present tree; empty if it is not provable."""
+        return self.snapshot.tree if self.snapshot.provable else ""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether nothing has changed since the session began, untracked content included."""
+        session, now = self.session, self.snapshot
+        return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
+
+    @lazy
+    def changes(self) -> Changes:
+        """Return the session's changed files that exist, and notes."""
+        from gitgates.git.object_store import reading_git  # most often, nothing has changed
+        from gitgates.git.paths import changed_paths, tree_paths
+
+        session, now = self.session, self.snapshot.tree
+        if session.base and now:
+            try:
+                found = tree_paths(reading_git(self.repo), session.base, now)
+                return Changes(*found, note=session.no_base)
+            except GitError as error:
+                self.note(f"the session's first snapshot is gone: {error.message}")
+        why = session.no_base or "there is no snapshot"
+        note = f"{why}; taken is what differs from HEAD"
+        return Changes(*changed_paths(self.repo.git), note=note)

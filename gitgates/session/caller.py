@@ -1,0 +1,199 @@
+"""Identify the session and the agent that run a command of ours.
+
+An agent's shell command `gitgates VERB …` is rewritten, before it runs, to `gitgates VERB
+--caller=NONCE …`, and the session's journal keeps whose the nonce is. Without one, the session that
+the environment names is meant: a command inside a script is its session's, and no certain agent's.
+Where two sessions could be meant, neither is: never simply the latest.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.core.clean import plain_line
+from gitgates.core.errors import StateError, UsageError
+from gitgates.core.record import lazy
+from gitgates.engine.command import ACTIVE
+from gitgates.features.review.evidence import fold
+from gitgates.hosts import DEFAULT_AGENT, calling_session, is_called_by_agent
+from gitgates.store.log import FOLDER, Journal, file_name, read_lines, sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.git.repo import Repo
+    from gitgates.session.state import Fact
+
+_SHOWN = 8
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+_PROMPT_SHOWN = 60
+
+
+class Caller:
+    """The session and the agent that run a command.
+
+    `certain`: what the session's journal keeps of the very command, if it says whose it is.
+    """
+
+    def __init__(
+        self, repo: Repo, session: str, *, agent: str, is_agent: bool, certain: Fact | None = None
+    ) -> None:
+        known = certain or {}
+        self.session = session  # the name of its journal, without .jsonl
+        self.agent = str(known.get("agent", agent))  # its id; empty: the main thread, or a person
+        self.agent_type = str(known.get("agent_type", ""))
+        self.is_certain = certain is not None
+        self.by_agent = is_agent or self.is_certain  # or by a run of ours, and not by a person
+        here, *others = (f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs)
+        # That of this worktree first, which may not be there yet.
+        self.journals = (Journal(here), *(Journal(one) for one in others if os.path.exists(one)))
+
+    @property
+    def host(self) -> str:
+        """The agent's host, as `agent-hook` names it."""
+        events = (fact for fact in reversed(self.facts[0]) if fact.get("what") == "event")
+        return str(next(events, {}).get("host", DEFAULT_AGENT))
+
+    @lazy
+    def facts(self) -> tuple[list[Fact], ...]:
+        """Return the entries of each journal, read once.
+
+        Raises: StateError if one cannot be read.
+        """
+        return tuple(map(_read, self.journals))
+
+
+def find_caller(
+    repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
+) -> Caller:
+    """Return the caller of a command; if unknown, the only session of this worktree.
+
+    `session` and `agent` are what it names, `nonce` what it was given before it ran.
+
+    Raises: UsageError if nobody, or more than one, could be meant, or an agent names another;
+    StateError if a journal cannot be read.
+    """
+    told = identify(repo, env, session=session, agent=agent, nonce=nonce)
+    if told:
+        return told
+    here = [name_of(path_abs) for path_abs in sessions(repo.state_abs)]
+    if len(here) != 1:
+        what = "more than one session has been here" if here else "no session has been here"
+        raise UsageError(f"{what}: {repo.root_abs}", _list_sessions(repo))
+    return Caller(repo, here[0], agent=agent, is_agent=_is_agent(env))
+
+
+def identify(
+    repo: Repo, env: Mapping[str, str], *, session: str = "", agent: str = "", nonce: str = ""
+) -> Caller | None:
+    """Return the caller of a command; None if unknown.
+
+    Raises: as `find_caller`.
+    """
+    own, certain = _find_nonce(repo, nonce) if nonce else ("", None)
+    own = own or calling_session(env)
+    if not (session or own):
+        return None
+    found = _find_session(repo, session or own)
+    is_another_agent = certain and agent not in ("", certain.get("agent", ""))
+    if own and (is_another_agent or not _is_session(own, found)):
+        given = (("session", session), ("agent", agent))
+        named = ", ".join(f"--{what} {value}" for what, value in given if value)
+        raise UsageError(
+            f"this command is run by an agent of session {own}, and an agent speaks only for "
+            f"itself: {named} is somebody else",
+            f"Leave {named} out, or have a person run it, in a terminal outside of the agent.",
+        )
+    return Caller(repo, found, agent=agent, is_agent=_is_agent(env), certain=certain)
+
+
+def _is_agent(env: Mapping[str, str]) -> bool:
+    """Return whether the environment shows that an agent, or a run of ours, calls us."""
+    return is_called_by_agent(env) or bool(env.get(ACTIVE))
+
+
+def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact | None]:
+    """Return the session of a nonce, and its journal entry."""
+    for path_abs in (path for state_abs in repo.states_abs for path in sessions(state_abs)):
+        try:
+            if nonce.encode("utf-8", "replace") not in read_lines(path_abs):
+                continue
+            facts = Journal(path_abs).read()
+        except OSError:
+            continue  # one that cannot be read is nobody's who could be meant
+        for fact in facts:
+            if fact.get("what") == "caller" and fact.get("nonce") == nonce:
+                return name_of(path_abs), fact
+    return "", None
+
+
+def _read(journal: Journal) -> list[Fact]:
+    try:
+        return journal.read()
+    except OSError as error:
+        raise StateError(f"{journal.path_abs}: cannot be read: {error.strerror}") from error
+
+
+# The sessions that have been in a repository, as a person names and is shown them.
+
+
+def name_of(path_abs: str) -> str:
+    """Return the name of a journal's session, which is that of its file."""
+    return path_abs.rpartition("/")[2].removesuffix(".jsonl")
+
+
+def _is_session(said: str, session: str) -> bool:
+    """Return whether an id is that of a session, or of its file."""
+    return session in (said, file_name(said))
+
+
+def _find_session(repo: Repo, said: str) -> str:
+    """Return the session with an id.
+
+    Raises: UsageError where it has no journal in this repository.
+    """
+    for state_abs in repo.states_abs:
+        for path_abs in reversed(sessions(state_abs)):
+            if _is_session(said, name_of(path_abs)):
+                return name_of(path_abs)
+    raise UsageError(f"session `{plain_line(said)}` has no journal here", _list_sessions(repo))
+
+
+def _list_sessions(repo: Repo) -> str:
+    """Return a hint that lists the sessions, the newest first."""
+    paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
+    newest = {name_of(path): path for path in sorted(paths, key=_changed)}
+    if not newest:
+        return "Is the agent's hook installed? gitgates install-hooks --agent claude"
+    lines = [_line(name, path) for name, path in reversed(newest.items())]
+    more = [f"and {len(lines) - _SHOWN} older ones"] if len(lines) > _SHOWN else []
+    return "\n  ".join(["Name one of them: --session ID", *lines[:_SHOWN], *more])
+
+
+def _changed(path_abs: str) -> float:
+    try:
+        return os.stat(path_abs).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _line(name: str, path_abs: str) -> str:
+    when = ago(_changed(path_abs), time.time())
+    try:
+        requests = fold(Journal(path_abs).read()).requests
+    except OSError as error:
+        return f"{name}  {when}  (cannot be read: {error.strerror})"
+    prompt = plain_line(requests[-1], _PROMPT_SHOWN) if requests else ""
+    return f"{name}  {when}  {prompt}".rstrip()
+
+
+def ago(stamp: float, now: float) -> str:
+    """Return how long ago something was."""
+    gone_s = now - stamp
+    for unit_s, name in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
+        if gone_s >= unit_s:
+            number = int(gone_s // unit_s)
+            return f"{number} {name}{'' if number == 1 else 's'} ago"
+    return "just now"

@@ -1,0 +1,84 @@
+"""Decide events while the configuration cannot be read.
+
+It cannot stop before that is fixed, within bounds, where its session may have caused that; and
+nothing keeps it from mending it. Otherwise the person is told, who may be in the middle of an edit.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config.load import FILES, LOCAL_FILE
+from gitgates.core.lifecycle import ENDINGS
+from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.git.object_store import reading_git
+from gitgates.session.authorship import own_files_now
+from gitgates.session.breaker import BLOCKED, Attempt, rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.session.call import Call
+
+_GATES = "the configuration"
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Decide an event of a repository whose configuration cannot be read."""
+    payload, message = call.payload, str(call.config_error)
+    if payload.kind in ENDINGS and payload.mode != "plan":
+        is_summary = payload.kind == "subagent-end" and not payload.agent_type
+        return so_far if is_summary else so_far.joined(_decide_ending(call, message))
+    if payload.kind == "after-tool" and any(path.endswith(FILES) for path in payload.paths):
+        text = f"The configuration of gitgates has a problem now.\n\n{message}"
+        return so_far.joined(Verdict(WARN, to_agent=text))
+    return so_far
+
+
+def _decide_ending(call: Call, message: str) -> Verdict:
+    payload = call.payload
+    if call.session.base and call.is_unchanged:
+        return Verdict()
+    if _is_unrelated_to_session(call):
+        # What an earlier turn has caused, it was sent back for.
+        text = "gitgates checked nothing; this turn has not caused the problem that is in the way"
+        return Verdict(WARN, to_person=f"{text}. {message}")
+    broken = (("configuration", "failed"),)
+    attempt = Attempt(call.prompt, payload.agent_id, _GATES, BLOCK, broken)
+    # With no configuration to ask, these are the defaults.
+    most = call.config.breaker
+    ruling = rule(call.session, attempt, call.hook, blocks=call.blocks, breaker=most)
+    entry = {
+        "what": "round",
+        "hook": payload.event,
+        "agent": payload.agent_id,
+        "prompt": call.prompt,
+        "gates": _GATES,
+        "outcome": ruling.outcome,
+        "statuses": broken,
+    }
+    if ruling.outcome != BLOCKED:
+        text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
+        return Verdict(WARN, to_person=text, entries=(entry,))
+    text = (
+        "The quality gates could not be read, so that nothing was checked "
+        f"(attempt {ruling.attempt} of {call.hook.max_retries}).\n\n{message}\n\n"
+        "Fix that place of the file, and check it with: gitgates check\n"
+        "If somebody else is editing it at this moment, leave the file as it is, and end your "
+        "turn again: after the last attempt you are let go, and the person is told."
+    )
+    return Verdict(BLOCK, to_agent=text, entries=(entry,))
+
+
+def _is_unrelated_to_session(call: Call) -> bool:
+    """Return whether the session is known not to have changed the configuration.
+
+    Either it used no tool that may write any file, or the files are as they were when it began.
+    """
+    own = own_files_now(call)
+    if own is not None:
+        return not set(own).intersection(FILES)
+    base, now = call.session.base, call.snapshot.tree
+    if not (base and now) or os.path.exists(f"{call.repo.root_abs}/{LOCAL_FILE}"):
+        return False  # git may ignore that one: then it is in no snapshot
+    compared = reading_git(call.repo).ask("diff-tree", "--quiet", base, now, "--", *FILES)
+    return compared.exit_status == 0

@@ -1,0 +1,452 @@
+"""Handle one event of an agent: from its bytes, through the policies that need it, to the answer.
+
+The session's journal is read, the event is claimed and recorded; each policy that needs it is asked
+in the order of the table; what they have to record is appended once, at the end. The journal is
+never locked while gates run. An event may be delivered twice, where it is installed twice: the
+second delivery waits, and gets the answer of the first.
+
+Whatever goes wrong on our side lets the agent pass, but for tools that a policy refuses where it
+cannot decide (`fails_closed`); either is said: on standard error, for the host's debug log, and in
+the session's journal.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from gitgates.config.load import FILES, load
+from gitgates.core.agent_types import Payload
+from gitgates.core.errors import ConfigError, GitError, GitgatesError, LockError
+from gitgates.core.lean_json import dumps
+from gitgates.core.lifecycle import ENDINGS
+from gitgates.core.policy import ask, asked_at
+from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.engine.hooks import least_limit_s
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts.agent import BadPayload
+from gitgates.hosts.capabilities import express, refuse_unasked
+from gitgates.proc.alarm import stop_alarm
+from gitgates.proc.call import DeadlineExceeded
+from gitgates.session import rules as session_rules
+from gitgates.session import start as session_start
+from gitgates.session.call import Call
+from gitgates.session.needs import agent_hooks, needs
+from gitgates.session.trust import find_repos
+from gitgates.store.log import EventLock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.core.policy import PolicyModule
+    from gitgates.core.types import Config
+    from gitgates.hosts.agent import AgentHost
+    from gitgates.session.state import Round
+
+    Asked = list[tuple[str, PolicyModule]]
+
+_UNCHECKED = "nothing is checked"
+_TELL_PERSON = "Tell the person, who can mend that."
+_NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
+_BUG = "a bug of ours, please report it"
+_ANSWER_S = 2.0  # before the host loses patience
+_TWICE = 2
+# exit status → the code of an error that an agent is told
+_CODES = {73: "state-not-writable", 74: "git-failed", 75: "lock-busy", 78: "configuration"}
+
+
+def respond(
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str = DEFAULT_AGENT
+) -> bytes:
+    """Return the encoded answer to one event of an agent; empty for none. Raises nothing."""
+    calls: list[Call] = []
+    try:
+        return _respond(raw, env, say, calls, host=agent_host(host))
+    except BadPayload as bad:
+        trouble = f"the payload cannot be read: {bad}"
+    except KeyboardInterrupt:
+        trouble = "interrupted; nothing was decided"
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
+        trouble = f"{_BUG}: {_trace(error)}"
+    _report(trouble, calls, env, say)
+    return b""
+
+
+def _respond(
+    raw: bytes,
+    env: Mapping[str, str],
+    say: Callable[[str], None],
+    calls: list[Call],
+    *,
+    host: AgentHost,
+) -> bytes:
+    payload = host.decode(raw, env)
+    host = agent_host(payload.host or host.NAME)  # another may run the hooks of its settings
+    if payload.unread:
+        from gitgates.session.unread import told_once  # no client that we know comes here
+
+        warning = told_once(payload, host.TITLE, env, say)
+        if not payload.kind:
+            return host.encode(payload, warning)
+    if not payload.kind:
+        return b""
+    try:
+        calls += [Call(payload, repo, raw=raw, say=say) for repo in find_repos(payload, env)]
+    except GitError as error:
+        say(error.message)
+        return host.encode(payload, _without_repository(payload, error))
+    if payload.kind == "turn-end" and any(map(_is_headless, calls)):
+        return b""  # the run that started this agent answers the end of its turns itself
+    if any(_is_started_by_gate(call) for call in calls):
+        return b""  # a gate started this agent: to gate it, too, would never end
+    verdict = _decide_all(calls)
+    return host.encode(payload, verdict.joined(warning) if payload.unread else verdict)
+
+
+def _is_headless(call: Call) -> bool:
+    """Return whether a headless run has started this agent; a stale variable alone says nothing."""
+    run = os.path.basename(call.env.get("GITGATES_HEADLESS", ""))
+    return bool(run) and os.path.isfile(f"{call.repo.state_abs}/checkpoints/{run}/checkpoint.json")
+
+
+def _without_repository(payload: Payload, error: GitError) -> Verdict:
+    """Tell the person at session start that gates are configured but there is no repository."""
+    if payload.kind == "turn-end":
+        from gitgates.session.tampering import answer_lost  # seldom needed
+
+        return answer_lost(payload, error.message)
+    if payload.kind != "session-start":
+        return Verdict()
+    try:
+        if load(payload.cwd_abs) is None:
+            return Verdict()
+    except ConfigError:
+        pass  # which is a configuration all the same
+    text = f"gitgates: {error.message}, so that {_UNCHECKED} in this session. {error.hint}"
+    return Verdict(WARN, to_person=text.rstrip())
+
+
+def _report(
+    text: str, calls: list[Call], env: Mapping[str, str], say: Callable[[str], None]
+) -> None:
+    """Report an error, and record it in a journal if possible."""
+    try:
+        calls = calls or [Call(Payload(), repo, say=say) for repo in find_repos(Payload(), env)]
+        calls[0].note(text)
+    except Exception as error:  # noqa: BLE001 - there is nowhere left to tell of it
+        say(f"{text} ({error})")
+
+
+def _trace(error: BaseException) -> str:
+    import traceback  # only a bug pays for it
+
+    return "".join(traceback.format_exception(error))
+
+
+def _is_started_by_gate(call: Call) -> bool:
+    """Return whether a running gate started this agent."""
+    if "GITGATES_ACTIVE" not in call.env:
+        return False
+    from gitgates.engine.command import is_running_here  # seldom needed
+
+    return is_running_here(call.env, call.repo.git_dir_abs)
+
+
+def _decide_all(calls: list[Call]) -> Verdict:
+    """Return the first blocking verdict of the repositories, otherwise all joined."""
+    verdicts = []
+    for call in calls:
+        verdict = _decide_here(call)
+        if express(call.payload, verdict.level)[0] >= BLOCK or verdict.as_before:
+            return verdict
+        verdicts.append(verdict)
+    if len(verdicts) == 1:
+        return verdicts[0]
+    return Verdict(
+        max(one.level for one in verdicts),
+        to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in verdicts if one.to_agent)),
+        to_person="\n".join(dict.fromkeys(one.to_person for one in verdicts if one.to_person)),
+        command=next((one.command for one in verdicts if one.command), ""),
+        caller=next((one.caller for one in verdicts if one.caller), ""),
+        ask=any(one.ask for one in verdicts),
+    )
+
+
+def _decide_here(call: Call) -> Verdict:
+    """Return the verdict on an event in one repository."""
+    try:
+        config = load(call.repo.root_abs, f"{call.repo.state_abs}/config.marshal")
+    except ConfigError as error:
+        from gitgates.session import config_error
+
+        call.say(str(error))
+        call.config_error = error
+        asked: Asked = [("session", session_start), ("configuration", config_error)]
+        return _decide_in_time(call, [*_asked_all_the_same(call), *asked])
+    call.written_config = config
+    config = _in_force(call, config)
+    if config is None:
+        return _pass_unconfigured(call, has_settings=False)
+    call.config = config
+    asked = asked_of(call)
+    if not asked:
+        return _pass_unconfigured(call, has_settings=True)
+    return _decide_in_time(call, asked)
+
+
+def _in_force(call: Call, config: Config | None) -> Config | None:
+    """Return the configuration with what the session's own edits of it cannot change."""
+    try:
+        call.read()
+        return session_rules.settings_in_force(call, config)
+    except OSError:
+        return config  # the journal: it is read again, and that is said
+    except Exception as error:  # noqa: BLE001 - a policy that goes by rules fails in itself, then
+        call.note(f"{_BUG}: {_trace(error)}")
+        return config
+
+
+def _asked_all_the_same(call: Call) -> Asked:
+    """Return the policies that judge a tool while the configuration cannot be read.
+
+    They go by the rules that the session began with, and let it mend the configuration.
+    """
+    in_force = _in_force(call, None)
+    if call.kind != "before-tool" or in_force is None:
+        return []
+    call.config = in_force
+    if call.edited_paths and set(FILES).issuperset(call.edited_paths):
+        return []
+    judges = ("guard", "intents")
+    return [
+        (row.name, module)
+        for row, module, needed in asked_at(in_force, call.kind)
+        if needed and row.name in judges
+    ]
+
+
+def asked_of(call: Call) -> Asked:
+    """Return the policies that need this event, in order, with their modules."""
+    found = asked_at(call.config, call.kind)
+    own = [need for _row, _module, needed in found for need in needed]
+    call.more_s = max((call.more_s, *(need.more_s for need in own)))
+    # Whatever is heard of tells the journal something, as long as anybody is to be asked.
+    is_needed = own or agent_hooks(call.config) or needs(call.config)
+    return [(row.name, module) for row, module, _needed in found] if is_needed else []
+
+
+def decide_alone(call: Call) -> Verdict:
+    """Decide an event that comes once, from this very process: nobody else waits for an answer.
+
+    `call` has its configuration. Raises: whatever a policy raises; OSError where the journal cannot
+    be written.
+    """
+    call.read()
+    call.record(*session_start.entries_of(call))
+    listed = set(call.hook.gates)
+    asked = [
+        (row.name, module)
+        for row, module, _needed in asked_at(call.config, call.kind)
+        if not row.gate or row.gate in listed
+    ]
+
+    def failed(_name: str, error: Exception) -> Verdict:
+        raise error  # nobody watches: what is not checked must not pass
+
+    verdict = ask(call, asked, failed)
+    _record(call, verdict, "")
+    return verdict
+
+
+def _decide_in_time(call: Call, asked: Asked) -> Verdict:
+    payload = call.payload
+    call.end_within(least_limit_s(call.hook) + call.more_s)
+    try:
+        if not call.config_error:
+            _recover(call)
+        return _decide_once(call, asked)
+    except DeadlineExceeded:
+        text = f"gitgates: {payload.event} was not checked: that took longer than the host waits"
+        call.note(text)
+    except OSError as error:
+        # Without the journal nothing is counted, and a gate could block for ever.
+        where = error.filename or call.journal.path_abs
+        name = payload.event
+        text = f"gitgates: {where}: {error.strerror}; so nothing that gates of {name} say counts"
+        call.say(text)
+    except GitgatesError as error:
+        text = _not_checked(call, error)
+    finally:
+        stop_alarm()
+    for _name, module in asked:
+        if way_out := _way_out(call, module):
+            return Verdict(BLOCK, to_agent=f"{text}\n{way_out}", to_person=text)
+    return Verdict(WARN, to_person=text)
+
+
+def _way_out(call: Call, module: PolicyModule) -> str:
+    """Return what can be done where a policy refuses a tool call that it cannot decide.
+
+    Empty: it lets it through.
+    """
+    closed: Callable[[Config], bool] | None = getattr(module, "fails_closed", None)
+    if call.kind != "before-tool" or closed is None or not closed(call.config):
+        return ""
+    return str(getattr(module, "WAY_OUT", _TELL_PERSON))
+
+
+def _not_checked(call: Call, error: GitgatesError) -> str:
+    text = f"gitgates: {call.payload.event} was not checked: {error}"
+    call.note(text)
+    return text
+
+
+def _recover(call: Call) -> None:
+    """Restore what a killed run had stashed: otherwise it would seem that the agent removed it."""
+    state_abs = call.repo.state_abs
+    if os.path.isdir(f"{state_abs}/rescue") or os.path.exists(f"{state_abs}/recovered"):
+        from gitgates.worktree.isolate import recover_and_report  # most events run no gates
+
+        recover_and_report(call.repo, call.say)
+
+
+def _decide_once(call: Call, asked: Asked) -> Verdict:
+    """Record, deduplicate and decide an event: a second delivery gets the first answer."""
+    call.read()
+    if call.journal.torn:
+        call.say(f"{call.journal.path_abs}: torn lines were passed over: {call.journal.torn}")
+    if session_start.is_scheduled(call):
+        call.payload = call.payload._replace(automatic=True)
+    call.last_before = call.session.last
+    lock = EventLock(call.journal, call.key)
+    is_claimed = lock.acquire(0.0)
+    try:
+        call.record(*session_start.entries_of(call))
+        if not is_claimed:
+            _wait_for(call, lock)
+            call.read()  # the first delivery has ended
+        given = _recorded_answer(call, asked)
+        return given if given is not None else _keep(call, ask_all(call, asked))
+    finally:
+        lock.release()
+
+
+def _wait_for(call: Call, lock: EventLock) -> None:
+    """Wait for the first delivery of the event to end."""
+    from gitgates.engine.hooks import host_limit_s  # seldom needed
+
+    limit_s = host_limit_s(call.config, call.hook) + call.more_s
+    call.end_within(limit_s)
+    if not lock.acquire(max(limit_s - _ANSWER_S, 1.0)):
+        raise LockError("the same event is still being handled by another hook")
+
+
+def _recorded_answer(call: Call, asked: Asked) -> Verdict | None:
+    """Return the recorded answer to this event; None if there is none."""
+    rounds = [one for one in call.session.rounds if one.key == call.key]
+    if not rounds or not _is_same(call, rounds[-1]):
+        return None
+    answer = rounds[-1].answer
+    for _name, module in asked:
+        if repeat := getattr(module, "repeat", None):
+            again: Verdict | None = repeat(call, answer)
+            if again:
+                call.record(*again.entries)
+                return again
+    return Verdict(as_before=answer)
+
+
+def _is_same(call: Call, one: Round) -> bool:
+    """Return whether a round belongs to this event.
+
+    What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
+    is the same one where the first delivery was answered while this one was waiting already, or, in
+    a host that repeats itself, where nothing has happened since and no hook has blocked before.
+    """
+    payload = call.payload
+    is_prompt = payload.kind in ("prompt", "prompt-expansion")
+    if (
+        payload.tool_use_id
+        or payload.event_id
+        or (is_prompt and payload.prompt_id)
+        or one.stamp >= call.began
+    ):
+        return True
+    times = call.session.deliveries.get(call.key, 0)
+    once = payload.again or not agent_host(payload.host or DEFAULT_AGENT).REPEATS
+    if once or times != _TWICE or call.last_before != call.key:
+        return False
+    return bool(one.tree) and one.tree == call.tree
+
+
+def ask_all(
+    call: Call, asked: Asked, heard: Callable[[str, Verdict, Verdict], None] | None = None
+) -> Verdict:
+    """Ask each policy in turn; what fails in one is said, and stops no other."""
+
+    def failed(name: str, error: Exception) -> Verdict:
+        if isinstance(error, GitgatesError):
+            text = _not_checked(call, error)
+        else:
+            call.note(f"{_BUG}: {name}: {_trace(error)}")
+            text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
+        way_out = _way_out(call, dict(asked)[name])
+        told = _structured(call, name, error, way_out)
+        return Verdict(BLOCK if way_out else WARN, to_agent=told, to_person=text)
+
+    return refuse_unasked(call.payload, session_start.named(call, ask(call, asked, failed, heard)))
+
+
+def _structured(call: Call, name: str, error: Exception, way_out: str) -> str:
+    """Return the error of a policy as the agent gets it: one JSON object."""
+    known = error if isinstance(error, GitgatesError) else None
+    hint = known.hint if known else "Go on; the person has been told."
+    if way_out:
+        hint = "\n".join(filter(None, (known.hint if known else "", way_out)))
+    found = {
+        "code": _CODES.get(known.exit_status if known else 0, "bug"),
+        "policy": name,
+        "message": known.message if known else repr(error),
+        "path": next(iter(call.payload.paths), ""),
+        "hint": hint,
+        "retry": isinstance(error, LockError),
+    }
+    return f"gitgates error: {dumps(found)}"
+
+
+def _keep(call: Call, verdict: Verdict) -> Verdict:
+    """Record the verdict, for later rounds and for a second delivery.
+
+    Raises: OSError where that is not possible: a block that nobody counts has no end.
+    """
+    if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_intact():
+        path_abs = call.journal.path_abs
+        raise FileNotFoundError(errno.ENOENT, "it was taken away while gates ran", path_abs)
+    _record(call, verdict, call.encode(verdict))
+    return verdict
+
+
+def _record(call: Call, verdict: Verdict, answer: str) -> None:
+    call.record(
+        *(
+            {"key": call.key, "answer": answer, **entry} if entry["what"] == "round" else entry
+            for entry in verdict.entries
+        ),
+        *session_start.returned_reason(call, verdict),
+    )
+
+
+def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
+    """Pass an event without a configuration; report once that it was removed in the session."""
+    try:
+        call.read()
+        if call.session.last and call.payload.kind in ENDINGS:
+            # There were settings, or nothing would be known of the session.
+            text = f"gitgates: the settings that this session began with are gone; {_UNCHECKED}"
+            return Verdict(WARN, to_person=text)
+        if not has_settings and _NO_SETTINGS not in call.session.notes:
+            call.record({"what": "note", "text": _NO_SETTINGS})
+    except OSError as error:
+        call.say(f"{call.journal.path_abs}: {error.strerror}")
+    return Verdict()

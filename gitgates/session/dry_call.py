@@ -1,0 +1,123 @@
+"""Ask the policies what they would say of an event now: nothing is recorded, and no gate runs."""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.policy import ask, asked_at
+from gitgates.core.record import Record
+from gitgates.core.types import BLOCK, Plan, Verdict
+from gitgates.engine.run import Listener
+from gitgates.features.review.evidence import session_evidence
+from gitgates.hosts import agent_host
+from gitgates.session.call import Call
+from gitgates.session.driver import ask_all, asked_of
+from gitgates.session.git_hooks import HookCall
+from gitgates.session.start import entries_of
+from gitgates.store.log import git_dir_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Config, Event, Level
+    from gitgates.git.repo import Repo
+    from gitgates.session.caller import Caller
+
+
+class PolicyAnswer(Record):
+    """What one policy would say of an event."""
+
+    policy: str
+    before: Level  # of the policies before it
+    level: Level  # of them and this one
+    to_agent: str = ""
+    to_person: str = ""
+    note: str = ""  # of the gates: which would run, or why none would
+
+
+def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Call:
+    """Return the context of an event of a session's agent, now.
+
+    Raises: GitError, StateError if what is there now cannot be told.
+    """
+    channels = agent_host(caller.host).EVENTS.values()
+    known = Payload(
+        host=caller.host,
+        event=HOOK_OF[kind],
+        kind=kind,
+        can=next((can for one, can in channels if one == kind), Channels()),
+        session=caller.session,
+    )
+    call = Call(known, repo, is_dry=True)
+    call.config = config
+    call.take(caller.facts[0])
+    others = zip(caller.journals[1:], caller.facts[1:], strict=True)
+    call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
+    prompts = call.session.prompts
+    call.payload = known._replace(
+        prompt_id=[*prompts][-1] if prompts else "",
+        transcript_abs=session_evidence(call).transcript_abs,
+    )
+    call.record(*entries_of(call))
+    return call
+
+
+def ask_agent_hook(call: Call) -> list[PolicyAnswer]:
+    """Return what each policy would say to the agent, if the gates passed."""
+    found: list[PolicyAnswer] = []
+
+    def hear(name: str, before: Verdict, after: Verdict) -> None:
+        note = _note(call.rests_on.get(name))
+        found.append(_answer(name, before, after)._replace(note=note))
+
+    ask_all(call, asked_of(call), hear)
+    return found
+
+
+def ask_git_hook(event: Event, repo: Repo, config: Config) -> list[PolicyAnswer]:
+    """Return what each policy would say at a hook of git, if the gates passed."""
+    found: list[PolicyAnswer] = []
+
+    def hear(name: str, before: Verdict, after: Verdict) -> None:
+        found.append(_answer(name, before, after))
+
+    def failed(_name: str, error: Exception) -> Verdict:
+        return Verdict(BLOCK, to_person=str(error))
+
+    call = HookCall(event, repo, Listener(), ())
+    call.is_dry = True
+    call.configure(config)
+    ask(
+        call,
+        [(row.name, module) for row, module, _needs in asked_at(config, call.kind)],
+        failed,
+        hear,
+    )
+    return found
+
+
+def _answer(name: str, before: Verdict, after: Verdict) -> PolicyAnswer:
+    return PolicyAnswer(
+        policy=name,
+        before=before.level,
+        level=after.level,
+        to_agent=_own(before.to_agent, after.to_agent),
+        to_person=_own(before.to_person, after.to_person),
+    )
+
+
+def _own(before: str, after: str) -> str:
+    """Return what a policy has added to a text."""
+    return after.replace(before, "", 1).strip("\n").removeprefix("---\n\n") if before else after
+
+
+def _note(rests_on: object) -> str:
+    if isinstance(rests_on, str):
+        return f"none would run: {rests_on}"
+    if not isinstance(rests_on, Plan):
+        return ""
+    due = {step.gate.name: step.fault for step in rests_on.steps if not step.skip}
+    names = [name for name in rests_on.listed if name in due]
+    # Which cannot pass, whatever there is.
+    stops = [f"`{name}` would stop it: {due[name]}" for name in names if due[name]]
+    return "; ".join([f"would run {', '.join(names)}", *stops]) if names else "all would be skipped"

@@ -1,0 +1,332 @@
+"""Handle a hook of git, of the pre-commit framework, or one that a person runs.
+
+`handle` reads the configuration, asks the policies that need the event, and puts what they say into
+one decision; `decide` is the policy that runs the gates. There is no session and no journal. A hook
+of git fails closed: what goes wrong in a policy refuses the commit, once the others were asked.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.config.load import FILES, checked, load, read_files
+from gitgates.core.environ import skipped_gates
+from gitgates.core.errors import GitError
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.policy import ask, asked_at
+from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
+from gitgates.engine.command import is_running_here, without_git
+from gitgates.engine.plan import (
+    RUN_BY_FRAMEWORK,
+    choose_view,
+    describe_refs,
+    find_hook,
+    join,
+    make_plan,
+    matches_deleted,
+    record_skips,
+    split_push,
+    wants_paths,
+)
+from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.git.index import committed_tree, named_index
+from gitgates.store.files import append_bounded
+from gitgates.worktree.isolate import recover_and_report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.policy import Need, PolicyModule
+    from gitgates.core.types import GateResult
+    from gitgates.engine.run import Listener
+    from gitgates.git.repo import Git, Repo
+
+_JEST_FOUND_NOTHING = b"No tests found, exiting with code "
+_LARGEST = 1 << 18  # bytes of evidence that nobody has asked for: more than a thousand commits
+
+
+class HookCall:
+    """The context of an event without a session: plan, decision, notes.
+
+    Without a plan nothing had to run, and `note` may say why. `config` is what the plan is from.
+    """
+
+    def __init__(self, event: Event, repo: Repo, listener: Listener, only: tuple[str, ...]) -> None:
+        point = HOOK_POINTS[event.name]
+        # An agent's hook that is run by hand is no event of an agent.
+        self.kind: EventKind = "other" if point.host == "agent" else point.kind
+        self.event, self.repo, self.env = event, repo, repo.env
+        self.listener, self.say = listener, listener.said
+        self.is_dry = False  # a verb asks, and no event: no gate runs
+        self.is_once = False  # a push is checked once, by its first commit, and not for each
+        self.only = only  # these gates run, in place of those of the hook
+        self.options = RunOptions(began_ns=time.time_ns())
+        self.config = Config()
+        self.hook = Hook(name=event.name)
+        self.plan: Plan | None = None
+        self.decision: Decision | None = None
+        self.note = ""
+        self.errors: list[Exception] = []  # of policies; the first is to be raised in the end
+
+    @property
+    def has_results(self) -> bool:
+        """Whether there are results to save: something did not pass."""
+        if self.decision is None:
+            return False
+        ends = {visit.result.status for visit in self.decision.visits}
+        return self.decision.verdict != ALLOW or not ends <= {"passed", "skipped"}
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether gates have refused it already."""
+        return self.decision is not None and self.decision.verdict >= BLOCK
+
+    def configure(self, config: Config) -> None:
+        """Set the hook from a configuration."""
+        found = find_hook(config, self.event.name) or Hook(name=self.event.name)
+        self.config, self.hook = config, found._replace(gates=self.only) if self.only else found
+
+    def failed(self, name: str, error: Exception) -> Verdict:
+        """Record the error of a policy."""
+        if self.errors:
+            self.say(f"{name}: {error}")
+        self.errors.append(error)
+        return Verdict()
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Merge the verdict of all policies into the decision about the gates."""
+        texts = (verdict.to_agent, verdict.to_person)
+        lines = tuple(line for text in texts for line in text.split("\n") if line)
+        known = self.decision or Decision(verdict=ALLOW)
+        if verdict.level > known.verdict:
+            self.decision = known._replace(verdict=verdict.level, reason=" ".join(lines))
+        elif lines:
+            self.decision = known._replace(notes=(*known.notes, *lines))
+        if self.decision and not self.plan:
+            self.plan = Plan(event=self.event, hook=self.hook, listed=(), steps=())
+
+
+def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] = ()) -> HookCall:
+    """Handle an event as the configuration of its repository says.
+
+    `only`: these gates run, in place of those of the hook.
+
+    Raises: GitgatesError where the event cannot be handled at all, because of problems in the
+    configuration, for example. What policies raise is in `errors`.
+    """
+    call = HookCall(event, repo, listener, only)
+    if is_running_here(repo.env, repo.git_dir_abs, event.name):
+        call.note = f"{event.name} is running here already; not run again inside itself"
+        return call
+    recover_and_report(repo, listener.said)
+    config = load(event.root_abs, cache_of(repo))
+    call.configure(config or Config())
+    if event.host == "git" and event.name in BEFORE_A_COMMIT and not call.hook.gates:
+        # Taken away in an edit that is not part of the commit, gates are still asked for by it.
+        config = committed_config(repo.git) or config
+        call.configure(config or Config())
+    if config is None:
+        call.note = "no [tool.gitgates] here; nothing was checked (gitgates init adds it)"
+    elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
+        asked = _asked(config, call.kind)
+        call.conclude(ask(call, asked, call.failed))
+        if call.config is not config and not call.is_refused:  # it was edited, and not staged
+            more = [one for one in _asked(call.config, call.kind) if one not in asked]
+            call.conclude(ask(call, more, call.failed))
+    if call.kind == "before-commit" and "GIT_INDEX_FILE" in call.env:  # git itself commits
+        _record(call)
+    return call
+
+
+def _asked(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
+    return [(row.name, module) for row, module, _needs in asked_at(config, kind)]
+
+
+def _record(call: HookCall) -> None:
+    """Record which gates let this commit pass, for `gitgates verify`.
+
+    Where that cannot be written, no commit is refused: its gates will be missing there.
+    """
+    decision, repo = call.decision, call.repo
+    if not decision or decision.verdict >= BLOCK or call.errors:
+        return
+    try:
+        tree = committed_tree(repo)
+        record(
+            *(repo, tree, repo.head),
+            hook=call.event.name,
+            config=call.config.digest,
+            gates=gates_met(decision, call.env),
+        )
+    except (GitError, OSError) as error:
+        from gitgates.store.owners import denied  # only where something is wrong
+
+        not_ours = denied(error)
+        if call.config.verifies or not_ours:
+            why = not_ours or error
+            call.say(f"what was checked is not recorded for `gitgates verify`: {why}")
+
+
+def record(
+    repo: Repo, tree: str, base: str, *, hook: str, config: str, gates: Mapping[str, str]
+) -> None:
+    """Append to the evidence how gates have ended on a tree, for `features/evidence`.
+
+    `base` is the commit that paths were compared with, `config` the digest of the configuration.
+
+    Raises: OSError where it cannot be written.
+    """
+    ends = ",".join(f"{status}:{gate}" for gate, status in gates.items())  # no name has a comma
+    fields = ("1", str(int(time.time())), tree, base, hook, config, ends)
+    append_bounded(repo.evidence_abs, os.fsencode("\t".join(fields) + "\n"), _LARGEST)
+
+
+def gates_met(decision: Decision, env: Mapping[str, str]) -> dict[str, str]:
+    """Return gate → how it ended; `unmatched` by any path is told from `skipped` by a person.
+
+    How hooks end that pre-commit runs itself is not known yet: they are `skipped`, too.
+    """
+    by_person = skipped_gates(env)
+    results = {visit.result.gate: visit.result for visit in decision.visits}
+    for visit in reversed(decision.visits):  # a gate has looked if the one that it leads to has
+        if visit.called_by and results[visit.result.gate].status == "unchecked":
+            results[visit.called_by] = results[visit.result.gate]
+    return {
+        gate: _end(result) if gate not in by_person else result.status
+        for gate, result in results.items()
+    }
+
+
+def _end(result: GateResult) -> str:
+    is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
+    return "unmatched" if is_unmatched else result.status
+
+
+def cache_of(repo: Repo) -> str:
+    """Return the file that keeps the parsed configuration of a worktree."""
+    return f"{repo.state_abs}/config.marshal"
+
+
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: the policy is passive."""
+    return ()
+
+
+def decide(call: HookCall, so_far: Verdict) -> Verdict:
+    """Run the gates of the hook in the working tree, or on the pushed commits."""
+    event, hook = call.event, call.hook
+    if not hook.gates or call.is_dry:
+        return so_far
+    if choose_view(event, hook) != "checkout":
+        call.decision = _run_here(call, event, as_committed=True)
+    elif event.name == "pre-push":
+        call.decision = _run_push(call)
+    else:
+        call.decision = run_in_checkout(call, event)
+    return so_far.joined(Verdict(call.decision.verdict))
+
+
+def _plan(call: HookCall, event: Event) -> Plan:
+    call.plan = plan_event(call.config, call.hook, event, call.repo)
+    record_skips(call.plan, call.repo)
+    return call.plan
+
+
+def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> Decision:
+    """Check the working tree. `as_committed`: with the configuration being committed."""
+
+    def plan_again() -> tuple[Plan, Config]:
+        call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
+        note = "the configuration has changes that are not part of the commit; they do not count"
+        told = event._replace(note="; ".join(filter(None, (event.note, note))))
+        call.plan = plan_event(call.config, call.hook, told, call.repo)
+        return call.plan, call.config
+
+    options = call.options
+    if as_committed:
+        options = options._replace(as_committed=plan_again)
+    return run_plan(_plan(call, event), call.config, call.repo, call.listener, options=options)
+
+
+def _run_push(call: HookCall) -> Decision:
+    """Check each pushed commit: in the working tree if that is equal, else in a checkout."""
+    from gitgates.git.paths import is_as_committed  # not needed before a commit
+
+    decisions: list[Decision] = []
+    parts = split_push(call.event)
+    for tip, part in parts[:1] if call.is_once else parts:
+        if not tip or is_as_committed(call.repo.git, tip):
+            decisions.append(_run_here(call, part))
+        else:
+            call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
+            decisions.append(run_in_checkout(call, part, tip))
+        if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
+            break
+    return join(tuple(decisions))
+
+
+def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
+    """Check a commit, or without one the index being committed, in a private checkout."""
+    # Cold: only where the working tree is not what is to be checked.
+    from gitgates.git.checkout import check_out, check_out_index
+
+    repo, link = call.repo, call.config.link
+    plan = _plan(call, event)
+    checked_out = (
+        check_out(repo, tip, link=link)
+        if tip
+        else check_out_index(repo, named_index(repo)[0], link=link)
+    )
+    with checked_out as checkout:
+        for note in checkout.notes:
+            call.say(note)
+        there = checkout.repo._replace(env=without_git(repo.env))
+        options = call.options._replace(checkout=there)
+        decision = run_plan(plan, call.config, repo, call.listener, options=options)
+    if any(_JEST_FOUND_NOTHING in visit.result.output for visit in decision.visits):
+        call.say(
+            "Jest finds no files below .git, where private checkouts are; to check the working "
+            f'tree instead, set unstaged = "keep" in the table hooks.{event.name}'
+        )
+    return decision
+
+
+def committed_config(git: Git) -> Config | None:
+    """Return the configuration that is being committed, if it is not the working tree's.
+
+    Raises: ConfigError where that has problems.
+    """
+    changed = git.names("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--", *FILES)
+    if not changed:
+        return None
+    read = read_files(git.cwd_abs)
+    staged = [git.ask("cat-file", "blob", f":{name}") for name in FILES]
+    raw = tuple(
+        done.stdout if name in changed and not done.exit_status else content
+        for name, done, content in zip(FILES, staged, read, strict=True)
+    )
+    return checked(raw)
+
+
+def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
+    """Return the plan of an event; git is asked for paths if a gate needs them."""
+    is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
+    # Where unstaged work is hidden, git tells what is staged as well.
+    is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
+    if event.paths is None and is_needed:
+        from gitgates.git.paths import with_paths  # only where a gate is about paths
+
+        event = with_paths(event, repo)
+    plan = make_plan(config, hook, event, skipped_gates(repo.env))
+    is_framework = event.host == "pre-commit" and is_named
+    if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
+        # The framework does not name deleted files; git is asked only where that may matter.
+        from gitgates.git.paths import with_paths
+
+        gone = with_paths(event, repo).gone
+        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(repo.env))
+    return plan

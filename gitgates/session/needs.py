@@ -1,0 +1,134 @@
+"""Collect the policies that a configuration enables, and the events that they need.
+
+Installing writes those and no others: each event that is heard of costs a process.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, HOOK_OF
+from gitgates.core.policy import POLICIES, Need, asked_at, module_of, needs_of, wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.policy import Policy, WantedAgent
+    from gitgates.core.types import Config, Hook
+
+_NAMES = tuple(HOOK_OF.values())
+# Where a session begins, where a prompt does, and whom else the rules are told.
+_ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the events that are needed, each once, in the order of a session."""
+    # Those of the hooks themselves first: in that order they stand in an agent's settings.
+    rows = sorted(_about_agents(config), key=lambda row: not row.passive)
+    found = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
+    if found:
+        found += [Need(kind=kind) for kind in _ALWAYS]
+    merged: dict[str, Need] = {}
+    for need in found:
+        merged[need.kind] = join(merged.get(need.kind, need), need)
+    return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
+
+
+def about_agents() -> tuple[str, ...]:
+    """Return the names of all policies that may need events of an agent, as `policies_on`."""
+    rows = [row for row in POLICIES if not row.passive or row.joins]
+    kinds = {*AGENT_KINDS}
+    return tuple(
+        dict.fromkeys(row.gate or row.name for row in rows if not row.kinds or {*row.kinds} & kinds)
+    )
+
+
+def policies_on(config: Config) -> dict[str, tuple[EventKind, ...]]:
+    """Return the enabled policies that need events of an agent: name → those events.
+
+    One that is listed as a gate has the name of that.
+    """
+    found: dict[str, tuple[EventKind, ...]] = {}
+    for row in _about_agents(config):
+        kinds = [need.kind for need in _needs_of([row], config) if need.kind in AGENT_KINDS]
+        if kinds:
+            name = row.gate or row.name
+            found[name] = tuple(dict.fromkeys((*found.get(name, ()), *kinds)))
+    return found
+
+
+def is_reason(config: Config) -> bool:
+    """Return whether a policy needs events of an agent, other than to guard what else there is."""
+    rows = [row for row in _about_agents(config) if not row.joins]
+    return any(need.kind in AGENT_KINDS for need in _needs_of(rows, config))
+
+
+def is_guardable(config: Config) -> bool:
+    """Return whether anything is checked, by an agent's hooks or by git's, that can be avoided."""
+    is_gated = any(hook.gates for hook in config.hooks)
+    return bool(is_gated or config.intents or config.advice or config.trace.mode == "on")
+
+
+def git_hooks(config: Config) -> tuple[str, ...]:
+    """Return the hooks of git that policies need, whether or not they are configured."""
+    kinds = {need.kind for need in _needs_of(wanted(config), config)}
+    return tuple(point.name for point in GIT_HOOKS if point.kind in kinds)
+
+
+def _about_agents(config: Config) -> list[Policy]:
+    return [row for row in wanted(config) if not row.kinds or {*row.kinds} & {*AGENT_KINDS}]
+
+
+def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
+    return [need for row in rows for need in needs_of(module_of(row), config)]
+
+
+def gates_on(config: Config) -> tuple[str, ...]:
+    """Return the gates of enabled policies.
+
+    The settings of such a gate, and its verb, have its name.
+    """
+    found: list[str] = []
+    for row in wanted(config):
+        if row.gate and row.gate not in found and needs_of(module_of(row), config):
+            found.append(row.gate)
+    return tuple(found)
+
+
+def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
+    """Return the sub-agents that policies work with (`agents` of their modules)."""
+    # Passive ones are spared: what runs gates takes long to load.
+    active = [row for row in _about_agents(config) if not row.passive]
+    offers = [getattr(module_of(row), "agents", None) for row in active]
+    return tuple(agent for offer in offers if offer for agent in offer(config))
+
+
+def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
+    """Return the policies that are asked at an event without being listed by a hook."""
+    asked = asked_at(config, kind)
+    return tuple(row.name for row, _module, own in asked if own and not (row.gate or row.passive))
+
+
+def agent_hooks(config: Config) -> list[Hook]:
+    """Return the agent hooks that list a gate and match any tool or agent."""
+    return [
+        hook
+        for hook in config.hooks
+        if hook.gates
+        and hook.name in _NAMES
+        and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
+    ]
+
+
+def join(one: Need, other: Need) -> Need:
+    """Return what two needs of one event need together."""
+    return Need(
+        kind=one.kind,
+        tools=_both(one.tools, other.tools),
+        tool_kinds=tuple(dict.fromkeys((*one.tool_kinds, *other.tool_kinds))),
+        but_reads=one.but_reads or other.but_reads,
+        agents=_both(one.agents, other.agents),
+        more_s=max(one.more_s, other.more_s),
+    )
+
+
+def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))

@@ -1,0 +1,202 @@
+"""Shell commands of agents: whose one of ours is, and what the reviewer may run.
+
+A shell command of ours that an agent is about to run is rewritten to `gitgates VERB
+--caller=NONCE …`; the journal keeps whose the nonce is. Of a reviewer's token it knows the digest
+alone. The reviewer is held read-only by what it asks for, not by what that does: a program that it
+may run could still write. docs/explanation/review.md says what this can and cannot prevent.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.types import Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from gitgates.core.agent_types import ToolKind
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+OPTION = "--caller"
+LONGEST = 1 << 17  # characters of a command; Linux starts no `sh -c` with more
+_LONGEST_S = 0.3  # to parse it, and to read it, where it has to be plain
+_OURS = "gitgates"
+MASK = "…"  # what stands for a token in a text that is kept
+_TOKEN_BYTES = 16
+_NONCE_DIGITS = 16
+_FOLDER = r"""(?:[^\s'"`&|;<>()\\]+|'[^']*'|"[^"`\\]*")"""
+_END = r"(?=[\s;&|<>)]|$)"
+# Without a word behind it, `review` means its status; what asks for help is left alone.
+_VERB = (
+    rf"(?:review[ \t]+[a-z]+{_END}|review(?=\s*$|[ \t]*[;&|]|[ \t]+-(?!-?h(?:elp)?\b))|cannot-fix"
+    rf"|intent[ \t]+(?:select|release|scope-expansion-request){_END})"
+)
+_COMMAND = (
+    rf"(?P<verb>\s*(?:cd[ \t]+{_FOLDER}[ \t]*&&[ \t]*)?(?:[\w./~-]*/)?gitgates[ \t]+{_VERB})"
+    rf"(?:[ \t]+{OPTION}=\w*)?{_END}"
+)
+# What output may be passed on to, and what shows where one is. None has an option that writes.
+_FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
+# What a blocked agent is told to run, and what shows a change.
+_SHOWING = (
+    *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
+    *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
+)
+# Of `gitgates mcp`: what the reviewer may use.
+_REVIEWER_TOOLS = ("__review_status", "__post_review")
+_PROGRAMS = {"git", "gitgates", *_FILTERS}
+# Options of git itself that change nothing about what is read.
+_QUIET = ("--no-pager", "-P")
+# Options that write a file, or start a program.
+_WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--output",)}
+_SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
+_TEXT = "--text"  # an option of its own, which writes nothing
+# What a plain line for the shell is made of, by the grammar, and the words in it.
+_PARTS = ("program", "list", "pipeline", "redirected_statement", "command", "command_name")
+_JOINTS = ("&&", "||", "|", ";", "\n")
+_WORDS = ("word", "number", "string", "raw_string", "concatenation")
+_THROWN_AWAY = (">/dev/null", "2>/dev/null", "&>/dev/null", "2>&1")
+_WORD = r"""(?:'[^']*'|"[^"\\$`]*"|[\^@]\{[\w-]*\}|[^\s\0'"\\$`<>()|&;#{}])+"""
+# White space that the grammar and a shell do not agree on; so it is where a word has two lines.
+_ODD = r"\0|[^\S \t\n]|(?<![ \t])\\\n"
+_QUOTED = r"'([^']*)'|\"([^\"]*)\""
+
+
+def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
+    """Return why the reviewer may not use a tool; empty if it may."""
+    if kind == "reads":
+        return ""
+    if kind == "ours" and tool.endswith(_REVIEWER_TOOLS):
+        return ""
+    if kind != "shell":
+        return f"The reviewer only reads: it may not use {tool or 'this tool'}."
+    commands = split_commands(command)
+    if commands is None:
+        return (
+            "The reviewer may run only plain commands: no substitutions, no variables, no files "
+            "written, nothing in the background. Put text with such signs into single quotes."
+        )
+    return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
+
+
+def only_shows(command: str, more: tuple[str, ...] = ()) -> bool:
+    """Return whether a shell command changes no file. `more`: how others begin that do not."""
+    first = command.split(maxsplit=1)[:1]
+    # Most commands are told by their first word; a comment may stand before it, or a quote.
+    if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
+        return False
+    return not refuse_tool("shell", "", command, (*_SHOWING, *more))
+
+
+def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
+    if words[0] in _FILTERS:
+        return ""
+    words = _without_quiet(words)
+    if not any(words[: len(one)] == one for one in map(str.split, allowed)):
+        listed = ", ".join(f"`{one}`" for one in allowed) or "none"
+        rest = ", ".join(_FILTERS)
+        named = " ".join(words[:2])
+        return f"The reviewer may not run `{named}`. It may run: {listed}; and {rest}."
+    if any(_may_write(words[0], word.partition("=")[0]) for word in words[1:]):
+        return f"The reviewer may not have {words[0]} write a file, or start a program."
+    return ""
+
+
+def _without_quiet(words: list[str]) -> list[str]:
+    """Return a command of git without options of folder and display."""
+    while words[0] == "git" and words[1:2]:
+        if words[1] in _QUIET:
+            words = [words[0], *words[2:]]
+        elif words[1] == "-C" and len(words) > len(("git", "-C", ".")):
+            words = [words[0], *words[3:]]
+        else:
+            break
+    return words
+
+
+def _may_write(program: str, option: str) -> bool:
+    if program == "gitgates" and option.startswith("-o"):
+        return True
+    is_known = any(one.startswith(option) for one in _WRITING.get(program, ()))
+    return is_known and len(option) >= _SHORTEST and option != _TEXT
+
+
+def split_commands(text: str) -> list[list[str]] | None:
+    """Return the words of each command of a shell line; None if it is not plain.
+
+    Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
+    """
+    import re  # most commands are told by their first word
+
+    from gitgates.shell.syntax import parse, read
+
+    root = parse(text, _LONGEST_S) if len(text) <= LONGEST else None
+    try:
+        if root is None or root.has_error or re.search(_ODD, text) or not _is_plain(root):
+            return None
+    except RecursionError:
+        return None
+    line = read(text, longest_s=_LONGEST_S)
+    return None if line.trouble else [list(one.words) for one in line.commands if one.words]
+
+
+def _is_plain(node: Node) -> bool:
+    import re
+
+    said = (node.text or b"").decode("utf-8", "replace")
+    if node.type in _PARTS:
+        return all(map(_is_plain, node.children))
+    if node.type in _JOINTS:
+        return True
+    if node.type == "comment":  # on a line of its own
+        before = node.prev_sibling
+        return before is None or before.end_point.row < node.start_point.row
+    if node.type == "file_redirect":
+        return "".join(said.split()) in _THROWN_AWAY
+    unquoted = re.sub(_QUOTED, "", said)
+    # A pattern may become any option.
+    is_pattern = not {*"*?["}.isdisjoint(unquoted) and re.sub(r"['\"]", "", said).startswith("-")
+    return node.type in _WORDS and bool(re.fullmatch(_WORD, said)) and not is_pattern
+
+
+def name_caller(call: Call, so_far: Verdict) -> Verdict:
+    """Add the caller to a command or tool of ours, unless a policy has done that; record it."""
+    payload = call.payload
+    is_tool = payload.tool_kind == "ours"
+    if so_far.command or so_far.caller or not (is_tool or _OURS in payload.command):
+        return so_far
+    entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    if is_tool:
+        return so_far.joined(Verdict(caller=entry["nonce"], entries=(entry,)))
+    command = with_caller(payload.command, entry["nonce"])
+    return so_far.joined(Verdict(command=command, entries=(entry,))) if command else so_far
+
+
+def with_caller(command: str, nonce: str) -> str | None:
+    """Return a shell command with `--caller` added; None if it does not begin with ours."""
+    import re  # most commands are not ours
+
+    found = re.match(_COMMAND, command)
+    return f"{found['verb']} {OPTION}={nonce}{command[found.end() :]}" if found else None
+
+
+def caller_fact(session: str, agent: str, agent_type: str, tool_use: str) -> Fact:
+    """Return the journal entry of an agent's command; the same for the same tool call."""
+    nonce = digest_of(f"{session}\0{agent}\0{tool_use}")[:_NONCE_DIGITS]
+    return {"what": "caller", "nonce": nonce, "agent": agent, "agent_type": agent_type}
+
+
+def new_token(agent: str, key: str) -> tuple[str, Fact]:
+    """Return a reviewer's token, and its journal entry. `key` is the event's."""
+    token = os.urandom(_TOKEN_BYTES).hex()
+    return token, {"what": "token", "agent": agent, "digest": digest_of(token), "key": key}
+
+
+def digest_of(token: str) -> str:
+    """Return the digest of a token for the journal."""
+    import hashlib  # most commands are not ours
+
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,281 @@
+"""Record events, prompts and first snapshots in a session's journal, for all other policies.
+
+That is what there was when the session began, or what stands in for it.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from gitgates.core.agent_types import Point
+from gitgates.core.lifecycle import ENDINGS, HOOK_OF
+from gitgates.core.types import BLOCK, STOP, Verdict
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts.capabilities import cut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+_MOST_STASHES = 20
+_LONGEST_EDIT = 1 << 16  # characters of one whose lines are told apart from others'
+_LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
+_UNKNOWN = "this session's beginning was not heard of here"
+_NOW = "HEAD, so that all that differs from HEAD counts as its work"
+
+always = True  # the first tool may be refused, where no start of the session is told of
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Record the first snapshot, and that of each prompt; stop after a sub-agent's STOP.
+
+    That may take long, in a large repository; what was asked has been recorded before.
+    """
+    payload, session = call.payload, call.session
+    if call.is_deferred:
+        call.record({"what": "deferred", "prompt": call.prompt})
+    is_prompt = payload.kind == "prompt" and not payload.automatic
+    # Where the first that we hear of is an end, the work is done: it is measured otherwise.
+    is_first = not (session.base or session.no_base) and payload.kind not in ENDINGS
+    if is_prompt or (is_first and payload.kind != "prompt"):
+        call.record(_snapshot(call))
+    if session.watched is None and not call.config_error:
+        from gitgates.session.tampering import begin  # once in a session
+
+        begin(call)
+    if not session.rules and not call.config_error:
+        from gitgates.features.intents.approved import begin as begin_rules  # once in a session
+
+        begin_rules(call)
+    is_asked = not (so_far.final or payload.agent_id or call.config_error)
+    if session.stop and is_asked:
+        return _end_main_thread(call, so_far)
+    return so_far
+
+
+def _snapshot(call: Call) -> Fact:
+    """Return the journal entry of a snapshot: a tree, or why there is none."""
+    from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
+
+    now = call.take_snapshot()
+    if not now.tree:
+        why = now.why_unprovable[0]
+        return {"what": "snapshot", "tree": "", "why": why, **call.snapshot_fields}
+    length = length_of(call.payload.transcript_abs)
+    taken: Fact = {"tree": now.tree, "head": now.head, "why": "", "transcript": length}
+    not_seen = {"not_seen": list(now.not_seen)} if now.not_seen else {}
+    stashes = _stashes(call) if not call.session.base else []
+    more = {**not_seen, **({"stashes": stashes} if stashes else {})}
+    return {"what": "snapshot", **taken, **more, **call.snapshot_fields}
+
+
+def _stashes(call: Call) -> list[str]:
+    """Return what is stashed, the newest last, by git's log of that."""
+    from gitgates.store.files import read_tail
+
+    log = read_tail(f"{call.repo.common_dir_abs}/logs/refs/stash", 0, _LONGEST_PROMPT) or b""
+    words = (line.split(b" ", 2) for line in log.splitlines())
+    return [one[1].decode("ascii", "replace") for one in words if len(one) > 2][-_MOST_STASHES:]  # noqa: PLR2004 - two ids and more
+
+
+def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
+    """Stop the main thread after a sub-agent's STOP, if this event can.
+
+    A new prompt of the person is not stopped: they have been told, and go on all the same.
+    """
+    payload, why = call.payload, call.session.stop
+    if payload.kind == "prompt" and not payload.automatic:
+        warning = {"what": "warning", "hook": HOOK_OF["subagent-end"], "text": why}
+        call.record({"what": "stopped"}, warning)
+        return so_far
+    if not payload.can.stop:
+        return so_far
+    return Verdict(STOP, why, why, entries=({"what": "stopped"},), final=True)
+
+
+def is_scheduled(call: Call) -> bool:
+    """Return whether the agent itself has scheduled the text of a prompt.
+
+    The client submits such a prompt by itself, and need not say so. A person who types the same
+    text is taken for it.
+    """
+    payload = call.payload
+    if payload.kind != "prompt" or payload.automatic:
+        return False
+    facts = (*call.entries, *call.entries_elsewhere)
+    scheduled = [entry for entry in facts if entry.get("what") == "scheduled"]
+    known = {mark for entry in scheduled for mark in entry.get("prompts", ())}
+    text = _bytes_of(payload.prompt)
+    if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
+        return _mark_of(text) in known
+    # Where others have blocked as well, the reasons of all are one prompt.
+    longest = [int(size) for mark in known if (size := mark.partition(":")[0]).isdecimal()]
+    parts = (part for most in longest if most for part in (text[:most], text[-most:]))
+    return any(_mark_of(part) in known for part in parts)
+
+
+def _bytes_of(prompt: str) -> bytes:
+    return prompt.strip().encode("utf-8", "replace")
+
+
+def _mark_of(text: bytes) -> str:
+    """Return a digest of the text of a prompt."""
+    return f"{len(text)}:{zlib.crc32(text):08x}"
+
+
+def entries_of(call: Call) -> list[Fact]:
+    """Return the journal entries of an event and its prompt."""
+    payload = call.payload
+    event: Fact = {
+        "what": "event",
+        "event": payload.event,
+        "key": call.key,
+        "prompt_id": payload.prompt_id,
+        "agent": payload.agent_id,
+        "agent_type": payload.agent_type,
+        "tool": payload.tool,
+        "tool_kind": payload.tool_kind,
+    }
+    if payload.host != DEFAULT_AGENT:
+        event["host"] = payload.host
+    found = [event]
+    if _begins_turn(call):
+        found.insert(0, {"what": "prompt", "prompt_id": "", "text": ""})
+    if payload.command:
+        from gitgates.session.shell_commands import only_shows  # only shells pay for it
+
+        event["shows"] = only_shows(payload.command)
+    host = agent_host(payload.host or DEFAULT_AGENT)
+    written_at = "after-tool" if host.TELLS_EDITS else "before-tool"
+    if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
+        found += [
+            {"what": "wrote", "path": path, **_lines(call)} for path in call.edited_paths or ()
+        ]
+    if payload.scheduled:
+        marks = [_mark_of(_bytes_of(one)) for one in payload.scheduled]
+        found.append({"what": "scheduled", "prompts": marks})
+    if payload.kind == "prompt" and payload.automatic:
+        found.append({"what": "pseudo-prompt", "prompt_id": payload.prompt_id})
+    elif payload.kind == "prompt":
+        found.append(_prompt(call))
+    return found
+
+
+def _lines(call: Call) -> Fact:
+    """Return digests of the lines that an edit has put into a file, and taken out.
+
+    `whole`: it has replaced all of the file.
+    """
+    from gitgates.features.review.config import is_review_on  # loaded where it is on, too
+
+    edits = call.payload.edits
+    size = sum(len(one.new) + len(one.old) for one in edits)
+    if not edits or size > _LONGEST_EDIT or not is_review_on(call.config):
+        return {}
+    return {
+        "new": sorted({mark for one in edits for mark in line_marks(one.new)}),
+        "old": sorted({mark for one in edits for mark in line_marks(one.old)}),
+        "whole": any(one.whole for one in edits),
+    }
+
+
+def line_marks(text: str) -> list[int]:
+    """Return a digest of each line that is not empty, white space left out."""
+    lines = ("".join(line.split()) for line in text.splitlines())
+    return [zlib.crc32(line.encode("utf-8", "replace")) for line in lines if line]
+
+
+def _begins_turn(call: Call) -> bool:
+    """Return whether an event comes after the end of a turn, in a host that tells of no prompts.
+
+    An end of a turn that was blocked is none, and one that follows another may be a repetition.
+    """
+    payload, last = call.payload, call.session.last
+    if payload.kind in ENDINGS or agent_host(payload.host or DEFAULT_AGENT).TELLS_PROMPTS:
+        return False
+    if payload.kind == "prompt" or not last.startswith(f"{HOOK_OF['turn-end']}:"):
+        return False
+    rounds = call.session.rounds
+    return not (rounds and rounds[-1].key == last and rounds[-1].outcome == "blocked")
+
+
+def named(call: Call, verdict: Verdict) -> Verdict:
+    """Return a block that names the session, where our commands could not tell it from others."""
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    if verdict.level < BLOCK or host.SESSION or host.CHANGES:
+        return verdict
+    from gitgates.store.log import sessions  # few hosts come here
+
+    if len(sessions(call.repo.state_abs)) < 2:  # noqa: PLR2004 - this one and another
+        return verdict
+    option = f"--session {call.payload.session}"
+    own = f"Other sessions were here: add `{option}` to commands of gitgates that you run."
+    return verdict._replace(to_agent=f"{verdict.to_agent}\n\n{own}")
+
+
+def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
+    """Return the entry for a block whose reason a host submits as a prompt."""
+    payload = call.payload
+    if verdict.level < BLOCK or payload.kind not in ENDINGS or not verdict.to_agent:
+        return ()
+    if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
+        return ()
+    reason = _bytes_of(cut(verdict.to_agent))  # as the client gets it
+    return ({"what": "scheduled", "prompts": [_mark_of(reason)]},)
+
+
+def _prompt(call: Call) -> Fact:
+    payload = call.payload
+    text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
+    fields = {"prompt_id": payload.prompt_id, "text": text, "transcript": payload.transcript_abs}
+    return {"what": "prompt", **fields}
+
+
+def first_point(call: Call) -> tuple[Point, str]:
+    """Return the session's first point, and a note if it is a substitute.
+
+    Where that was not heard of: what was checked out when it began elsewhere, else what is now. The
+    log of HEAD counts in seconds: what is of the same one belongs to the session.
+
+    Raises: GitError where git cannot be asked.
+    """
+    from gitgates.features.review.evidence import (  # only where something has changed
+        EVIDENCE,
+        stamp_of,
+    )
+
+    evidence, git = call.state(EVIDENCE), call.repo.git
+    if evidence.base:
+        return evidence.base, evidence.base_note
+    began = min((stamp_of(facts[0]) for facts in call.elsewhere.values()), default=0.0)
+    names = [(f"HEAD@{{{int(began) - 1} +0000}}", "what was checked out when it began")]
+    for name, said in [*(names if began else []), ("HEAD", _NOW)]:
+        asked = git.ask(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        )
+        if not asked.exit_status:
+            head = asked.stdout.decode().split()[-1]
+            tree = git.lines("rev-parse", "--verify", f"{head}^{{tree}}")[0]
+            point = Point(tree=tree, head=head, stamp=began)
+            return point, f"{_UNKNOWN}: compared with {said}"
+    empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    return Point(tree=empty, stamp=began), f"{_UNKNOWN}: everything is taken for its work"
+
+
+def record_base(call: Call) -> None:
+    """Record a substitute for the first snapshot if the start of the session was missed.
+
+    Otherwise the next event would take one, and what is there by then would be nobody's work.
+
+    Raises: GitError where git cannot be asked; OSError where the journal cannot be written.
+    """
+    if call.session.base:
+        return
+    point, note = first_point(call)
+    # In a worktree that the session came to later, it began when it did elsewhere.
+    elsewhere_s = {"t": point.stamp} if point.stamp else {}
+    why = call.session.no_base or ("" if elsewhere_s else note)
+    entry: Fact = {"tree": point.tree, "head": point.head, "why": why, "note": note}
+    entry["not_seen"] = list(call.snapshot.not_seen)
+    call.record({"what": "snapshot", **entry, **elsewhere_s})

@@ -1,0 +1,267 @@
+"""Report changes of gates, settings and agents to the person at a stop. Blocks nothing.
+
+Gates, hooks, and what keeps git from seeing files are read as a session begins, without git, and
+kept as digests in its journal (`watched`). Each stop compares, and tells of each change once.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from gitgates.config.load import load
+from gitgates.core.errors import GitgatesError
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.policy import Need
+from gitgates.core.types import WARN, Config, Verdict
+from gitgates.git.snapshot import flagged_paths
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.session.call import Call
+from gitgates.session.needs import agents_wanted, gates_on, is_guardable
+from gitgates.session.rules import APPROVE, are_in_force
+from gitgates.session.trust import find_repos
+from gitgates.store.files import read_tail
+from gitgates.store.log import session_journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Payload
+    from gitgates.hosts.agent import AgentHost
+
+_WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
+_BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
+_HOOKS_OFF = "hooks-off"
+_TABLE, _INTENTS = "table ", "intents"
+_DEFINITIONS = ("gate ", "hook ", _TABLE)
+_TABLES = ("advice", "guard", "intents", "trace")  # beside those of gates that are policies
+_MOST_READ = 1 << 20  # bytes of a file
+_MOST_NAMED = 5
+_SINCE = "since this session began"
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the needed events: the end of a turn, where the guard is on."""
+    return (Need(kind="turn-end"),) if config.guard.enabled and is_guardable(config) else ()
+
+
+def begin(call: Call) -> None:
+    """Record the digests at the start of a session."""
+    first = next((str(one["event"]) for one in call.entries if one.get("what") == "event"), "")
+    call.record({"what": _WATCHED, "found": {_BEGAN: first, **_digests(call)}})
+
+
+def _found(fact: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the digests in a journal entry; empty if it has none."""
+    found = fact.get("found") if fact.get("what") == _WATCHED else None
+    return found if isinstance(found, dict) else {}
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Report each change to the person, once."""
+    if not call.session.watched:
+        return so_far
+    before = call.session.watched
+    now = {_BEGAN: _TOLD, **_digests(call)}
+    names = (*before, *(name for name in now if name.startswith(_TABLE)))
+    changed = [
+        name
+        for name in dict.fromkeys(names)
+        if name != _BEGAN and now.get(name, "") != before.get(name, "")
+    ]
+    lines = _beginning(call, before) + (_lines(call.config, changed, now) if changed else [])
+    lines += _not_in_force(call, changed)
+    if not lines:
+        return so_far
+    text = "\n".join(f"gitgates: {line}" for line in lines)
+    own = Verdict(WARN, to_person=text, entries=({"what": _WATCHED, "found": now},))
+    return so_far.joined(own)
+
+
+def answer_switched_off(
+    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str
+) -> bytes:
+    """Return the message at a stop if GITGATES=0 was set during the session."""
+    try:
+        payload = agent_host(host).decode(raw, env)
+        if payload.kind != "turn-end":
+            return b""
+        call = Call(payload, find_repos(payload, env)[0], raw=raw, say=say)
+        facts = call.journal.read()
+        config = load(call.repo.root_abs) if facts else None
+        was_told = any(
+            fact.get("what") == "switched-off" or _found(fact).get(_OFF) for fact in facts
+        )
+        required = _required(config) if config and not was_told else ""
+        if not required:
+            return b""
+        call.journal.append({"what": "switched-off"})
+    except (GitgatesError, OSError, ValueError) as error:
+        say(str(error))
+        return b""
+    text = f"gitgates: GITGATES=0 is set, and was not as this session began: {required} did not run"
+    return agent_host(payload.host).encode(payload, Verdict(WARN, to_person=text))
+
+
+def answer_lost(payload: Payload, why: str) -> Verdict:
+    """Return the message at a stop, once, if the repository is gone."""
+    folder = payload.cwd_abs
+    while folder not in ("", "/"):
+        journal = session_journal(f"{folder}/.git/gitgates", payload.session)
+        facts = journal.read()
+        if facts and not any(fact.get("what") == "lost" for fact in facts):
+            journal.append({"what": "lost"})
+            return Verdict(WARN, to_person=f"gitgates: nothing is checked any more: {why}")
+        folder = os.path.dirname(folder)
+    return Verdict()
+
+
+def agent_digests(
+    config: Config, root_abs: str, env: Mapping[str, str], agent: str
+) -> dict[str, str]:
+    """Return each file that may define a sub-agent of a policy, with a digest of it."""
+    host = agent_host(agent or DEFAULT_AGENT)
+    folders = (f"{root_abs}/{host.FOLDER}", host.home(env))
+    names = [agent.name.rpartition(":")[2] for agent in agents_wanted(config)]
+    files = [path for name in names for path in host.agent_files(name, folders)]
+    return {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}
+
+
+def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
+    """Return whether the files of sub-agents have changed in a session, by its journal `facts`.
+
+    `now`: as `agent_digests` returns them.
+    """
+    for fact in facts:
+        if fact.get("what") == "reviewer-changed":
+            return True
+        then = {name: one for name, one in _found(fact).items() if name.startswith(_REVIEWER)}
+        if then and then != now:
+            return True
+    return False
+
+
+def _digests(call: Call) -> dict[str, str]:
+    """Return the present digest of each watched item; empty if it does not exist."""
+    config, repo = call.written_config or call.config, call.repo
+    common_abs = repo.common_dir_abs
+    found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
+    found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
+    for name in gates_on(config):  # of policies, whose settings have its name
+        found[f"gate `{name}`"] = _digest(repr(getattr(config, name)).encode())
+    for name in _TABLES:
+        if (table := getattr(config, name)) != getattr(Config(), name):
+            found[f"{_TABLE}{name}"] = _digest(repr(table).encode())
+    if call.config.intents:
+        found[_INTENTS] = _digest(_read(f"{repo.root_abs}/{call.config.intents.file}"))
+    found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
+    files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
+    found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
+    found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
+    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    own = host.settings_files(repo.root_abs, call.env).values()
+    found[_OFF] = ", ".join(path for path in own if _switches_off(_read(path)))
+    switches = dict.fromkeys((*own, *host.switch_files(repo.root_abs, call.env)))
+    found[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
+    return found | agent_digests(config, repo.root_abs, call.env, call.payload.host)
+
+
+def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
+    first = before.get(_BEGAN, "")
+    tells_starts = agent_host(call.payload.host or DEFAULT_AGENT).has("session-start")
+    if first in (HOOK_OF["session-start"], _TOLD) or call.elsewhere or not tells_starts:
+        return []
+    home = os.path.realpath(call.payload.project_abs or call.repo.root_abs)
+    if not f"{home}/".startswith(f"{os.path.realpath(call.repo.root_abs)}/"):
+        return []  # the session began in a folder of repositories, or in another worktree
+    text = f"the first event on record of this session is {first}: what came before was deleted, "
+    return [f"{text}or the hooks were not installed yet; what it did until then may not count"]
+
+
+def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[str]:
+    from gitgates.core.clean import plain_line  # most often, nothing has changed
+
+    lines = []
+    defined = [name for name in changed if name.startswith(_DEFINITIONS)]
+    for what, is_there in (("changed in", True), ("gone from", False)):
+        if names := [name for name in defined if (name in now) is is_there]:
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            shown = ", ".join(map(plain_line, names[:_MOST_NAMED]))
+            lines.append(f"{what} the configuration {_SINCE}: {shown}{more}")
+    if _EXCLUDE in changed:
+        lines.append(f".git/info/exclude has changed {_SINCE}: no gate sees what it names")
+    if _CORE in changed:
+        said = plain_line(now[_CORE]) or "nothing"
+        lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {said}")
+    if _FLAGGED in changed and now[_FLAGGED]:
+        lines.append(
+            f"git is told {_SINCE} not to look at more files, or others (skip-worktree, "
+            "assume-unchanged); see: git ls-files -v"
+        )
+    if _OFF in changed and now[_OFF] and (required := _required(config)):
+        where = plain_line(now[_OFF])
+        lines.append(f"{where} has set GITGATES=0 {_SINCE}: {required} will not run")
+    if _HOOKS_OFF in changed and now[_HOOKS_OFF]:
+        where = plain_line(now[_HOOKS_OFF])
+        lines.append(f"{where} switches all hooks off {_SINCE}: none runs in the next")
+    files = [name.removeprefix(_REVIEWER) for name in changed if name.startswith(_REVIEWER)]
+    return lines + [
+        f"{plain_line(path)} has changed {_SINCE}: a COMPLETE of this reviewer does not count"
+        for path in files
+    ]
+
+
+def _not_in_force(call: Call, changed: list[str]) -> list[str]:
+    """Return what of the changes gives the session nothing, and how a person lets it count."""
+    lines = []
+    config = call.written_config or Config()
+    if any(name.startswith(_DEFINITIONS) for name in changed) and not are_in_force(call, config):
+        rules = "this session keeps the settings of policies that it began with"
+        lines.append(f"{rules}; to let the change count, run in a terminal: {APPROVE}")
+    if _INTENTS in changed:
+        from gitgates.features.intents import approved as session_intents  # seldom needed
+
+        intents = session_intents.intents_in_force(call)
+        if session_intents.is_unapproved(call.repo, call.config, intents):
+            told = session_intents.describe_unapproved(intents.file)
+            lines.append(told.removeprefix("gitgates: "))
+    return lines
+
+
+def _required(config: Config) -> str:
+    names = [f"`{gate.name}`" for gate in config.gates if gate.required]
+    names += [f"`{name}`" for name in gates_on(config) if getattr(config, name).required]
+    noun = "gates" if len(names) > 1 else "gate"
+    return f"the required {noun} {', '.join(names)}" if names else ""
+
+
+def _switches_off(settings: bytes) -> bool:
+    value = settings.partition(b'"GITGATES"')[2].lstrip().removeprefix(b":")
+    return value.lstrip(b' \t\r\n"')[:1] == b"0"
+
+
+def _is_hooks_end(host: AgentHost, path: str) -> bool:
+    """Return whether a file switches all hooks of an agent off."""
+    if not host.may_be_off(_read(path)):
+        return False
+    from gitgates.session.installed import is_switched_off  # most files do not speak of it
+
+    return is_switched_off(host.NAME, path)
+
+
+def _core_settings(path: str) -> str:
+    lines = [b"".join(line.split()) for line in _read(path).splitlines()]
+    keys = (b"worktree", b"bare")
+    found = [one for one in lines if one.lower().partition(b"=")[0] in keys]
+    found = [one for one in found if one.lower() != b"bare=false"]
+    return os.fsdecode(b", ".join(found))
+
+
+def _read(path: str) -> bytes:
+    return read_tail(path, since=0, most=_MOST_READ) or b""
+
+
+def _digest(content: bytes) -> str:
+    return f"{zlib.crc32(content):08x}" if content else ""

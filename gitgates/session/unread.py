@@ -1,0 +1,54 @@
+"""Tell the person of an event in words of no agent that we know, once in a session.
+
+Some agents run the hooks of others' settings, with payloads of their own. What cannot be read is
+neither checked nor guarded; that is said, kept in the session's journal, and found by doctor.
+"""
+
+from __future__ import annotations
+
+from gitgates.config.load import load
+from gitgates.core.errors import ConfigError, GitgatesError
+from gitgates.core.types import WARN, Verdict
+from gitgates.session.trust import find_repos
+from gitgates.store.log import session_journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.core.agent_types import Payload
+
+FACT = "unread"
+
+
+def told_once(
+    payload: Payload, title: str, env: Mapping[str, str], say: Callable[[str], None]
+) -> Verdict:
+    """Return what the person is told of a payload that came by the hooks of an agent.
+
+    Nothing where that was told in this session, or where nothing is configured.
+    """
+    text = (
+        f"gitgates: {payload.unread} is none of {title}'s, whose hooks have sent it: nothing of it "
+        "is checked or guarded. If another agent runs these hooks, give it its own: gitgates doctor"
+    )
+    say(text)
+    try:
+        repo = find_repos(payload, env)[0]
+        if not _is_configured(repo.root_abs):
+            return Verdict()
+        journal = session_journal(repo.state_abs, payload.session)
+        if any(fact.get("what") == FACT for fact in journal.read()):
+            return Verdict()
+        journal.append({"what": FACT, "text": text})
+    except (GitgatesError, OSError) as error:
+        say(str(error))
+        return Verdict()
+    return Verdict(WARN, to_person=text)
+
+
+def _is_configured(root_abs: str) -> bool:
+    try:
+        return load(root_abs) is not None
+    except ConfigError:
+        return True

@@ -1,0 +1,1 @@
+"""Set up a project: find its checks, install hooks, diagnose."""

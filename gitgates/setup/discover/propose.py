@@ -1,0 +1,223 @@
+"""Read a project, find its tasks, and propose the gates and hooks that it lacks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from gitgates.config import load
+from gitgates.config.edit import Addition, Edit, make_edit, read_shared
+from gitgates.config.parse import reachable
+from gitgates.core.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
+from gitgates.core.record import Record
+from gitgates.core.types import Config
+from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
+from gitgates.hosts.agent import AgentHost
+from gitgates.setup.discover import managers, runners, tools
+from gitgates.setup.discover.choose import USUAL, Proposal, assign_hooks, choose
+from gitgates.setup.discover.project import (
+    BadFile,
+    Project,
+    Task,
+    is_inside,
+    list_files,
+    list_folder,
+    read_files,
+)
+
+_RULES_FILE = AgentHost.RULES_FILE  # which most agents read
+# Folders of programs, and how deep they are looked into.
+_PROGRAMS = (
+    *((folder, 2) for folder in runners.MISE_FOLDERS),
+    *(
+        (folder, 1)
+        for folder in (*runners.SCRIPT_FOLDERS, *tools.ENVIRONMENTS, "node_modules/.bin")
+    ),
+)
+_TESTS = ("tests", "test")
+
+
+class Inspection(Record):
+    """The tasks of a project, and notes."""
+
+    languages: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()  # only those that some hook runs
+    hooks: dict[str, list[str]] = {}  # hook → its gates
+    managers: tuple[str, ...] = ()  # of hooks, whose commands are known
+    left_out: tuple[str, ...] = ()  # what, and why
+    troubles: tuple[str, ...] = ()  # files that could not be read
+
+
+def read_project(root_abs: str, path: str = "") -> tuple[Project, list[str]]:
+    """Return a project, and which of its files could not be read and why.
+
+    `path`: the variable PATH.
+    """
+    names = set(list_folder(root_abs))
+    for folder, depth in _PROGRAMS:
+        names |= list_files(root_abs, folder, depth=depth, programs=True)
+    for folder in (tools.WORKFLOWS, *_TESTS):
+        names |= list_files(root_abs, folder)
+    project = Project(texts={}, names=frozenset(names))
+    wanted = (*runners.FILES, *tools.READS, *managers.READS, *tools.workflows(project))
+    wanted += tuple(runners.task_scripts(project))
+    texts, troubles = read_files(root_abs, tuple(dict.fromkeys(wanted)))
+    project = project._replace(texts=texts)
+    for name in (*_included(project), *managers.husky_files(project)):
+        if os.path.isdir(os.path.join(root_abs, name)):
+            names |= list_files(root_abs, name, depth=2, programs=True)
+        elif is_inside(name):
+            more, unreadable = read_files(root_abs, (name,))
+            texts |= more
+            troubles += unreadable
+    # A shim of pyenv, asdf or mise is there whether or not what it starts is.
+    path = os.pathsep.join(one for one in path.split(os.pathsep) if "shims" not in one.split("/"))
+    in_path = frozenset(name for name in tools.IN_PATH if shutil.which(name, path=path))
+    return Project(texts=texts, names=frozenset(names), in_path=in_path), troubles
+
+
+def _included(project: Project) -> list[str]:
+    found: list[str] = []
+    for name in runners.FILES:
+        if name in project.texts:
+            try:
+                found += runners.included_files(name, project)
+            except BadFile:
+                continue  # said when its tasks are looked for
+    return found
+
+
+def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
+    """Return all tasks, better sources first; what only a person can take over; what is broken."""
+    tasks, troubles = runners.find_runner_tasks(project)
+    for name in tools.workflows(project):
+        tasks += tools.find_in_workflow(name, project) if name in project.texts else []
+    managed, notes = managers.find(project)
+    return [*tasks, *tools.find_defaults(project), *managed], notes, troubles
+
+
+def inspect_project(
+    root_abs: str, env: Mapping[str, str], *, take_over: bool = False
+) -> Inspection:
+    """Find the tasks of a project, and notes.
+
+    `take_over`: hook managers are to be uninstalled, and gates run what they have run.
+    """
+    project, unreadable = read_project(root_abs, env.get("PATH", os.defpath))
+    tasks, by_hand, broken = find_tasks(project)
+    proposals, unusable = choose(tasks)
+    hooks, doubled = assign_hooks(proposals, take_over=take_over)
+    used = {name for gates in hooks.values() for name in gates}
+    return Inspection(
+        languages=tools.find_languages(project),
+        proposals=tuple(one for one in proposals if one.name in used),
+        hooks=hooks,
+        managers=tuple(dict.fromkeys(one.task.manager for one in proposals if one.managed)),
+        left_out=(*by_hand, *unusable, *doubled),
+        troubles=(*unreadable, *broken),
+    )
+
+
+def wants_agent(root_abs: str) -> bool:
+    """Return whether an agent is in use and nothing is set up.
+
+    Raises: ConfigError where the configuration has problems.
+    """
+    is_used = bool(agents_used(root_abs)) or os.path.isfile(os.path.join(root_abs, _RULES_FILE))
+    return is_used and not read_shared(load.read_files(root_abs)).hooks
+
+
+def agents_used(root_abs: str) -> list[str]:
+    """Return the agents that have settings, or rules of their own, in a project."""
+    found = []
+    for agent in AGENTS:
+        host = agent_host(agent)
+        settings = host.settings_files(root_abs, {}).get("project", "")
+        rules = "" if host.RULES_FILE == _RULES_FILE else os.path.join(root_abs, host.RULES_FILE)
+        if os.path.isdir(os.path.dirname(settings)) or os.path.isfile(rules):
+            found.append(agent)
+    return found
+
+
+def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
+    """Return the edit that adds the hooks of an agent, and gates where no hook is configured.
+
+    Raises: ConfigError where the configuration has problems, or nothing can be added to it.
+    """
+    has_hooks = bool(read_shared(load.read_files(root_abs)).hooks)
+    return propose(
+        root_abs, Inspection() if has_hooks else inspect_project(root_abs, env), with_agent=True
+    )
+
+
+def propose(
+    root_abs: str,
+    found: Inspection,
+    failed: dict[str, str] | None = None,
+    *,
+    remarks: dict[str, str] | None = None,
+    with_agent: bool,
+) -> Edit:
+    """Return the edit that adds what is missing, without what failed (gate → why).
+
+    `remarks` on other gates (gate → what) are written beside that as comments.
+
+    Raises: ConfigError where the configuration has problems, or nothing can be added to it.
+    """
+    failed = failed or {}
+    raw = load.read_files(root_abs)
+    config = read_shared(raw)
+    addition = _missing(found, failed, config)
+    if with_agent and not any(
+        hook.gates and kind_of(hook.name) in AGENT_KINDS for hook in config.hooks
+    ):
+        addition = _with_agent(addition, config)
+    comments = tuple(f"left out by gitgates init --try: {why}" for why in failed.values())
+    comments += tuple(f"gitgates init --try: {what}" for what in (remarks or {}).values())
+    return make_edit(raw, addition._replace(comments=comments))
+
+
+def _missing(found: Inspection, failed: dict[str, str], config: Config) -> Addition:
+    """Return the gates that the configuration lacks, and the hooks that are to run them.
+
+    A gate that some hook runs already is added to no other: whoever wrote it chose.
+    """
+    there = {gate.name: gate for gate in config.gates}
+    commands = {gate.command for gate in config.gates if gate.command}
+    known = {*there, *failed}
+    missing = [one for one in found.proposals if one.name not in known]
+    new = {one.name: one.table() for one in missing if one.task.command not in commands}
+    chosen = {name for hook in config.hooks for name in reachable(hook.gates, there)}
+    waiting = new.keys() | (there.keys() - chosen - failed.keys())
+    hooks = {
+        hook: [name for name in gates if name in waiting]
+        for hook, gates in found.hooks.items()
+        # A project that has hooks and none of this name does without it.
+        if hook != "manual" or hook in {one.name for one in config.hooks} or not config.hooks
+    }
+    listed = {hook: {"gates": gates} for hook, gates in hooks.items() if gates}
+    return Addition(gates=new, hooks=listed)
+
+
+def _with_agent(addition: Addition, config: Config) -> Addition:
+    """Add the hooks of an agent.
+
+    Before it may stop: all that looks, and a review. After an edit: what is given that file.
+    """
+    there = {gate.name: gate._asdict() for gate in config.gates}
+    gates = {**addition.gates, **there}
+    lists: list[tuple[str, Any]] = [(hook.name, hook.gates) for hook in config.hooks]
+    lists += [(hook, table["gates"]) for hook, table in addition.hooks.items()]
+    late = [name for hook, names in lists if hook in USUAL[1:] for name in names]
+    names = late or [name for hook, names in lists if hook in USUAL for name in names]
+    looks = [n for n in dict.fromkeys(names) if n not in gates or not gates[n].get("writes")]
+    quick = [name for name in looks if gates.get(name, {}).get("pass_files")]
+    hooks: dict[str, dict[str, object]] = {
+        HOOK_OF["turn-end"]: {"gates": [*looks, "review"], "strategy": "collect"}
+    }
+    if quick:
+        tools = [*agent_host(DEFAULT_AGENT).TOOL_NAMES["writes"][:2]]
+        hooks[HOOK_OF["after-tool"]] = {"enabled_tools": tools, "gates": quick}
+    return addition._replace(hooks={**addition.hooks, **hooks})

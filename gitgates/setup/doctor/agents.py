@@ -1,0 +1,403 @@
+"""Whether an agent calls us at each event that the configuration needs, once, and in time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from gitgates.core import environ
+from gitgates.core.errors import GitgatesError
+from gitgates.core.lifecycle import TOOL_EVENTS, kind_of
+from gitgates.core.policy import WantedAgent
+from gitgates.core.record import Record
+from gitgates.core.types import Config
+from gitgates.edit import user_file
+from gitgates.engine.hooks import matches_agent
+from gitgates.git.repo import Repo
+from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
+from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, bare, speaks_of_us
+from gitgates.proc.call import which
+from gitgates.session.needs import about_agents, agents_wanted, is_reason, policies_on
+from gitgates.setup.doctor.findings import Finding, Subject
+from gitgates.setup.install import agent_files, agents
+from gitgates.setup.install.agents import entries
+
+_OURS = "gitgates"
+_MATCHED = (*TOOL_EVENTS, "subagent-start", "subagent-end")
+# The beginnings of names by which other code is loaded, or another program or repository is found.
+_HARMFUL = (
+    *("BASH_ENV", "DYLD_", "LD_", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONWARNINGS"),
+    *("GIT_CONFIG", "GIT_DIR", "GIT_EXEC_PATH", "GIT_INDEX_FILE", "GIT_OBJECT", "GIT_WORK_TREE"),
+)
+
+
+def check_agents(subject: Subject) -> list[Finding]:
+    """Return the findings about coding agents; none if no agent is configured or installed.
+
+    That one does not call us is said of those that do elsewhere, and of the usual one if none does.
+    """
+    found = {agent: sources(agent, subject.repo) for agent in AGENTS}
+    used = [agent for agent in AGENTS if any(source.own_hooks for source in found[agent])]
+    if not used and subject.config and is_reason(subject.config):
+        used = [DEFAULT_AGENT]
+    return [
+        one
+        for agent in AGENTS
+        for one in _check(agent, subject, found[agent], is_used=agent in used)
+    ]
+
+
+# Settings
+
+
+class Source(Record):
+    """One settings file of an agent, or the plugin."""
+
+    agent: str
+    scope: str  # project, local, user, managed, plugin
+    where: str
+    broken: str = ""  # why it cannot be read
+    settings: HookSettings = HookSettings()
+
+    @property
+    def own_hooks(self) -> tuple[InstalledHook, ...]:
+        """The hooks that start gitgates."""
+        return self.settings.ours
+
+    @property
+    def custom(self) -> dict[str, str]:
+        """The command of others that speak of us: event → command."""
+        hooks = [hook for hook in self.settings.hooks if not hook.is_ours]
+        return {hook.event: hook.command for hook in hooks if speaks_of_us(hook.command)}
+
+    def problem(self, what: str, mend: str = "") -> Finding:
+        """Return a problem with it."""
+        return Finding("problem", "agent", self.where, what, mend)
+
+    def note(self, what: str, mend: str = "") -> Finding:
+        """Return a note on it."""
+        return Finding("note", "agent", self.where, what, mend)
+
+    @property
+    def install(self) -> str:
+        """Return the command that writes our hooks here."""
+        scope = "" if self.scope in ("project", "plugin") else f" --scope {self.scope}"
+        return f"gitgates install-hooks --agent {self.agent}{scope}"
+
+    @property
+    def uninstall(self) -> str:
+        """Return what takes our hooks out of here."""
+        if self.scope == "plugin":
+            return agent_settings(self.agent).TAKE_PLUGIN_OUT
+        return self.install.replace("install-hooks", "uninstall-hooks")
+
+
+def sources(agent: str, repo: Repo) -> list[Source]:
+    """Return the settings that there are, nearest first, and the plugin if it is enabled."""
+    found: list[Source] = []
+    seen: set[str] = set()
+    files = agent_host(agent).settings_files(repo.root_abs, repo.env)
+    for scope, path_abs in {**files, "managed": agent_settings(agent).MANAGED}.items():
+        if os.path.realpath(path_abs) in seen or not os.path.lexists(path_abs):
+            continue
+        seen.add(os.path.realpath(path_abs))
+        source = Source(agent, scope, user_file.shown(path_abs, repo.root_abs))
+        try:
+            settings = agent_settings(agent).read(
+                user_file.read(path_abs) or "", source.where, scope
+            )
+            found.append(source._replace(settings=settings))
+        except GitgatesError as error:
+            broken = error.message.removeprefix(f"{source.where}:").lstrip()
+            found.append(source._replace(broken=broken))
+    if plugin := enabled_plugins(found).get(_OURS):
+        settings = agent_settings(agent).plugin()
+        found.append(Source(agent, "plugin", f"plugin {plugin}", settings=settings))
+    return found
+
+
+def by_precedence(found: list[Source]) -> list[Source]:
+    """Return the settings, those that count most last; a plugin has none."""
+    files = [source for source in found if source.scope != "plugin"]
+    return sorted(files, key=lambda one: agent_settings(one.agent).LOUDER.index(one.scope))
+
+
+def enabled_plugins(found: list[Source]) -> dict[str, str]:
+    """Return the plugins that the settings which count most enable: name → with its marketplace."""
+    enabled: dict[str, bool] = {}
+    for source in by_precedence(found):
+        enabled |= source.settings.plugins
+    return {name.split("@")[0]: name for name, on in enabled.items() if on}
+
+
+# Hooks
+
+
+def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) -> list[Finding]:
+    config, env = subject.config, subject.repo.env
+    wanted = entries(config, agent) if config and is_used else ()
+    ours = [source for source in found if source.own_hooks]
+    if not wanted and not ours:
+        return []
+    said = [*_switches(found), *_environment(found, env, is_ours=bool(ours))]
+    if wanted or config is None:
+        said += _missing(agent, wanted, found, config)
+    if config:
+        said += [one for source in ours for one in _check_source(source, wanted)]
+    said += _duplicates(ours)
+    said += check_reviewer(config, subject.repo, found) if config else []
+    trouble = {one.where for one in said if one.severity == "problem"}
+    for source in ours:
+        program = list(_program(source, env))
+        if not program and source.where not in trouble:
+            what = f"our hooks are there{_policies(config, agent)}"
+            program = [source.problem(what)._replace(severity="ok")]
+        said += program
+    return said
+
+
+def _switches(found: list[Source]) -> Iterator[Finding]:
+    """Find what keeps the client from running hooks."""
+    spoken = [one for one in by_precedence(found) if one.settings.off is not None]
+    if spoken and spoken[-1].settings.off:
+        loudest, host = spoken[-1], agent_host(spoken[-1].agent)
+        what = f"`{host.OFF}` is {host.OFF_IS}: {host.TITLE} runs no hook at all"
+        yield loudest.problem(what, f"take `{host.OFF}` out of it")
+    for source in found:
+        if source.broken:
+            yield source.problem(f"cannot be read: {source.broken}", "mend the file")
+        for what, mend in source.settings.troubles.items():
+            yield source.problem(what, mend)
+
+
+def _environment(
+    found: list[Source], env: Mapping[str, str], *, is_ours: bool
+) -> Iterator[Finding]:
+    """Find variables in the `env` of the settings that switch gitgates off or hide it.
+
+    Louder settings may give it back. Nothing is started with it.
+    """
+    theirs = {k: v for source in by_precedence(found) for k, v in source.settings.env.items()}
+    for source in found:
+        mine = {k: v for k, v in source.settings.env.items() if theirs.get(k) == v}
+        if environ.is_off(mine):
+            what = "its `env` sets GITGATES=0: our hooks run no gate"
+            yield source.problem(what, "take GITGATES out of its `env`")
+        for gate, name in environ.skipped_gates(mine).items():
+            what = f"its `env` sets {name}: our hooks skip gate `{gate}`"
+            yield source.note(what, f"take {name} out of its `env`")
+        harmful = sorted(name for name in mine if name.startswith(_HARMFUL))
+        if harmful and is_ours:
+            names = ", ".join(harmful)
+            what = f"its `env` sets {names}: other code may run instead of our hooks"
+            # Many projects set it for their own tests.
+            tell = source.note if harmful == ["PYTHONPATH"] else source.problem
+            yield tell(what, f"take {names} out of its `env`")
+        if "PATH" in mine and is_ours and (what := _path_trouble(mine["PATH"], env)):
+            yield source.problem(f"its `env` sets PATH, {what}", "take PATH out of it")
+
+
+def _path_trouble(path: str, env: Mapping[str, str]) -> str:
+    try:
+        program = which("gitgates", path)
+    except OSError:
+        return "in which there is no `gitgates`"
+    known = agents.is_known(program, env)
+    return "" if known else f"in which `gitgates` is {program}, not this one"
+
+
+def _policies(config: Config | None, agent: str) -> str:
+    """Return which policies are on in an agent, which it has no event for, and which are off."""
+    if config is None:
+        return ""
+    enabled, host = policies_on(config), agent_host(agent)
+    served = [name for name, kinds in enabled.items() if any(map(host.has, kinds))]
+    others = {
+        "without an event there": [name for name in enabled if name not in served],
+        "off": [name for name in about_agents() if name not in enabled],
+    }
+    said = "".join(f"; {why}: {', '.join(names)}" for why, names in others.items() if names)
+    return f", for {', '.join(served)}{said}" if served else said
+
+
+def _missing(
+    agent: str, wanted: tuple[Entry, ...], found: list[Source], config: Config | None
+) -> Iterator[Finding]:
+    """Find needed events without a hook of ours."""
+    own_hooks = {one.event for source in found for one in source.own_hooks}
+    custom = {event: (one, command) for one in found for event, command in one.custom.items()}
+    missing = [one.event for one in wanted if one.event not in own_hooks]
+    for event in missing:
+        if event in custom:
+            yield _custom(event, *custom[event])
+    lacking = [event for event in missing if event not in custom]
+    kinds = {kind_of(event) for event in lacking}
+    events = ", ".join(lacking)
+    policies = policies_on(config).items() if config else ()
+    harmed = ", ".join(name for name, needed in policies if kinds.intersection(needed))
+    writable = [one for one in found if one.own_hooks and one.scope != "managed"]
+    if events and writable:
+        what = f"does not call us at {events} (for {harmed})"
+        yield writable[0].problem(what, writable[0].install)
+    elif events and not any(one.broken for one in found):  # else it is to be fixed before
+        where = os.path.relpath(agent_host(agent).settings_files("/", {})["project"], "/")
+        title = agent_host(agent).TITLE
+        what = f"{title} runs none of the gates: it does not call us at {events}"
+        yield Finding("problem", "agent", where, what, _install(agent))
+
+
+def _custom(event: str, source: Source, command: str) -> Finding:
+    """Compare a custom command with the one of install-hooks."""
+    usual = bare(source.agent)
+    _before, ours, after = command.partition(usual)
+    if ours and not after.strip():
+        return source.note(f"a hook of your own at {event} speaks of gitgates: not looked into")
+    what = f"runs `{command}` at {event}, where install-hooks writes `{usual}`"
+    if ours:
+        what += f": `{after.strip()}` may hide what it answers"
+    return source.problem(what, f"take that hook out, then: {source.install}")
+
+
+def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding]:
+    """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
+    expected = {entry.event: entry for entry in wanted}
+    title = agent_host(source.agent).TITLE
+    for one in source.own_hooks:
+        entry = expected.get(one.event)
+        if entry is None:
+            continue
+        fine = (None, "", "*", entry.matcher)
+        if kind_of(one.event) in _MATCHED and one.matcher not in fine:
+            what = f"its matcher at {one.event} is `{one.matcher}`"
+            what = f"{what}, where install-hooks writes `{entry.matcher or '*'}`"
+            yield source.problem(what, source.install)
+        if one.loose:
+            yield source.problem(f"calls us at {one.event}, but {one.loose}", source.install)
+        elif one.timeout_s < entry.timeout_s:
+            what = (
+                f"{title} ends {one.event} after {one.timeout_s:g} s, and lets everything "
+                f"through then; the gates may take until {entry.timeout_s} s"
+            )
+            instead = f"{source.uninstall}; then: {_install(source.agent)}"
+            yield source.problem(what, instead if source.scope == "plugin" else source.install)
+    idle = [one.event for one in source.own_hooks if one.event not in expected]
+    if idle and source.scope in ("project", "local"):  # others are for more than this repository
+        what = f"calls us at {', '.join(dict.fromkeys(idle))}, which nothing needs"
+        yield source.note(what, source.install if wanted else source.uninstall)
+
+
+def _duplicates(ours: list[Source]) -> Iterator[Finding]:
+    """Find events at which we are called by more than one source, or more than once by one."""
+    first: dict[str, Source] = {}
+    for source in ours:
+        events = [one.event for one in source.own_hooks]
+        both: dict[str, list[str]] = {}
+        for event in dict.fromkeys(events):
+            both.setdefault(first.setdefault(event, source).where, []).append(event)
+        for other in ours:
+            if other is not source and other.where in both:
+                yield _both(source, other, both[other.where])
+        again = sorted({event for event in events if events.count(event) > 1})
+        if again:
+            what = f"calls us more than once at {', '.join(again)}"
+            yield source.problem(what, source.install)._replace(check="twice")
+
+
+def _both(source: Source, other: Source, events: list[str]) -> Finding:
+    """Describe two sources. The same command in two settings files runs once (client 2.1.329)."""
+    what = f"installed twice: {other.where} calls us, too, at {', '.join(events)}"
+    found = source.problem(what, source.uninstall)._replace(check="twice")
+    commands = {one.command for one in (*source.own_hooks, *other.own_hooks)}
+    is_same = len(commands) == 1 and "plugin" not in (source.scope, other.scope)
+    if not (is_same and agent_host(source.agent).RUNS_ONCE):
+        return found
+    title = agent_host(source.agent).TITLE
+    same = f"; {title} runs the same command once, and waits as long as one of them says"
+    return found._replace(severity="note", what=what + same)
+
+
+def _install(agent: str) -> str:
+    return f"gitgates install-hooks --agent {agent}"
+
+
+def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Find what is wrong with the programs that our hooks start; nothing is started."""
+    for command in dict.fromkeys(one.command for one in source.own_hooks):
+        program = agents.program_of(command, source.agent)
+        if program is None:
+            what, _, mend = agents.start(source.agent, "project", env)[1].partition("\n  ")
+            tell = source.note if agents.is_in_path(env) else source.problem
+            if what:
+                yield tell(what, mend)
+        elif not os.access(program, os.X_OK):
+            yield source.problem(f"its program {program} is gone", source.install)
+        elif not agents.is_known(program, env):
+            what = f"its program {program} is not the gitgates of this machine"
+            yield source.problem(what, source.install)
+
+
+# The reviewer
+
+
+def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
+    """Find what is missing for a review, where our hooks are installed."""
+    own_hooks = [source for source in found if source.own_hooks]
+    wanted = agents_wanted(config)
+    if not own_hooks or not wanted:
+        return
+    found_in = agent_host(own_hooks[0].agent).scopes(repo.root_abs, repo.env)
+    folders = {scope: folder for scope, folder in found_in.items() if scope != "local"}
+    for scope, folder_abs in folders.items():
+        scopes = ("project", "local") if scope == "project" else (scope,)
+        for here in [one for one in own_hooks if one.scope in scopes][:1]:
+            yield from _check_files(config, folder_abs, here, repo)
+    for agent in wanted:
+        is_there = _is_there(agent.name, folders, found) or _has_file(agent.name, found, repo)
+        if agent.is_needed and not is_there:
+            yield _no_reviewer(agent, own_hooks[0])
+
+
+def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) -> Iterator[Finding]:
+    """Find files that install-hooks would update."""
+    try:
+        wanted = agent_files.wanted(config, source.agent)
+        files = agent_files.plan(folder_abs, wanted, source.agent)
+    except GitgatesError as error:
+        yield source.note(error.message, "mend the file")._replace(where=folder_abs)
+        return
+    for file in files:
+        if file.state == agent_files.OLD and file.after is not None:
+            where = user_file.shown(os.path.join(folder_abs, file.path), repo.root_abs)
+            what = "is not as the configuration and this version want it"
+            yield source.note(what, source.install)._replace(where=where)
+
+
+def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) -> bool:
+    agent = found[0].agent
+    names = [name for one in folders.values() for name in agent_files.agents_in(one, agent)]
+    plugins = enabled_plugins(found)
+    if _OURS in plugins:
+        names.append(f"{_OURS}:reviewer")
+    if any(matches_agent((reviewer,), name) for name in names):
+        return True
+    plugin, is_named, _agent = reviewer.partition(":")
+    return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
+
+
+def _has_file(reviewer: str, found: list[Source], repo: Repo) -> bool:
+    """Return whether a file of that name defines it, where none of ours could."""
+    client, host = agent_host(found[0].agent), agent_settings(found[0].agent)
+    files = client.agent_files(reviewer, client.folders_of(repo.root_abs, repo.env))
+    return not host.AGENTS and any(map(os.path.isfile, files))
+
+
+def _no_reviewer(agent: WantedAgent, source: Source) -> Finding:
+    name = agent.name
+    client, host = agent_host(source.agent), agent_settings(source.agent)
+    what = f"{client.TITLE} has no agent `{name}`: where its decision is wanted, nobody can give it"
+    mend = source.install
+    if source.scope in ("plugin", "managed") or not host.may_define(name):
+        folder = os.path.join(client.FOLDER, host.AGENTS)
+        mend = f"define it in {folder}, or name another in [tool.gitgates.review] reviewer"
+    tell = source.problem if agent.is_required else source.note
+    return tell(what, mend)

@@ -1,0 +1,343 @@
+"""The table of checks; those of git, the configuration, and what the gates need."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from gitgates.config.load import inspect
+from gitgates.config.values import show
+from gitgates.core import environ
+from gitgates.core.clean import counted, visible_line
+from gitgates.core.errors import ConfigError, IntentsError, StateError
+from gitgates.core.lifecycle import GIT_HOOKS
+from gitgates.core.types import Config, Gate
+from gitgates.engine.match import selects_any
+from gitgates.features.intents.file import load
+from gitgates.features.intents.intent import ACTIVE
+from gitgates.git.index import NAME as INDEX_NAME
+from gitgates.git.repo import Repo
+from gitgates.proc.call import find_runner, which
+from gitgates.setup.doctor.agents import check_agents
+from gitgates.setup.doctor.findings import Finding, Subject
+from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path, check_stages
+from gitgates.setup.doctor.hosts import check_hosts
+from gitgates.setup.doctor.twice import check_twice
+from gitgates.setup.install.framework import FILE, Framework
+from gitgates.store.owners import mend_owner, owner_of
+from gitgates.store.rescue import Rescue
+from gitgates.worktree import checkpoint
+from gitgates.worktree.locks import Lock
+from gitgates.worktree.restored import list_missing
+
+Check: TypeAlias = Callable[[Subject], Iterable[Finding]]
+
+# Before it, `git config --show-scope` and much else that we ask for are not there.
+OLDEST_GIT = (2, 31)
+# What the shell knows by itself, or makes more of than a program and its arguments.
+_SHELL = (
+    ". : [ break case cd command continue echo eval exec exit export false for if printf read "
+    "return set shift source test time trap true type ulimit umask unset until wait while"
+)
+NO_GATES = "it declares no gate, so that none checks anything"
+_GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
+_SHELL_WORDS = frozenset(_SHELL.split())
+_SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
+
+
+def examine(subject: Subject) -> list[Finding]:
+    """Make every check; return the findings in the order of the table.
+
+    Raises: GitError where git cannot be asked at all.
+    """
+    return [finding for check in CHECKS for finding in check(subject)]
+
+
+def check_git(subject: Subject) -> Iterator[Finding]:
+    """Find a git that is too old."""
+    said = os.fsdecode(subject.repo.git.out("version")).strip()
+    match = re.search(r"(\d+)\.(\d+)", said)
+    oldest = ".".join(map(str, OLDEST_GIT))
+    if match and (int(match[1]), int(match[2])) >= OLDEST_GIT:
+        yield Finding("ok", "git", "git", said)
+        return
+    what = f"{said or 'its version cannot be told'}; gitgates needs {oldest} or later"
+    yield Finding("problem", "git", "git", what, f"install git {oldest} or later")
+
+
+def check_home(subject: Subject) -> Iterator[Finding]:
+    """Find a HOME that names another folder wherever it is used."""
+    home = subject.repo.env.get("HOME", "")
+    if home and not os.path.isabs(home):
+        what = f"HOME is `{visible_line(home)}`, no absolute path: it is taken for not set"
+        yield Finding("problem", "environment", "HOME", what, "set it to an absolute path")
+
+
+def check_config(subject: Subject) -> Iterator[Finding]:
+    """Find what is wrong with the configuration."""
+    root_abs = subject.repo.root_abs
+    try:
+        config, problems = inspect(root_abs)
+    except ConfigError as error:
+        yield Finding("problem", "configuration", root_abs, error.message, error.hint)
+        return
+    if config is None:
+        what = "no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
+        yield Finding("problem", "configuration", root_abs, what, "gitgates init")
+        return
+    for problem in problems:
+        yield Finding("problem", "configuration", problem.where, problem.message, problem.hint)
+    if not problems:
+        text = f"{counted(len(config.gates), 'gate')}, {counted(len(config.hooks), 'hook')}"
+        yield Finding("ok", "configuration", " and ".join(config.sources), text)
+
+
+def check_environment(subject: Subject) -> Iterator[Finding]:
+    """Find variables of this shell that switch gates off."""
+    env = subject.repo.env
+    if environ.is_off(env):
+        what = "GITGATES=0 is set here: no hook runs any gate"
+        yield Finding("problem", "environment", "GITGATES", what, "unset GITGATES")
+        return
+    for gate, name in environ.skipped_gates(env).items():
+        what = f"set here, and skips gate `{gate}`"
+        yield Finding("note", "environment", name, what, f"unset {name}")
+
+
+def check_gates(subject: Subject) -> Iterator[Finding]:
+    """Find what the gates need and do not have."""
+    gates, repo = subject.config.gates if subject.config else (), subject.repo
+    if subject.config and not has_gates(subject.config):
+        yield Finding("note", "gates", ", ".join(subject.config.sources), NO_GATES, "gitgates init")
+    yield from find_missing(gates, repo.root_abs, subject.here.framework, repo.env)
+    for name, what in find_unmatched(subject.config, repo) if subject.config else ():
+        hooks = subject.config.hooks if subject.config else ()
+        hints = (f"gitgates explain {h.name} --all-files" for h in hooks if name in h.gates)
+        yield Finding("note", "files", f"gate `{name}`", what, next(hints, ""))
+
+
+_MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
+
+
+def has_gates(config: Config) -> bool:
+    """Return whether anything can run: a gate, or a hook of advice."""
+    gates = config.gates or any(hook.gates for hook in config.hooks)
+    return bool(gates) or any(one.hook_command for one in config.advice)
+
+
+def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
+    """Yield the name of each gate whose `files` match no tracked file, and what is to say of it.
+
+    Also of one in a hook that is about a commit message, which is the only file to match there. An
+    empty array of patterns is meant so. Raises: GitError where git cannot be asked.
+    """
+    selecting = [(gate, gate.files) for gate in config.gates if gate.files]
+    tracked = repo.git.names("ls-files", "-z") if selecting else []
+    about_message = [hook for hook in config.hooks if hook.name in _MESSAGE_HOOKS]
+    for gate, files in selecting:
+        patterns = f"its `files` = {show(list(files))}"
+        if tracked and not selects_any(tracked, files, gate.exclude):
+            yield gate.name, f"{patterns} match none of {counted(len(tracked), 'tracked file')}"
+        for hook in about_message:
+            message = (".git/COMMIT_EDITMSG",)
+            if gate.name in hook.gates and not selects_any(message, files, gate.exclude):
+                yield gate.name, f"{patterns} never match in {hook.name}: it is about the message"
+
+
+def find_missing(
+    gates: tuple[Gate, ...], root_abs: str, framework: Framework, env: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Find programs, folders and hooks of the framework that gates name and that are not there."""
+    for gate in gates:
+        if gate.pre_commit is not None:
+            for what, mend in _missing_hooks(gate, gate.pre_commit, framework, env):
+                yield Finding("problem", "pre-commit", f"gate `{gate.name}`", what, mend)
+        elif gate.command is not None:
+            for what, mend in _missing_program(gate, root_abs, env):
+                yield Finding("problem", "command", f"gate `{gate.name}`", what, mend)
+
+
+def _missing_hooks(
+    gate: Gate, ids: tuple[str, ...], framework: Framework, env: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    program = find_runner(gate.runner, env)[0]
+    if not os.access(program, os.X_OK):
+        yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
+    if not framework.exists:
+        what = f"it runs hooks of {FILE}, which is not there"
+        yield what, f"{gate.runner} sample-config > {FILE}"
+    missing = [f"`{name}`" for name in ids if name not in framework.ids]
+    if missing and framework.exists and not framework.broken:
+        what = f"{FILE} has no hook {', '.join(missing)}"
+        yield what, f"add it there, or take it out of `{gate.name}`"
+
+
+def _missing_program(
+    gate: Gate, root_abs: str, env: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    folder_abs = os.path.join(root_abs, gate.working_dir)
+    program = program_of(gate)
+    if not os.path.isdir(folder_abs):
+        what = f"its working_dir `{gate.working_dir}` is not there"
+        yield what, f"mkdir -p {shlex.quote(gate.working_dir)}"
+    elif "/" in program:
+        if not os.access(os.path.join(folder_abs, program), os.X_OK):
+            what = f"its program {program} is not there, or not executable"
+            yield what, f"look at: ls -l {program}"
+    elif program:
+        try:
+            which(program, dict(gate.env).get("PATH") or env.get("PATH", os.defpath))
+        except OSError:
+            what = f"its program `{program}` is not found in the PATH"
+            yield what, "install it, or name its folder in the PATH of the gate's env"
+
+
+def program_of(gate: Gate) -> str:
+    """Return the program that a gate starts first; empty if only a shell could tell."""
+    if isinstance(gate.command, tuple):
+        return gate.command[0]
+    words = (gate.command or "").split()
+    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
+        if {"(", "`"} & set(words[0]):
+            return ""  # `files=$(git ls-files)`: where its value ends, the shell knows
+        words.pop(0)
+    first = words[0].strip("'\"") if words else ""
+    if first in _SHELL_WORDS or _SHELL_SIGNS & set(first):
+        return ""
+    return first
+
+
+def check_intents(subject: Subject) -> Iterator[Finding]:
+    """Find what is wrong with the intents file, and whether agents can select an intent at all."""
+    settings = subject.config.intents if subject.config else None
+    if not (subject.config and settings):
+        return
+    try:
+        intents = load(subject.repo, subject.config)
+    except IntentsError as error:
+        for line in error.message.splitlines():
+            where, _, what = line.partition(": ")
+            yield Finding("problem", "intents", where, what, error.hint)
+        return
+    total, active = counted(len(intents.intents), "intent"), len(intents.active)
+    if settings.required and not active:
+        what = f"{total}, none is {ACTIVE}: an agent needs one to change anything (`required`)"
+        yield Finding("problem", "intents", settings.file, what, f"set one to {ACTIVE}")
+    else:
+        yield Finding("ok", "intents", settings.file, f"{total}, {active} of them {ACTIVE}")
+
+
+def check_owners(subject: Subject) -> Iterator[Finding]:
+    """Find state that this user cannot use, as after one `sudo git commit`."""
+    folders = {one.repo.state_abs for one in subject.worktrees} | {subject.repo.shared_state_abs}
+    for folder_abs in sorted(folders):
+        if others := [path_abs for path_abs in _walk(folder_abs) if not _is_usable(path_abs)]:
+            count, owner = counted(len(others), "path"), owner_of(others[0])
+            what = f"{count} of {owner} cannot be read or written, such as {others[0]}"
+            yield Finding("problem", "owner", folder_abs, what, mend_owner(folder_abs))
+
+
+def _walk(folder_abs: str) -> Iterator[str]:
+    """Yield a state folder and what is in it; objects are git's to explain."""
+    if not os.path.lexists(folder_abs):
+        return
+    yield folder_abs
+    for where_abs, folders, files in os.walk(folder_abs):
+        folders[:] = [name for name in folders if where_abs != folder_abs or name not in _GITS]
+        yield from (os.path.join(where_abs, name) for name in (*folders, *files))
+
+
+def _is_usable(path_abs: str) -> bool:
+    if os.path.islink(path_abs):
+        return True
+    wanted = os.R_OK | os.W_OK | (os.X_OK if os.path.isdir(path_abs) else 0)
+    return os.access(path_abs, wanted)
+
+
+def check_leftovers(subject: Subject) -> Iterator[Finding]:
+    """Find the leftovers of killed runs in the worktrees."""
+    for worktree in subject.worktrees:
+        repo = worktree.repo
+        is_hidden = Rescue(f"{repo.state_abs}/rescue").is_in_use()
+        indexes = [name for name in sorted(os.listdir(repo.git_dir_abs)) if INDEX_NAME in name]
+        if not (is_hidden or indexes) or _is_running(repo):
+            continue
+        if is_hidden:
+            what = "a run that was killed has hidden unstaged work, which is not back yet"
+            mend = worktree.command("gitgates recover")
+            yield Finding("problem", "left over", repo.root_abs, what, mend)
+        for name in indexes:
+            index_abs = os.path.join(repo.git_dir_abs, name)
+            what = f"a run that was killed has left {index_abs}"
+            yield Finding("note", "left over", repo.root_abs, what, f"rm {shlex.quote(index_abs)}")
+
+
+def check_restored(subject: Subject) -> Iterator[Finding]:
+    """Find unstaged work that was restored, and that is nowhere any more."""
+    for worktree in subject.worktrees:
+        repo = worktree.repo
+        for one in list_missing(repo):
+            there = (
+                "git's own version is, or nothing" if one.is_replaced else "it has changed since"
+            )
+            what = f"`{one.path}` was put back after {one.when} and is not there now: {there}"
+            options = "" if one.is_replaced else f" --restore {shlex.quote(one.path)}"
+            mend = worktree.command(f"gitgates recover{options}")
+            yield Finding("note", "restored", repo.root_abs, what, mend)
+
+
+def check_checkpoints(subject: Subject) -> Iterator[Finding]:
+    """Find checkpoints that headless runs have left, such as those that were interrupted."""
+    for worktree in subject.worktrees:
+        root_abs = worktree.repo.root_abs
+        try:
+            for point in checkpoint.left_behind(worktree.repo.state_abs):
+                if not checkpoint.is_in_progress(point):
+                    what = f"the headless run {point.run} has left a checkpoint: {point.folder_abs}"
+                    mend = worktree.command(f"gitgates recover --roll-back {point.run}")
+                    mend += f", or to keep what is there: --drop {point.run}"
+                    yield Finding("problem", "left over", root_abs, what, mend)
+        except StateError as error:
+            yield Finding("problem", "left over", root_abs, error.message, error.hint)
+
+
+def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
+    """Find worktrees that git lists and that do not exist."""
+    what = "a worktree that git lists, and that is not there any more"
+    for where in subject.gone:
+        yield Finding("note", "worktree", where, what, "git worktree prune")
+
+
+def _is_running(repo: Repo) -> bool:
+    """Return whether a run of ours holds the worktree now: then nothing is left over."""
+    lock = Lock(repo.state_abs)
+    try:
+        return not lock.acquire(alone=True)
+    except OSError:
+        return False
+    finally:
+        lock.release()
+
+
+CHECKS: tuple[Check, ...] = (
+    check_git,
+    check_home,
+    check_config,
+    check_environment,
+    check_hooks_path,
+    check_hooks,
+    check_stages,
+    check_twice,
+    check_agents,
+    check_hosts,
+    check_gates,
+    check_intents,
+    check_owners,
+    check_leftovers,
+    check_restored,
+    check_checkpoints,
+    check_missing_worktrees,
+)

@@ -1,0 +1,115 @@
+"""The input of the checks, a repository with its worktrees, and their findings."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from gitgates.config.load import inspect
+from gitgates.core.errors import ConfigError, GitError
+from gitgates.core.record import Record
+from gitgates.core.types import Config
+from gitgates.edit.user_file import shown
+from gitgates.engine.command import GIT_LOCAL
+from gitgates.git.repo import Repo, find_repo
+from gitgates.setup.install.framework import Framework, read_framework
+from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
+from gitgates.setup.install.managers import entries
+
+# problem: gates do not run, or not as configured. note: worth knowing, and maybe meant so.
+Severity: TypeAlias = Literal["ok", "problem", "note"]
+
+# What git's own variables say of this worktree is wrong in another one; settings stay.
+_ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
+
+
+class Finding(Record):
+    """The result of one check."""
+
+    severity: Severity
+    check: str  # which check it was: a stable word for scripts
+    where: str  # the file, the hook, the worktree
+    what: str
+    mend: str = ""  # the command, or the edit, that fixes it
+
+
+class Worktree(Record):
+    """One worktree, the folder that git takes hooks from there, and what else runs our gates."""
+
+    repo: Repo
+    folder: HooksFolder
+    framework: Framework
+    joined: Mapping[str, tuple[str, str]]  # hook: the manager that runs our gates, and its file
+    here_abs: str  # the root that commands are called from
+
+    def command(self, command: str) -> str:
+        """Return a command that does its work in this worktree, called from the current root."""
+        if self.repo.root_abs == self.here_abs:
+            return command
+        return f"(cd {shlex.quote(self.repo.root_abs)} && {command})"
+
+    def shown(self, path_abs: str) -> str:
+        """Return a path as short as it can be."""
+        return shown(path_abs, self.here_abs)
+
+
+class Subject(Record):
+    """The repository to examine."""
+
+    repo: Repo
+    config: Config | None  # as far as it can be read
+    worktrees: tuple[Worktree, ...]  # the current one first
+    gone: tuple[str, ...]  # worktrees that git lists, and that are not there
+
+    @property
+    def here(self) -> Worktree:
+        """The current worktree."""
+        return self.worktrees[0]
+
+
+def survey(repo: Repo) -> Subject:
+    """Return what there is to examine.
+
+    Raises: GitError where git cannot be asked.
+    """
+    try:
+        config = inspect(repo.root_abs)[0]
+    except ConfigError:
+        config = None
+    found, gone = list_worktrees(repo)
+    return Subject(repo, config, tuple(found), tuple(gone))
+
+
+def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
+    """Return every worktree, the current one first, and the folders of those that are gone.
+
+    Raises: GitError where git cannot be asked.
+    """
+    found, gone = [_worktree(repo, repo.root_abs)], []
+    clean = {name: value for name, value in repo.env.items() if name not in _ELSEWHERE_WRONG}
+    known = [os.path.realpath(path_abs) for path_abs in (repo.root_abs, repo.common_dir_abs)]
+    for entry in os.fsdecode(repo.git.out("worktree", "list", "--porcelain")).split("\n\n"):
+        first, *rest = entry.split("\n")
+        folder_abs = first.removeprefix("worktree ")
+        # Git lists a submodule by its git folder.
+        if folder_abs == first or "bare" in rest or os.path.realpath(folder_abs) in known:
+            continue
+        try:
+            other = find_repo(folder_abs, clean)
+        except GitError:
+            gone.append(folder_abs)
+            continue
+        if os.path.realpath(other.root_abs) == os.path.realpath(folder_abs):
+            found.append(_worktree(other, repo.root_abs))
+        else:  # the folder has another use
+            gone.append(folder_abs)
+    return found, gone
+
+
+def _worktree(repo: Repo, here_abs: str) -> Worktree:
+    folder = hooks_folder(repo)
+    listed = reversed(entries(repo.root_abs, folder))
+    joined = {hook: (manager, name) for manager, name, hook in listed}
+    return Worktree(repo, folder, read_framework(repo.root_abs), joined, here_abs)

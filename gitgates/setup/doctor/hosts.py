@@ -1,0 +1,126 @@
+"""What differs from agent to agent: trust, what events cannot do, which agents do not call us."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+
+from gitgates.core.errors import GitgatesError
+from gitgates.edit import user_file
+from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts.settings.base import HookSettings
+from gitgates.session.installed import is_switched_off
+from gitgates.session.needs import needs
+from gitgates.session.unread import FACT as UNREAD
+from gitgates.setup.doctor.agents import Source, sources
+from gitgates.setup.doctor.findings import Finding, Subject
+from gitgates.setup.install.agents import detected, hidden, is_personal, limits, main_settings
+from gitgates.store.log import Journal, sessions
+
+_MOST_SESSIONS = 50
+
+
+def check_hosts(subject: Subject) -> Iterator[Finding]:
+    """Return the findings about agents that have our hooks, and about those that could."""
+    found = {agent: sources(agent, subject.repo) for agent in AGENTS}
+    ours = {agent: [one for one in known if one.own_hooks] for agent, known in found.items()}
+    for known in ours.values():
+        for source in known:
+            yield from _trust(source, subject)
+            yield from _off(source, subject)
+    yield from _unread(subject)
+    config = subject.config
+    if config is None or not needs(config):
+        return
+    for agent, known in ours.items():
+        for what in limits(config, agent) if known else ():
+            yield known[0].note(what)
+        for what in hidden(agent, subject.repo.root_abs, subject.repo.env) if known else ():
+            is_ours = known[0].scope == "user"  # what is passed over
+            yield known[0].problem(what, _install(agent)) if is_ours else known[0].note(what)
+    if any(ours.values()):
+        yield from _others(subject, ours)
+
+
+def _unread(subject: Subject) -> Iterator[Finding]:
+    """Find what hooks were told, in the last sessions, in words of no agent that we know."""
+    texts: dict[str, str] = {}
+    for path_abs in reversed(sessions(subject.repo.state_abs)[-_MOST_SESSIONS:]):
+        if f'"{UNREAD}"'.encode() in user_file.content(path_abs):
+            facts = Journal(path_abs).read()
+            texts |= {str(one["text"]): path_abs for one in facts if one.get("what") == UNREAD}
+    for text, path_abs in texts.items():
+        what, mend = text.removeprefix("gitgates: ").rsplit(". ", 1)
+        yield Finding("note", "agent", user_file.shown(path_abs, subject.repo.root_abs), what, mend)
+
+
+def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
+    """Find hooks that the client does not run before a person trusts them, or never here."""
+    host, settings, repo = agent_host(source.agent), agent_settings(source.agent), subject.repo
+    path_abs = host.settings_files(repo.root_abs, repo.env).get(source.scope, "")
+    if main_abs := main_settings(source.agent, source.scope, repo):
+        path_abs = main_abs
+        if [*_read(source, main_abs).ours] != [*source.own_hooks]:
+            what = f"{host.TITLE} runs the hooks of {main_abs} in its place, and ours there differ"
+            folder_abs = os.path.dirname(repo.common_dir_abs)
+            yield source.problem(what, f"cd {shlex.quote(folder_abs)} && {source.install}")
+            return
+    if not host.TRUST or source.scope in settings.FREE:
+        return
+    file = host.trust_file(repo.env)
+    text = user_file.content(file).decode("utf-8", "replace") if file else ""
+    own = user_file.content(path_abs).decode("utf-8", "replace")
+    trusted = settings.is_trusted(text, path_abs, own) if file else None
+    if trusted is None:
+        yield source.note(f"{host.TITLE} runs these hooks only once they are trusted", host.TRUST)
+    elif not trusted:
+        what = f"{host.TITLE} does not trust these hooks, and does not run them"
+        yield source.problem(what, host.TRUST)
+
+
+def _off(source: Source, subject: Subject) -> Iterator[Finding]:
+    """Find other files that switch all hooks off."""
+    host, repo = agent_host(source.agent), subject.repo
+    for path_abs, scope in host.switch_files(repo.root_abs, repo.env).items():
+        if scope == "project" and source.scope == "user":
+            continue  # it counts for the hooks of the project alone
+        if is_switched_off(source.agent, path_abs):
+            where = user_file.shown(path_abs, repo.root_abs)
+            of = "of this project" if scope == "project" else "of yours, in any project,"
+            what = f"`{host.OFF}` is {host.OFF_IS}: {host.TITLE} runs no hook {of} at all"
+            yield source.problem(what, f"take `{host.OFF}` out of it")._replace(where=where)
+
+
+def _read(source: Source, path_abs: str) -> HookSettings:
+    try:
+        text = user_file.read(path_abs) or ""
+        return agent_settings(source.agent).read(text, path_abs, source.scope)
+    except GitgatesError:
+        return HookSettings()
+
+
+def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding]:
+    """Find agents that are here, and do not call us, or by another agent's settings only."""
+    repo = subject.repo
+    for agent, why in detected(repo.root_abs, repo.env).items():
+        if not ours[agent]:
+            what = f"{agent_host(agent).TITLE} is here ({why}), and runs none of the gates"
+            if of_others := [one.where for one in _run_by(agent, ours)]:
+                what = (
+                    f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
+                    f"{of_others[0]}, whose answers it does not understand in all cases"
+                )
+            yield Finding("note", "agent", repo.root_abs, what, _install(agent))
+
+
+def _install(agent: str) -> str:
+    scope = " --scope user" if is_personal(agent) else ""
+    return f"gitgates install-hooks --agent {agent}{scope}"
+
+
+def _run_by(agent: str, ours: dict[str, list[Source]]) -> list[Source]:
+    """Return the settings of a project that an agent runs, though they are another's."""
+    runners = {other: [one for one, *_ in agent_host(other).RUN_BY] for other in ours}
+    known = [one for other in ours if agent in runners[other] for one in ours[other]]
+    return [one for one in known if one.scope in ("project", "local")]

@@ -1,0 +1,390 @@
+"""Test that a failing gate blocks, for each installed host, in a throwaway repository.
+
+What is installed is run as it is, in a repository that is thrown away: first with a gate that
+passes, because a hook that refuses everything proves nothing, then with one that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+
+from gitgates.core.clean import visible_line
+from gitgates.core.errors import GitError
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.record import Record
+from gitgates.core.types import Command
+from gitgates.git.previous_hook import SUFFIX, is_kept
+from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.proc.call import call
+from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.setup.doctor.agents import Source, sources
+from gitgates.setup.doctor.findings import Finding, Subject, Worktree
+from gitgates.setup.doctor.hooks import may_start
+from gitgates.setup.install import agents
+from gitgates.setup.install.framework import FILE, add_yaml
+from gitgates.setup.install.githooks import read_hook
+from gitgates.setup.install.managers import FRAMEWORK
+from gitgates.store.files import open_regular
+
+GATE = "gitgates-doctor-proof"
+LONGEST_S = 20.0
+_MOST_BYTES = 1 << 20
+_SETTINGS = f"""\
+[gates.{GATE}]
+command = "test -e '@PASSES@'"
+[hooks.@HOOK@]
+gates = ["{GATE}"]
+"""
+# Whatever the person's own git is told to do, nothing here is signed, and the only hooks are ours.
+_CONFIG = """\
+[core]
+\thooksPath = @ROOT@/.git/hooks
+[commit]
+\tgpgSign = false
+[push]
+\tgpgSign = false
+[user]
+\tname = doctor
+\temail = doctor@example.invalid
+[remote "origin"]
+\turl = ../remote
+"""
+_SETUP = """\
+git init -q --template= . && cat >>.git/config && mkdir -p .git/hooks &&
+git add -A && git commit -q -m settings
+"""
+_OTHER_PARENTS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - of a folder of its own
+# What names another repository, or another run of ours.
+_ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
+# Hooks that a commit or a push fires, the nearest to a person's work first.
+_PROVABLE_HOOKS = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
+_KEPT = f"{GATE}-kept"
+_COMMIT = "git add -A && git commit -q -m work"
+_PUSH = (
+    "git init -q --bare --template= ../remote && git add -A && git commit -q -m work && "
+    "git push -q origin HEAD:refs/heads/main"
+)
+
+
+def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[Finding]:
+    """Try each installed host; return one finding for each, or that there is none.
+
+    `findings`: what was found without trying. `only`: a coding agent, if others are not tried.
+
+    Raises: GitError where no repository can be made to try them in.
+    """
+    if only:
+        return _prove_one(only, subject, findings)
+    found = [*_prove_git(subject.here), *_prove_agents(subject, findings)]
+    if found:
+        return found
+    for hook, (manager, file) in subject.here.joined.items():
+        what = f"{manager} is not tried: that would run other commands of this repository, too"
+        verb = "push" if hook == "pre-push" else "commit"
+        return [Finding("note", "proof", file, what, f"Try it yourself: {verb} while a gate fails")]
+    what = "no hook of ours that can be tried is installed: nothing to prove"
+    return [Finding("note", "proof", subject.repo.root_abs, what, "gitgates install-hooks")]
+
+
+# A repository to try hosts in
+
+
+class CommandResult(Record):
+    """The exit status and the output of a command."""
+
+    exit_status: int | None  # None: it was ended, or could not be started
+    stdout: bytes
+    stderr: str
+    trouble: str = ""  # why there is no exit status
+
+    @property
+    def last_line(self) -> str:
+        """Return the last thing that it said to a person."""
+        return self.stderr.strip().rpartition("\n")[2]
+
+
+class Throwaway:
+    """A repository that has one gate."""
+
+    def __init__(self, scratch_abs: str, env: Mapping[str, str]) -> None:
+        self._scratch_abs = scratch_abs
+        self.root_abs = os.path.join(scratch_abs, "work")
+        self.passes_abs = os.path.join(scratch_abs, "passes")
+        clean = {
+            name: value
+            for name, value in env.items()
+            if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
+        }
+        started = [agent_host(agent).PROJECT for agent in AGENTS]
+        self._env = clean | {name: self.root_abs for name in started if name}
+
+    def change(self, *, passes: bool) -> None:
+        """Change a file, and let the gate pass from now on, or fail."""
+        self.write("work", f"done: {passes}\n")
+        if passes:
+            open(self.passes_abs, "wb").close()
+        else:
+            os.unlink(self.passes_abs)
+
+    def write(self, name: str, content: str | bytes, mode: int = 0o644) -> None:
+        """Write a file of the repository."""
+        path_abs = os.path.join(self.root_abs, name)
+        os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+        with open(path_abs, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(path_abs, mode)
+
+    def run(self, script: str, stdin: bytes = b"") -> CommandResult:
+        """Run a script here, as a host would, with a deadline; all that it started is gone then."""
+        said_abs = os.path.join(self._scratch_abs, "stderr")
+        given_abs = os.path.join(self._scratch_abs, "stdin")
+        with open(given_abs, "wb") as file:
+            file.write(stdin)
+        command = Command(
+            argv=("sh", "-c", 'exec sh -c "$1" 2>"$2"', "sh", script, said_abs),
+            cwd_abs=self.root_abs,
+            env=self._env,
+            stdin_abs=given_abs,
+        )
+        capture = Capture(_MOST_BYTES)
+        with SignalPipe() as signals, Group(signals) as group:
+            child = group.start(command, LONGEST_S, capture)
+            if isinstance(child, str):
+                return CommandResult(None, b"", "", child)
+            group.wait()
+            ending = child.ending()
+        trouble = f"no answer after {LONGEST_S:.0f} s" if ending.timed_out else ""
+        if ending.signal and not trouble:
+            trouble = f"ended by signal {ending.signal}"
+        with open(said_abs, "rb") as file:
+            stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        status = None if trouble else ending.exit_status
+        return CommandResult(status, capture.kept()[0], stderr, trouble)
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[str]:
+    """Yield a folder that programs can be started from: git passes over hooks that cannot be.
+
+    Raises: GitError if there is none.
+    """
+    usual_abs = tempfile.gettempdir()
+    for parent_abs in dict.fromkeys((usual_abs, *_OTHER_PARENTS)):
+        if not os.access(parent_abs, os.W_OK):
+            continue
+        with tempfile.TemporaryDirectory(prefix="gitgates-doctor-", dir=parent_abs) as scratch:
+            # Links on the way would make two names of one folder.
+            scratch_abs = os.path.realpath(scratch)
+            if _can_start(f"{scratch_abs}/can-start"):
+                yield scratch_abs
+                return
+    raise GitError(
+        f"no hook can be tried: programs cannot be started from {usual_abs}",
+        "Name a folder where they can: TMPDIR=FOLDER gitgates doctor --prove",
+    )
+
+
+def _can_start(script_abs: str) -> bool:
+    """Return whether a script can be started where it lies: not where that is mounted `noexec`."""
+    with open(script_abs, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n")
+    os.chmod(script_abs, 0o700)
+    try:
+        return call((script_abs,), {}).exit_status == 0
+    except OSError:
+        return False
+
+
+@contextmanager
+def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
+    """Yield a repository whose gate is of a hook; it is gone after its `with`.
+
+    Raises: GitError if none can be made.
+    """
+    with _scratch_folder() as scratch_abs:
+        repo = Throwaway(scratch_abs, env)
+        os.mkdir(repo.root_abs)
+        settings = _SETTINGS.replace("@HOOK@", hook).replace("@PASSES@", repo.passes_abs)
+        repo.write("gitgates.toml", settings)
+        done = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
+        if done.exit_status != 0:
+            why = done.trouble or done.last_line or f"exit status {done.exit_status}"
+            raise GitError(f"no repository to try hosts in: {why}")
+        yield repo
+
+
+# git, and the pre-commit framework
+
+
+def _prove_git(worktree: Worktree) -> Iterator[Finding]:
+    """Try our shim, the hooks that it runs first, and the framework's hook that runs our stage."""
+    folder_abs, framework = worktree.folder.path_abs, worktree.framework
+    files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE_HOOKS]
+    shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
+    for file in shims[:1]:
+        yield _try_hook(file.path_abs, worktree)
+    for file in shims:
+        if is_kept(file.path_abs):
+            yield _try_kept(file.path_abs, worktree)
+    served = [
+        file
+        for file in files
+        if file.hook in framework.our_stages and file.manager and file.manager.name in FRAMEWORK
+    ]
+    for file in served[:1]:
+        yield _try_hook(file.path_abs, worktree)
+    for entry in framework.strange if served else ():
+        what = f"the entry `{entry}` was not tried: install-hooks would not write it"
+        yield Finding("note", "proof", FILE, what, "gitgates install-hooks --pre-commit")
+
+
+def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
+    """Try whether the hook from before ours is run, by its name, and counts.
+
+    A script of a shell stands in for it: it does not belong into a throwaway.
+    """
+    kept = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'
+    with _throwaway_with(hook_abs, worktree) as repo:
+        repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", kept, 0o755)
+        refused = _refusal(repo, hook_abs, passes=True)
+    where = worktree.shown(hook_abs) + SUFFIX
+    if f"{_KEPT} {os.path.basename(hook_abs)} " in f"{refused} ":
+        what = "proved: it runs under its own name, and what it refuses is refused"
+        return Finding("ok", "proof", where, what)
+    what = f"the hook that was there before ours does not count: {refused or 'it is not run'}"
+    return Finding("problem", "proof", where, what, "gitgates install-hooks")
+
+
+def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
+    verb = "push" if hook_abs.endswith("/pre-push") else "commit"
+    with _throwaway_with(hook_abs, worktree) as repo:
+        passed = _refusal(repo, hook_abs, passes=True)
+        failed = passed or _refusal(repo, hook_abs, passes=False)
+    where = worktree.shown(hook_abs)
+    if passed:
+        what = f"a {verb} whose gates pass is refused: {passed}"
+    elif not failed:
+        what = f"a {verb} whose gate fails goes through"
+    elif GATE not in failed:
+        what = f"a {verb} is refused, but not for its gate: {failed}"
+    else:
+        return Finding("ok", "proof", where, f"proved: a {verb} whose gate fails is refused")
+    return Finding("problem", "proof", where, what, "gitgates doctor")
+
+
+@contextmanager
+def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
+    """Yield a repository that has a hook as it is installed."""
+    hook = os.path.basename(hook_abs)
+    with _throwaway(hook, worktree.repo.env) as repo:
+        with open(hook_abs, "rb", opener=open_regular) as file:
+            content = file.read()
+        repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)
+        # As we write it: what the repository's own file says could start anything.
+        repo.write(FILE, add_yaml(None, (hook,), FILE, "gitgates doctor") or "")
+        yield repo
+
+
+def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
+    """Return git's message if it refuses to commit or to push, else ""."""
+    repo.change(passes=passes)
+    done = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
+    if done.exit_status == 0:
+        return ""
+    said = " ".join((done.stderr + os.fsdecode(done.stdout)).split())
+    return done.trouble or (said if GATE in said else done.last_line) or "it does not say why"
+
+
+# Coding agents
+
+
+def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Finding]:
+    """Try one agent's hooks, and say how to see them in its client."""
+    host, where = agent_host(agent), subject.repo.root_abs
+    found = _prove_agents(subject, findings, (agent,))
+    if not found:
+        what = f"{host.TITLE} has no hooks of ours here: nothing to prove"
+        mend = f"gitgates install-hooks --agent {agent}"
+        return [Finding("problem", "proof", where, what, mend)]
+    if not shutil.which(agent, path=subject.repo.env.get("PATH")):
+        return found
+    with _throwaway(HOOK_OF["turn-end"], subject.repo.env) as repo:
+        version = (os.fsdecode(repo.run(f"{agent} --version").stdout).splitlines() or ["?"])[0]
+    is_other = host.TESTED not in version
+    what = (
+        f"its version is {visible_line(version)[:60]}{', and' if is_other else ':'} our tests "
+        f"were run with {host.TESTED}; no session of it was started"
+    )
+    mend = f"To see it there: let a gate fail, and ask {host.TITLE} for a change"
+    if host.DRIVEN:
+        mend += (
+            f". Offline, against a scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
+        )
+    return [*found, Finding("note", "proof", host.TITLE, what, mend)]
+
+
+def _prove_agents(
+    subject: Subject, findings: list[Finding], names: tuple[str, ...] = tuple(AGENTS)
+) -> list[Finding]:
+    """Try our program at an event of each settings file that starts it; return a finding for each.
+
+    It runs in our own environment, not in the `env` of the settings, and a program that is not ours
+    is not started: a repository that was cloned may have brought either. A block proves nothing
+    where the client, as `findings` say, does not run our hook, or does not wait for it.
+    """
+    config, env = subject.config, subject.repo.env
+    found = [source for agent in names for source in sources(agent, subject.repo)]
+    gated = [hook.name for hook in config.hooks if hook.gates] if config else []
+    tried = [_try_event(source, gated, env) for source in found if source.own_hooks]
+    after = "once the problems above are mended"
+    wrong = {one.where for one in findings if (one.check, one.severity) == ("agent", "problem")}
+    doubted = {one.agent for one in found if one.where in wrong}
+    for number, source in enumerate(one for one in found if one.own_hooks):
+        one = tried[number]
+        if source.agent in doubted and one.severity == "ok":
+            what = f"{one.what.removeprefix('proved: ')}, {after}"
+            tried[number] = one._replace(severity="note", what=what)
+    return tried
+
+
+def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
+    """Try the most important event: one with gates."""
+    host, client = agent_host(source.agent), agent_settings(source.agent)
+    provable = [HOOK_OF[kind] for kind in host.PROVABLE]
+    own_hooks = {one.event: one.command for one in source.own_hooks if one.event in provable}
+    order = [event for event in provable if event in own_hooks]
+    fine = Finding(severity="ok", check="proof", where=source.where, what="")
+    if not order:
+        return fine._replace(severity="note", what="calls us at no event that can be blocked")
+    event = next((event for event in order if event in gated), "" if gated else order[0])
+    if not event:
+        what = "calls us at no event that has gates and can be blocked: nothing to prove"
+        return fine._replace(severity="note", what=what)
+    wrong = fine._replace(severity="problem", mend="gitgates doctor")
+    program = agents.program_of(own_hooks[event], source.agent)
+    if program is not None and not agents.is_known(program, env):
+        return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
+    answers, starts = [], host.has("session-start")
+    with _throwaway(event, env) as repo:
+        for passes in (True, False):  # each in a session of its own
+            session = f"gitgates-doctor-{passes}"
+            sample = partial(client.sample, root_abs=repo.root_abs, session=session)
+            if starts:
+                repo.run(own_hooks[event], sample(HOOK_OF["session-start"]))
+            repo.change(passes=passes)
+            answers.append(repo.run(own_hooks[event], sample(event, file="work")))
+    passed, failed = answers
+    if host.is_block(passed.exit_status, passed.stdout):
+        return wrong._replace(what=f"{event} is blocked where the gates pass")
+    said = failed.stdout.decode("utf-8", "replace")
+    why = failed.trouble or failed.last_line or (repr(said.strip()[:80]) if said else "nothing")
+    if not host.is_block(failed.exit_status, failed.stdout):
+        return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
+    if GATE not in said:
+        return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
+    return fine._replace(what=f"proved: {event} is blocked where a gate fails")

@@ -1,0 +1,88 @@
+"""Commands that run twice: a hook manager's own, and gates of the same hook that do the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from gitgates.core.types import Config
+from gitgates.engine.plan import find_hook, framework_gate
+from gitgates.git.previous_hook import is_of_framework
+from gitgates.setup.discover import managers
+from gitgates.setup.discover.propose import read_project
+from gitgates.setup.doctor.findings import Finding, Subject, Worktree
+from gitgates.setup.install.githooks import read_hook
+from gitgates.setup.install.managers import FRAMEWORK
+
+
+def check_twice(subject: Subject) -> Iterator[Finding]:
+    """Find what a manager's own hook and a gate of the same hook both run.
+
+    A gate that runs all hooks of the pre-commit framework runs once: it stands in for the
+    framework's own hook, and leaves its hooks to it where the framework runs us.
+    """
+    if subject.config is None:
+        return
+    here = subject.here
+    commands = _commands(here.repo.root_abs)
+    for hook in managers.HOOKS:
+        path_abs = os.path.join(here.folder.path_abs, hook)
+        where = here.shown(path_abs)
+        if (text := stands_in(path_abs, here.repo.root_abs, subject.config)) or (
+            text := left_to_framework(here, hook, subject.config)
+        ):
+            yield Finding("ok", "twice", where, text)
+        manager = _manager(path_abs, here)
+        gates = same_gates(commands, subject.config, hook, manager)
+        if gates:
+            names = ", ".join(f"`{name}`" for name in gates)
+            what = f"{manager} runs the same commands before a gate does: {names}"
+            mend = f"take {names} out of the gates of {hook}, or their commands out of {manager}"
+            yield Finding("problem", "twice", where, what, mend)
+
+
+def stands_in(shim_abs: str, root_abs: str, config: Config) -> str:
+    """Return which gate runs in place of the previous hook; empty where that hook runs."""
+    hook = os.path.basename(shim_abs)
+    gate = framework_gate(config, hook)
+    if not gate or not is_of_framework(shim_abs, root_abs):
+        return ""
+    return f"the hook from before is kept, and not run: gate `{gate}` runs the same hooks"
+
+
+def left_to_framework(worktree: Worktree, hook: str, config: Config) -> str:
+    """Return which gate does not run, because the framework runs us; empty if there is none."""
+    gate = framework_gate(config, hook)
+    manager = read_hook(os.path.join(worktree.folder.path_abs, hook)).manager
+    is_served = hook in worktree.framework.our_stages
+    if not gate or not manager or manager.name not in FRAMEWORK or not is_served:
+        return ""
+    return f"gate `{gate}` is skipped: {manager.name} runs its hooks itself"
+
+
+def same_gates(
+    commands: dict[tuple[str, str], set[str]], config: Config, hook: str, manager: str
+) -> list[str]:
+    """Return the gates of a hook whose command the manager runs there, too."""
+    found = find_hook(config, hook)
+    names, run = found.gates if found else (), commands.get((manager, hook), set())
+    return [one.name for one in config.gates if one.name in names and one.command in run]
+
+
+def _commands(root_abs: str) -> dict[tuple[str, str], set[str]]:
+    """Return manager and hook → the commands that it runs there, as init would write them."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for task in managers.find(read_project(root_abs)[0])[0]:
+        for hook in task.hooks:
+            found.setdefault((task.manager, hook), set()).add(task.command)
+    return found
+
+
+def _manager(path_abs: str, worktree: Worktree) -> str:
+    """Return the manager whose own hook runs beside our gates; empty if none does."""
+    file = read_hook(path_abs)
+    if file.kind == "shim":
+        kept = read_hook(file.kept_abs)
+        return kept.manager.name if kept.manager and kept.executable else ""
+    runs_us = worktree.joined.get(file.hook, ("", ""))[0]
+    return file.manager.name if file.manager and file.manager.name == runs_us else ""

@@ -1,0 +1,272 @@
+"""Our hooks in the settings of a coding agent: the needed events, and the command."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+
+from gitgates.core.clean import visible_line
+from gitgates.core.errors import ConfigError, StateError, UsageError
+from gitgates.core.lifecycle import GIT_HOOKS, HOOK_OF, kind_of
+from gitgates.core.policy import Need
+from gitgates.core.types import Config, Hook
+from gitgates.engine.hooks import host_limit_s
+from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts.settings.base import Entry, bare, is_our_command, split, unguarded
+from gitgates.proc.call import which
+from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join, needs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitgates.core.agent_types import ToolKind
+    from gitgates.git.repo import Repo
+    from gitgates.hosts.settings.base import InstalledHook
+    from gitgates.hosts.settings.json_settings import AgentSettings
+
+
+DETECTED = "detected"  # in place of an agent's name: those that are here
+
+
+def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the agents that are here: name → what shows that."""
+    found = {}
+    for name in AGENTS:
+        host = agent_host(name)
+        own = host.settings_files(root_abs, env).get("project", "")
+        folders = (os.path.dirname(own).removesuffix("/plugins"), host.home(env))
+        there = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
+        if program := shutil.which(name, path=env.get("PATH")):
+            there.insert(0, f"its program is {program}")
+        if there:
+            found[name] = there[0]
+    return found
+
+
+def entries(config: Config, agent: str) -> tuple[Entry, ...]:
+    """Return the hook entries that a configuration and its policies need."""
+    hooks = {hook.name: hook for hook in config.hooks}
+    found = []
+    for need in _needs(config, agent):
+        event, tools = HOOK_OF[need.kind], tools_of(need, agent)
+        # No patterns mean all, and an empty list none.
+        if all(names is None or split(names) for names in (tools, need.agents)):
+            limit_s = host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s
+            limit_s = min(limit_s, agent_host(agent).MOST_S.get(need.kind, limit_s))
+            matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
+            found.append(Entry(event, math.ceil(limit_s), matcher))
+    return tuple(found)
+
+
+def joined(wanted: tuple[Entry, ...], there: Iterable[InstalledHook]) -> tuple[Entry, ...]:
+    """Return entries that do for what is installed already as well: for other repositories."""
+    found = {one.event: one for one in wanted}
+    for hook in there:
+        own = found.get(hook.event, Entry(hook.event, 0, hook.matcher))
+        limit_s = max(own.timeout_s, math.ceil(hook.timeout_s))
+        matcher = own.matcher if own.matcher == hook.matcher else None
+        found[hook.event] = Entry(hook.event, limit_s, matcher)
+    return tuple(found.values())
+
+
+def limits(config: Config, agent: str) -> list[str]:
+    """Return what gates cannot do in an agent, for each hook that has gates."""
+    host = agent_host(agent)
+    channels = dict(host.EVENTS.values())
+    found = []
+    if not host.HANDS_TOKENS and any(one.is_required for one in agents_wanted(config)):
+        found.append(
+            f"{host.TITLE} cannot keep an independent reviewer apart from the agent, which is "
+            "required: a review of any kind counts there"
+        )
+    if host.NO_GIT_HOOKS and (names := _hooks_of_git(config)):
+        found.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
+    for hook in agent_hooks(config):
+        kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
+        most_s = host.MOST_S.get(kind)
+        if can is None:
+            found.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
+        elif why := host.CANNOT.get(kind):
+            found.append(f"{hook.name}: {why}")
+        elif not (can.block or can.deny):
+            found.append(
+                f"{host.TITLE} cannot be blocked at {hook.name}: its gates only warn there"
+            )
+        if can and most_s and most_s < host_limit_s(config, hook):
+            found.append(
+                f"{host.TITLE} ends {hook.name} after {most_s} s, and lets everything through "
+                f"then; its gates may take until {math.ceil(host_limit_s(config, hook))} s"
+            )
+    return found
+
+
+def _hooks_of_git(config: Config) -> list[str]:
+    gated = [hook.name for hook in config.hooks if hook.gates]
+    return [one.name for one in GIT_HOOKS if one.name in (*gated, *git_hooks(config))]
+
+
+def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
+    """Return patterns of the needed tools; None: all."""
+    if need.tools is None:
+        return None
+    names = agent_host(agent).TOOL_NAMES
+    named = [*need.tools, *(name for kind in need.tool_kinds for name in names[kind])]
+    reads = [f"!{name}" for name in names["reads"] if need.but_reads]
+    return tuple(dict.fromkeys((*named, *reads)))
+
+
+def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
+    """Return the settings file of a scope.
+
+    Raises: UsageError if the agent has none of that scope; StateError if there is no home.
+    """
+    host = agent_host(agent)
+    found = host.settings_files(root_abs, env)
+    if scope not in host.FILES:
+        raise UsageError(no_scope(agent, scope), f"Take another: --scope {' | '.join(host.FILES)}")
+    if scope not in found:
+        others = " | ".join(found)
+        raise StateError(
+            f"HOME is {_home_as_set(env)}, so that there are no settings for the scope {scope}",
+            f"Set it, or take another scope: --scope {others}" if others else "Set it.",
+        )
+    return found[scope]
+
+
+def _home_as_set(env: Mapping[str, str]) -> str:
+    home = env.get("HOME", "")
+    return f"`{visible_line(home)}`, which is not an absolute path" if home else "not set"
+
+
+def main_settings(agent: str, scope: str, repo: Repo) -> str:
+    """Return the settings that an agent takes for those of a linked worktree; empty: its own."""
+    main_abs, folder = os.path.split(repo.common_dir_abs)
+    is_linked = folder == ".git" and repo.git_dir_abs != repo.common_dir_abs
+    if scope != "project" or not (is_linked and agent_settings(agent).OF_MAIN):
+        return ""
+    return agent_host(agent).settings_files(main_abs, repo.env)[scope]
+
+
+def no_scope(agent: str, scope: str) -> str:
+    """Return the message that an agent has no settings of a scope."""
+    only = ", only those of a person" if is_personal(agent) else ""
+    return f"{agent_host(agent).TITLE} has no settings of the scope {scope}{only}"
+
+
+def is_personal(agent: str) -> bool:
+    """Return whether an agent has one settings file for all repositories of a person."""
+    return [*agent_host(agent).FILES] == ["user"]
+
+
+def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
+    """Return the folder that a scope's settings are in or below, beside the files for reviews."""
+    return agent_host(agent).scopes(root_abs, env)[scope]
+
+
+def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
+    """Return which settings a client passes over, because there are nearer ones."""
+    host = agent_host(agent)
+    there = [one for one in host.settings_files(root_abs, env).values() if os.path.exists(one)]
+    return [f"{host.TITLE} reads {there[0]}, and not {one}" for one in there[1:] if host.HIDES]
+
+
+def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the command of our hooks in a scope, and what is missing for it to work.
+
+    It is the bare one where a client finds it, and never a relative.
+
+    A client that was started without a virtual environment does not see its programs, so that these
+    do not count. Settings that a team shares get no path of this machine.
+    """
+    if _find(env, in_venvs=False):
+        return bare(agent), ""
+    beside = _beside()
+    # JSON cannot hold a path that is not valid UTF-8.
+    is_text = beside.encode("utf-8", "replace").decode() == beside
+    is_there = os.access(beside, os.X_OK) and is_text
+    if scope != "project" and is_there:
+        return f"{shlex.quote(beside)}{bare(agent).removeprefix('gitgates')}", ""
+    known = f" (only {beside}, which is found in its virtual environment alone)" if is_there else ""
+    return bare(agent), not_in_path(known)
+
+
+def not_in_path(known: str = "") -> str:
+    """Return the message that `gitgates` is not in the PATH; `known`: where it is."""
+    return (
+        f"there is no `gitgates` in the PATH, where these hooks look for it{known}\n"
+        "  Put it there, for example with: pipx install gitgates"
+    )
+
+
+def program_of(command: str, agent: str) -> str | None:
+    """Return the program that a command of ours names by its path; None for the bare name."""
+    program = shlex.split(unguarded(command))[0] if is_our_command(command, agent) else ""
+    return program if os.path.isabs(program) else None
+
+
+def is_known(program: str, env: Mapping[str, str]) -> bool:
+    """Return whether a program is this gitgates, or the one that a person's own PATH finds."""
+    known = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
+    return os.path.realpath(program) in {os.path.realpath(one) for one in known if one}
+
+
+def is_in_path(env: Mapping[str, str]) -> bool:
+    """Return whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
+    return bool(_find(env, in_venvs=True))
+
+
+def put(
+    text: str | None, wanted: tuple[Entry, ...], command: str, *, host: AgentSettings, file: str
+) -> str | None:
+    """Return the text with exactly these hooks of ours. None: no file.
+
+    Raises: ConfigError if the text cannot be read, or they could not be taken out again.
+    """
+    before = None if text is None else host.remove(text, file)
+    after = host.add(before, wanted, command, file)
+    if after is not None and host.remove(after, file) != before:
+        raise ConfigError(
+            f"{file}: our hooks could not be added so that they can be taken out again",
+            f"Add them by hand; nothing was changed:\n{host.add(None, wanted, command, file)}",
+        )
+    return text if host.is_same(text, after, file) else after
+
+
+def _needs(config: Config, agent: str) -> list[Need]:
+    """Return the events of an agent that are needed, in the order of a session."""
+    found = {need.kind: need for need in needs(config)}
+    host = agent_host(agent)
+    before: tuple[ToolKind, ...] = ()
+    if "session-start" in found and not host.has("session-start"):
+        # What is there before the first change stands for what was there at the start.
+        before = ("writes", "shell")
+    elif "after-tool" in found and not host.TELLS_EDITS:
+        before = ("writes",)
+    if before:
+        need = Need("before-tool", tools=(), tool_kinds=before)
+        found["before-tool"] = join(found.get("before-tool", need), need)
+    kinds = [kind for kind in HOOK_OF if kind in found and host.has(kind)]
+    return [found[kind] for kind in kinds]
+
+
+def _beside() -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "gitgates")
+
+
+def _find(env: Mapping[str, str], *, in_venvs: bool) -> str:
+    """Return the `gitgates` that a shell finds, with the help of a virtual environment or not."""
+    folders = [
+        folder
+        for folder in env.get("PATH", os.defpath).split(os.pathsep)
+        if os.path.isabs(folder)
+        and (in_venvs or not os.path.isfile(f"{os.path.normpath(folder)}/../pyvenv.cfg"))
+    ]
+    try:
+        return which("gitgates", os.pathsep.join(folders)) if folders else ""
+    except OSError:
+        return ""

@@ -1,0 +1,273 @@
+"""Install our shims in a hooks folder, and uninstall them. Other hooks are never lost.
+
+A shim is the small sh script that git finds there, and that starts us. A hook that is there already
+is renamed, and our entry runs it first. Where one cannot be, that is found out before the first
+file is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from contextlib import suppress
+from typing import Literal, TypeAlias
+
+import gitgates
+from gitgates.core.errors import StateError
+from gitgates.core.record import Record
+from gitgates.edit.user_file import content
+from gitgates.git.previous_hook import BECOME, OPENS_ITSELF, SUFFIX
+from gitgates.setup.install.managers import VIA, Manager, recognise
+from gitgates.store.files import replace_file
+
+# custom: somebody's own hook that calls gitgates.
+Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
+# The second line of every shim of ours begins so, whatever its version.
+MARK = b"# Installed by gitgates (shim "
+_MODE = 0o755
+_SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
+_OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)
+_SHELL_NAME = re.compile(rb"basename[^;|\n]*[$]\{?(0|BASH_SOURCE)|[$]\{(0|BASH_SOURCE[^}]*)##")
+_OTHER_NAME = re.compile(
+    rb"[$]0\b|PROGRAM_NAME|sys\.argv\[0\]|process\.argv\[1\]|basename\W+__(file|FILE)__"
+)
+
+
+class HookFile(Record):
+    """The file of a hook: none, our shim, or somebody else's."""
+
+    path_abs: str
+    kind: Kind
+    executable: bool = False
+    manager: Manager | None = None
+    python: str = ""  # of a shim: the interpreter, and the folder that holds our package
+    home: str = ""
+    current: bool = True  # of a shim: as this version would write it, but for those two
+
+    @property
+    def hook(self) -> str:
+        """The name of the hook."""
+        return os.path.basename(self.path_abs)
+
+    @property
+    def kept_abs(self) -> str:
+        """The path of the renamed previous hook."""
+        return self.path_abs + SUFFIX
+
+    @property
+    def has_kept(self) -> bool:
+        """Return whether there is one."""
+        return os.path.lexists(self.kept_abs)
+
+    @property
+    def is_copied(self) -> bool:
+        """Return whether the manager of the previous hook has replaced our shim by it."""
+        return self.has_kept and content(self.path_abs) == content(self.kept_abs)
+
+    @property
+    def is_another(self) -> bool:
+        """Return whether there is somebody else's hook."""
+        return self.kind not in ("none", "shim")
+
+
+def render(hook: str) -> bytes:
+    """Return the shim of a hook: this interpreter and this installation are written into it."""
+    package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
+    shim_abs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shim.sh")
+    with open(shim_abs, encoding="utf-8") as file:
+        template = file.read()
+    become = "".join(f"    {line}" for line in BECOME.splitlines(keepends=True))
+    template = template.replace("    @BECOME@\n", become)
+    values = {"HOOK": hook, "PYTHON": sys.executable, "HOME": os.path.dirname(package_abs)}
+    for name, value in values.items():
+        template = template.replace(f"=@{name}@\n", f"={shlex.quote(value)}\n")
+    return os.fsencode(template)
+
+
+def is_ours(path_abs: str) -> bool:
+    """Return whether a file is a shim of ours. A link never is: it is somebody's own."""
+    head = b"" if os.path.islink(path_abs) else content(path_abs)
+    return head.partition(b"\n")[2].startswith(MARK)
+
+
+def read_hook(path_abs: str) -> HookFile:
+    """Read the file of a hook."""
+    if not os.path.lexists(path_abs):
+        return HookFile(path_abs, "none")
+    text = content(path_abs)
+    executable = os.path.isfile(path_abs) and os.access(path_abs, os.X_OK)
+    if is_ours(path_abs):
+        lines = os.fsdecode(text).splitlines()
+        values = {name: _word(value) for name, _, value in (x.partition("=") for x in lines)}
+        is_current = _body(text) == _body(render(values.get("hook", "")))
+        python, home = values.get("python", ""), values.get("home", "")
+        return HookFile(path_abs, "shim", executable, None, python, home, is_current)
+    if manager := recognise(text):
+        return HookFile(path_abs, "manager", executable, manager)
+    return HookFile(path_abs, "custom" if b"gitgates" in text else "other", executable)
+
+
+def _body(text: bytes) -> list[bytes]:
+    """Return the lines of a shim that are the same wherever one version installs it."""
+    return [line for line in text.splitlines() if not line.startswith((b"python=", b"home="))]
+
+
+def _word(quoted: str) -> str:
+    with suppress(ValueError):
+        return "".join(shlex.split(quoted))
+    return ""
+
+
+def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tuple[str, str]]:
+    """Install the shims of `hooks` in a folder, which is created if it is missing.
+
+    `force` keeps a hook that does what its name says under another one all the same.
+
+    Raises: StateError if a hook would be in the way, or the folder cannot be written.
+    """
+    files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
+    _refuse_conflicts(files)
+    if not force:
+        _refuse_hooks_that_need_their_name(files)
+    try:
+        os.makedirs(folder_abs, exist_ok=True)
+        return [(file.path_abs, _install_one(file)) for file in files]
+    except OSError as error:
+        raise _cannot_write(folder_abs, error) from error
+
+
+def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Remove our shims from a folder, and restore the previous hooks.
+
+    Raises: StateError if the folder cannot be written.
+    """
+    files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
+    try:
+        done = [(file.path_abs, _uninstall_one(file)) for file in files]
+    except OSError as error:
+        raise _cannot_write(folder_abs, error) from error
+    return [(path_abs, what) for path_abs, what in done if what]
+
+
+def _refuse_conflicts(files: list[HookFile]) -> None:
+    in_the_way = [
+        file for file in files if file.is_another and file.has_kept and not file.is_copied
+    ]
+    if not in_the_way:
+        return
+    names = "\n".join(f"  {file.path_abs}\n  {file.kept_abs}" for file in in_the_way)
+    manager = in_the_way[0].manager
+    join = "Look"
+    if manager and manager.name in VIA:
+        join = (
+            f"Let {manager.name}, which writes it, run the gates: "
+            f"gitgates install-hooks --via {manager.name}\n  Or look"
+        )
+    raise StateError(
+        "a hook that is not ours is where ours would go, and one from before is kept already; "
+        f"nothing was changed:\n{names}",
+        f"{join} at both, and remove the one that you no longer need.",
+    )
+
+
+def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
+    """Refuse previous hooks that depend on their name and would do nothing under another."""
+    found = [file for file in files if file.is_another and file.executable and _needs_name(file)]
+    if not found:
+        return
+    names = "\n".join(f"  {file.path_abs}" for file in found)
+    lines = "\n".join(f'    gitgates git-hook --via=own {file.hook} "$@"' for file in found)
+    raise StateError(
+        "a hook that is there does what its own name says ($0), and would be kept under another "
+        f"one; nothing was changed:\n{names}",
+        f"Leave it there and let it run the gates, in the words of sh:\n{lines}\n"
+        "  Or keep it all the same, and try whether it still works: gitgates install-hooks --force",
+    )
+
+
+def _needs_name(file: HookFile) -> bool:
+    """Return whether a hook does what its name says, and cannot be run under it from another file.
+
+    Scripts of sh and bash can be (`git/previous_hook.py`), unless they open their own file as well.
+    """
+    text = content(file.path_abs)
+    first = text.partition(b"\n")[0]
+    if not first.startswith(b"#!"):
+        return b"\0" not in text and bool(_SHELL_NAME.search(text))
+    if _SHELL.search(first):
+        return bool(_SHELL_NAME.search(text) and _OPENS_ITSELF.search(text))
+    return bool(_OTHER_NAME.search(text))
+
+
+def _install_one(file: HookFile) -> str:
+    """Install one shim, and rename the existing hook; return messages."""
+    shim = render(file.hook)
+    kept_name = os.path.basename(file.kept_abs)
+    what = "installed"
+    if file.kind == "shim":
+        if file.executable and content(file.path_abs) == shim:
+            return "already installed"
+        what = "updated"
+    elif file.is_another:
+        os.rename(file.path_abs, file.kept_abs)
+        not_run = "is kept; git did not run it (not executable), nor do we"
+        how = "runs first" if file.executable else not_run
+        what += f"; the hook that was there {how}: {kept_name}"
+    elif file.has_kept:
+        what += f"; {kept_name} runs first"
+    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
+    return what
+
+
+def _uninstall_one(file: HookFile) -> str:
+    """Remove one shim, and restore the previous hook; return messages."""
+    if file.is_another:
+        return _uninstall_aside(file)
+    kept_name = os.path.basename(file.kept_abs)
+    manager = recognise(content(file.kept_abs))
+    what = "was gone already" if file.has_kept else ""
+    if file.kind == "shim":
+        what = "taken out"
+        if not file.has_kept or os.path.isdir(file.kept_abs):
+            os.unlink(file.path_abs)  # no file to rename over it
+    elif manager:  # which has taken out its own then, and ours with it
+        return f"{what}; {kept_name} is {manager.name}'s, and stays as it is"
+    if file.has_kept:
+        os.rename(file.kept_abs, file.path_abs)
+        what += f"; the hook that was there before is back ({kept_name})"
+        if manager and manager.kept and is_ours(file.path_abs + manager.kept):
+            os.unlink(file.path_abs + manager.kept)
+    return what
+
+
+def _uninstall_aside(file: HookFile) -> str:
+    """Remove our shim from where a manager has moved it; return messages.
+
+    The hook from before ours goes there, unless it is an older one of the same manager.
+    """
+    kept_name, manager = os.path.basename(file.kept_abs), file.manager
+    said = ""
+    if manager and manager.kept and is_ours(file.path_abs + manager.kept):
+        aside_abs = file.path_abs + manager.kept
+        name = os.path.basename(aside_abs)
+        said = f"{manager.name}'s is left as it is; ours was taken out ({name})"
+        os.unlink(aside_abs)
+        if file.has_kept and recognise(content(file.kept_abs)) != manager:
+            os.rename(file.kept_abs, aside_abs)
+            return f"{said}; the hook that was there before is {name} again"
+    if not file.has_kept:
+        return said
+    if manager and file.is_copied:
+        os.unlink(file.kept_abs)
+        return said or f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"
+    return f"{said or 'not ours, left as it is'}; so is {kept_name} beside it"
+
+
+def _cannot_write(folder_abs: str, error: OSError) -> StateError:
+    what = os.fsdecode(error.filename) if error.filename else folder_abs
+    return StateError(
+        f"{what}: {error.strerror}: the hooks cannot be written",
+        f"Look at it with: ls -ld {folder_abs}",
+    )

@@ -1,0 +1,96 @@
+"""Which hooks are to be installed: the configured ones, or those that are named. Pure."""
+
+from __future__ import annotations
+
+from gitgates.config.values import did_you_mean
+from gitgates.core.errors import ConfigError, UsageError
+from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.core.types import Config
+from gitgates.session.needs import git_hooks
+from gitgates.setup.install.manager_entries import HUSKY, HUSKYS
+from gitgates.setup.install.managers import FRAMEWORK
+
+_FOR_AGENTS = "those of Claude Code are installed with: gitgates install-hooks --agent claude"
+_STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
+CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
+_WHY_NOT = {
+    "manual": "is not fired by git: run it with gitgates run manual",
+    "fsmonitor-watchman": "answers questions of git's and can hold no gates: left out",
+}
+
+
+def select(
+    config: Config | None, named: tuple[str, ...] = (), via: str = ""
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the named or configured hooks, and messages about those that are left out.
+
+    In git's order, with what git runs in a hook's place. `via`: the manager that is to run them.
+
+    Raises: UsageError for a name that cannot be installed; ConfigError if none is left.
+    """
+    known = _STAGES if via in FRAMEWORK else CLIENT_HOOKS
+    for name in named:
+        _require_known(name, known, via)
+    names = named
+    if config and not named:
+        names = (
+            *(hook.name for hook in config.hooks),
+            *git_hooks(config),
+        )  # those of policies, too
+    left_out = _left_out(config, via) if config and not named else []
+    wanted = {*names, *(by for by, of in STANDS_IN_FOR.items() if of in names)}
+    found = tuple(name for name in known if name in wanted)
+    if not found:
+        raise _nothing(config, left_out, via)
+    if via == HUSKY:
+        unknown = [name for name in found if name not in HUSKYS]
+        left_out += [f"`{name}` is not a hook of husky: left out" for name in sorted(unknown)]
+        found = tuple(name for name in found if name in HUSKYS)
+    return found, left_out
+
+
+def _require_known(name: str, known: tuple[str, ...], via: str) -> None:
+    if name in known:
+        return
+    if via in FRAMEWORK:
+        known_ = f"Known: {', '.join(known)}"
+        raise UsageError(f"`{name}` is not a stage of the pre-commit framework", known_)
+    if name not in HOOK_POINTS:
+        hint = did_you_mean(name, known) or "Known are those of: git help hooks"
+        raise UsageError(f"`{name}` is not a hook of git", hint)
+    raise UsageError(_why_not(name))
+
+
+def _left_out(config: Config, via: str) -> list[str]:
+    points = [HOOK_POINTS[hook.name] for hook in config.hooks]
+    gits = [point for point in points if point.host == "git"]
+    if via in FRAMEWORK:
+        return [
+            f"`{one.name}` is not a stage of {via}: left out" for one in gits if not one.framework
+        ]
+    said = [_why_not(one.name) for one in gits if not one.client]
+    is_for_agents = any(HOOK_POINTS[one.name].host == "agent" and one.gates for one in config.hooks)
+    return [*said, _FOR_AGENTS] if is_for_agents else said
+
+
+def _why_not(name: str) -> str:
+    """Say why a hook cannot be installed."""
+    usual = "is not fired by git, so that there is nothing to install for it here"
+    if HOOK_POINTS[name].host == "git":
+        usual = "runs on the server that is pushed to, not where people work: left out"
+    return f"`{name}` {_WHY_NOT.get(name, usual)}"
+
+
+def _nothing(config: Config | None, left_out: list[str], via: str) -> ConfigError:
+    if via in FRAMEWORK:
+        return ConfigError(
+            "the configuration names no stage of the pre-commit framework",
+            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
+        )
+    said = "".join(f"\n  {why}" for why in left_out)
+    prefix = "tool.gitgates." if config and "pyproject.toml" in config.sources else ""
+    return ConfigError(
+        f"the configuration names no hook of git that could be installed{said}",
+        f'Add one, such as: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
+        "  Or name it: gitgates install-hooks --hook-type pre-commit",
+    )

@@ -1,0 +1,1 @@
+"""Command lines of a shell: the commands in them, and the repositories these are about."""

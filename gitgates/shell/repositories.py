@@ -1,0 +1,163 @@
+"""Which repository a command of git is about: by its folder, `-C`, `--git-dir` and `GIT_DIR`.
+
+Files are read, and nothing is run. Source: gitrepository-layout(5).
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Options of git itself that take a value.
+GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
+# Commands that make a repository, or a worktree of one → their options that take a value.
+_MAKING = {
+    "init": ("-b", "--initial-branch", "--template", "--separate-git-dir", "--object-format"),
+    "clone": (
+        *("-b", "--branch", "-o", "--origin", "--depth", "-c", "--config", "--reference", "-j"),
+        *("--jobs", "--template", "--filter", "-u", "--upload-pack", "--separate-git-dir"),
+    ),
+    "worktree": ("-b", "-B", "--reason"),
+}
+
+
+class GitCall(Record):
+    """A command of git, taken apart."""
+
+    folder: str = ""  # of `-C`, from where it is run
+    git_dir: str = ""  # of `--git-dir`
+    verb: str = ""
+    rest: tuple[str, ...] = ()  # words behind the verb
+    settings: tuple[str, ...] = ()  # of `-c` and `--config-env`
+
+
+class MadeRepository(Record):
+    """A repository that a command makes."""
+
+    folder: str
+    is_worktree: bool = False  # of the repository that the command is about
+
+
+def git_call(words: list[str]) -> GitCall:
+    """Take a command of git apart; `words` are those behind `git`."""
+    folder = git_dir = ""
+    settings: list[str] = []
+    while words and words[0].startswith("-"):
+        option, *words = words
+        name, equals, value = option.partition("=")
+        if name in GIT_WITH_VALUE and not equals and words:
+            value, *words = words
+        if name == "-C":
+            folder = os.path.join(folder, value)
+        elif name == "--git-dir":
+            git_dir = value
+        elif name in ("-c", "--config-env"):
+            settings.append(value)
+    verb, *rest = words or [""]
+    return GitCall(
+        folder=folder, git_dir=git_dir, verb=verb, rest=tuple(rest), settings=tuple(settings)
+    )
+
+
+def repositories_made(words: list[str]) -> list[MadeRepository]:
+    """Return the repositories that a command of git makes, relative to where it is run."""
+    call = git_call(words)
+    valued, plain, rest = _MAKING.get(call.verb, ()), [], list(call.rest)
+    while rest:
+        word, *rest = rest
+        if word in valued:
+            rest = rest[1:]
+        elif not word.startswith("-"):
+            plain.append(word)
+    match call.verb, plain:
+        case "init", _:
+            goal = plain[0] if plain else ""
+        case "clone", [source]:
+            goal = os.path.basename(source.rstrip("/")).removesuffix(".git")
+        case "clone", [_, goal]:
+            pass
+        case "worktree", ["add", goal, *_]:
+            pass
+        case _:
+            return []
+    made = os.path.join(call.folder, goal)
+    return [MadeRepository(folder=made, is_worktree=call.verb == "worktree")]
+
+
+class Repositories:
+    """Where our repository is, and what a line of commands makes beside it."""
+
+    def __init__(self, cwd_abs: str, common_dir_abs: str, unknown: str) -> None:
+        self._cwd_abs = cwd_abs
+        self._common = os.path.realpath(common_dir_abs) if common_dir_abs else ""
+        self._unknown = unknown
+        self._made: dict[str, bool] = {}
+
+    def is_ours(self, cwd: str, words: list[str], env: Mapping[str, str]) -> bool | None:
+        """Return whether a command is about our repository; None: about none at all.
+
+        `words`: those behind `git`; none where it is another program. What is not known is ours.
+        """
+        call = git_call(words)
+        folder = os.path.join(self._cwd_abs, cwd, call.folder)
+        git_dir = call.git_dir or env.get("GIT_DIR", "")
+        if not self._common or self._unknown in f"{folder}{git_dir}":
+            return True
+        if git_dir:
+            path = os.path.realpath(os.path.join(folder, git_dir))
+            return self._is_same(path) if os.path.isdir(path) else None
+        return next(self._around(os.path.realpath(folder)), None)
+
+    def note(self, cwd: str, words: list[str], env: Mapping[str, str]) -> None:
+        """Note the repositories that a command of git makes."""
+        for made in repositories_made(words):
+            path = os.path.realpath(os.path.join(self._cwd_abs, cwd, made.folder))
+            is_there = os.path.lexists(os.path.join(path, ".git"))
+            ours = bool(made.is_worktree and self.is_ours(cwd, words, env))
+            if not is_there and self._unknown not in made.folder:
+                self._made[path] = ours
+
+    def note_link(self, cwd: str, words: list[str]) -> None:
+        """Note which repository a new link, `ln -s TARGET LINK`, leads into."""
+        match [word for word in words if not word.startswith("-")]:
+            case [goal, name] if self._unknown not in name:
+                link = os.path.join(self._cwd_abs, cwd, name)
+                goal = os.path.realpath(os.path.join(os.path.dirname(link), goal))
+                ours = self._unknown in goal or next(self._around(goal), None)
+                if ours is not None and not os.path.lexists(link):
+                    self._made[os.path.realpath(link)] = ours
+
+    def _around(self, folder: str) -> Iterator[bool]:
+        """Yield whether the repository that a folder is in is ours."""
+        while True:
+            dot_git = f"{folder}/.git"
+            if folder in self._made:
+                yield self._made[folder]
+            elif os.path.isfile(f"{dot_git}/HEAD"):
+                yield self._is_same(dot_git)
+            elif linked := _first_line(dot_git).partition("gitdir: ")[2]:
+                yield self._is_same(os.path.join(folder, linked))
+            elif os.path.isfile(f"{folder}/HEAD") and (
+                os.path.isdir(f"{folder}/objects") or os.path.isfile(f"{folder}/commondir")
+            ):
+                yield self._is_same(folder)
+            if folder == os.path.dirname(folder):
+                return
+            folder = os.path.dirname(folder)
+
+    def _is_same(self, git_dir: str) -> bool:
+        common = _first_line(f"{git_dir}/commondir")
+        return os.path.realpath(os.path.join(git_dir, common)) == self._common
+
+
+def _first_line(path_abs: str) -> str:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return os.fsdecode(file.read(1 << 13)).partition("\n")[0]
+    except OSError:
+        return ""

@@ -1,0 +1,239 @@
+"""Programs that start a command that stands among their words: `env`, `npx`, `docker exec`.
+
+One row for each way in which that command is found. What is not in the table starts nothing that
+the guard sees.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Starter(Record):
+    """How programs find the command that they start."""
+
+    names: str  # of the programs
+    verbs: tuple[str, ...] = ()  # one of which has to stand first, behind options
+    command: str = "rest"  # a key of `COMMANDS`
+    before: int = 0  # words before the command
+    valued: str = ""  # letters of options that take a value
+    texts: tuple[str, ...] = ()  # options whose value is a line for a shell
+    rests: tuple[str, ...] = ()  # options behind which the command stands
+    assigns: bool = False  # `NAME=value` before the command is its environment
+    elsewhere: bool = False  # in another file system
+
+
+class Started(Record):
+    """A command that is started."""
+
+    words: tuple[str, ...] = ()
+    text: str = ""  # instead, a line for a shell
+    env: tuple[tuple[str, str], ...] = ()
+    elsewhere: bool = False
+
+
+# How the command is found where no option has it → that, for the documentation.
+COMMANDS = {
+    "rest": "what follows the options",
+    "dashes": "what follows `--`",
+    "joined": "what follows the options, as a line for a shell",
+    "each": "each word that is no option, as a line for a shell",
+    "none": "",
+}
+STARTERS = (
+    Starter(names="builtin chronic command coproc fakeroot gtime nohup setsid time unbuffer"),
+    Starter(names="busybox toybox winpty"),
+    Starter(names="exec", valued="a"),
+    Starter(names="env", valued="uC", texts=("-S", "--split-string"), assigns=True),
+    Starter(names="doas", valued="uC", assigns=True),
+    Starter(names="sudo", valued="ugpChrtTUDR", assigns=True),
+    Starter(names="su runuser", command="none", texts=("-c", "--command", "--session-command")),
+    Starter(names="script", command="none", texts=("-c", "--command")),
+    Starter(names="flock", valued="wE", before=1, texts=("-c", "--command")),
+    Starter(names="ionice", valued="cnp"),
+    Starter(names="nice", valued="n"),
+    Starter(names="stdbuf", valued="ioe"),
+    Starter(names="strace ltrace", valued="aeoOpPsSuE"),
+    Starter(names="taskset chrt", before=1),
+    Starter(names="timeout gtimeout", valued="ks", before=1),
+    Starter(names="systemd-run", valued="puEGMt"),
+    Starter(names="systemd-inhibit dbus-run-session caffeinate"),
+    Starter(names="xvfb-run", valued="enfps"),
+    Starter(names="chroot", before=1, elsewhere=True),
+    Starter(names="watch", valued="n", command="joined"),
+    Starter(names="parallel", valued="jnIPS", command="joined"),
+    Starter(names="hyperfine concurrently", valued="wrmMnc", command="each"),
+    Starter(names="entr", command="rest", texts=("-s",)),
+    Starter(names="watchexec nodemon", valued="wefi", texts=("-x", "--exec")),
+    Starter(names="xargs", valued="adEILnPs"),
+    # of environments
+    Starter(names="hatch pdm pipenv poetry rye", verbs=("run",), valued="Cep"),
+    Starter(names="uv", verbs=("run", "tool run"), valued="pmC"),
+    Starter(names="pipx", verbs=("run",)),
+    Starter(names="uvx", valued="p"),
+    Starter(names="conda mamba micromamba", verbs=("run",), valued="np"),
+    Starter(names="pixi devbox", verbs=("run",), valued="e"),
+    Starter(names="tox", verbs=("exec",), command="dashes"),
+    Starter(names="npx bunx pnpx", valued="p", texts=("-c", "--call")),
+    Starter(names="npm", verbs=("exec", "x"), valued="pw", texts=("-c", "--call")),
+    Starter(names="pnpm", verbs=("exec", "dlx"), valued="CF"),
+    Starter(names="yarn", verbs=("exec", "dlx", "run"), valued="p"),
+    Starter(names="bun", verbs=("x",)),
+    Starter(names="corepack"),
+    Starter(names="lerna nx", verbs=("exec",)),
+    Starter(names="cross-env", assigns=True),
+    Starter(names="cross-env-shell", command="joined", assigns=True),
+    Starter(names="dotenv env-cmd", valued="efv"),
+    Starter(names="dotenvx op doppler infisical", verbs=("run",), valued="f"),
+    Starter(names="aws-vault", verbs=("exec",), before=1),
+    Starter(names="direnv", verbs=("exec",), before=1),
+    Starter(names="mise rtx", verbs=("exec", "x"), command="dashes", texts=("-c", "--command")),
+    Starter(names="asdf rbenv pyenv nodenv bundle", verbs=("exec",)),
+    Starter(names="nvm", verbs=("exec",), before=1),
+    Starter(names="fnm", verbs=("exec",)),
+    Starter(names="volta", verbs=("run",)),
+    Starter(names="nix", verbs=("develop", "shell"), command="none", rests=("-c", "--command")),
+    Starter(names="nix-shell", command="none", texts=("--run", "--command")),
+    Starter(names="guix", verbs=("shell", "environment"), command="dashes"),
+    Starter(names="git", verbs=("bisect run",), valued="Cc"),
+    Starter(names="git", verbs=("submodule foreach",), valued="Cc", command="joined"),
+    Starter(names="git", verbs=("rebase",), valued="Cc", command="none", texts=("-x", "--exec")),
+    # of other file systems, which may have this one in them
+    Starter(names="docker podman nerdctl", verbs=("exec",), valued="euw", before=1, elsewhere=True),
+    Starter(
+        names="docker podman nerdctl",
+        verbs=("run",),
+        valued="eupvwhlmac",
+        before=1,
+        elsewhere=True,
+    ),
+    Starter(
+        names="docker podman nerdctl",
+        verbs=("compose exec", "compose run"),
+        valued="euwvpf",
+        before=1,
+        elsewhere=True,
+    ),
+    Starter(
+        names="docker-compose podman-compose",
+        verbs=("exec", "run"),
+        valued="euwvpf",
+        before=1,
+        elsewhere=True,
+    ),
+    Starter(names="kubectl oc", verbs=("exec",), command="dashes", elsewhere=True),
+    Starter(names="devcontainer", verbs=("exec",), elsewhere=True),
+    Starter(names="toolbox", verbs=("run",), valued="c", elsewhere=True),
+    Starter(names="distrobox", verbs=("enter",), command="dashes", elsewhere=True),
+)
+_ROWS: dict[str, list[Starter]] = {}
+for _row in STARTERS:
+    for _name in _row.names.split():
+        _ROWS.setdefault(_name, []).append(_row)
+# Long options that take a value, of any of them.
+_LONG = (
+    *("--signal", "--kill-after", "--unset", "--chdir", "--user", "--group", "--package", "--env"),
+    *("--python", "--with", "--from", "--extra", "--name", "--prefix", "--directory", "--project"),
+    *("--filter", "--config", "--env-file", "--interval", "--cwd", "--workdir", "--volume"),
+    *("--mount", "--network", "--platform", "--entrypoint", "--file", "--workspace", "--spec"),
+    *("--scope", "--manifest-path", "--environment", "--workspace-folder", "--property"),
+)
+
+
+def started(program: str, words: list[str]) -> Iterator[Started]:
+    """Yield the commands that a program starts, by its name and the words behind it."""
+    for row in _ROWS.get(program, ()):
+        rest = _behind_verb(row, words)
+        if rest is not None:
+            yield from _of_row(row, rest)
+
+
+def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:
+    """Return the words behind a verb of a row; None where none of its verbs is there."""
+    if not row.verbs:
+        return words
+    rest = _behind_options(row, words)[1]
+    for verb in row.verbs:
+        wanted = verb.split()
+        if rest[: len(wanted)] == wanted:
+            return rest[len(wanted) :]
+        inner = _behind_options(row, rest[1:])[1]  # `docker compose -f x exec`
+        if rest[:1] == wanted[:1] and inner[: len(wanted) - 1] == wanted[1:] != []:
+            return inner[len(wanted) - 1 :]
+    return None
+
+
+def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
+    env, rest = _behind_options(row, words)
+    begun = Started(env=env, elsewhere=row.elsewhere)
+    for at in _option_places(row, words, len(words) - len(rest)):
+        name, equals, value = words[at].partition("=")
+        if name in row.rests:
+            yield begun._replace(words=tuple(words[at + 1 :]))
+        elif name in row.texts and name in (
+            "-S",
+            "--split-string",
+        ):  # of env, which goes on with its other words
+            yield begun._replace(text=" ".join([value, *words[at + 1 :]]))
+        elif _has_text(row, words[at]):
+            is_inside = equals and name in row.texts
+            yield begun._replace(text=value if is_inside else " ".join(words[at + 1 : at + 2]))
+        else:
+            continue
+        rest = []
+    if row.command == "dashes":
+        rest = words[words.index("--") + 1 :] if rest and "--" in words else []
+    elif row.before:
+        rest = rest[row.before :]
+        rest = rest[1:] if rest[:1] == ["--"] else rest
+    match row.command if rest else "none":
+        case "rest" | "dashes":
+            yield begun._replace(words=tuple(rest))
+        case "joined":
+            yield begun._replace(text=" ".join(rest).partition(":::")[0])
+        case "each":
+            yield from (begun._replace(text=one) for one in rest if not one.startswith("-"))
+
+
+def _option_places(row: Starter, words: list[str], until: int) -> Iterator[int]:
+    """Yield where options of a program itself may stand; from `until` on, there is no more."""
+    if row.command in ("none", "dashes"):
+        until = words.index("--") if "--" in words else len(words)
+    yield from range(until)
+    if row.before and words[until + row.before :][:1]:  # `flock FILE -c`
+        yield until + row.before
+
+
+def _has_text(row: Starter, word: str) -> bool:
+    """Return whether a word is an option whose value is a line for a shell; `-qc` has `-c`."""
+    if word.partition("=")[0] in row.texts:
+        return True
+    last = f"-{word[-1:]}"
+    return len(word) > len(last) and word[0] == "-" != word[1] and last in row.texts
+
+
+def _behind_options(
+    row: Starter, words: list[str]
+) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    """Return what is set before a command, and the words from it on."""
+    env: list[tuple[str, str]] = []
+    rest = list(words)
+    while rest:
+        word = rest[0]
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return tuple(env), rest[1:]
+        if word.startswith("-") and word != "-":
+            at = next((at for at, letter in enumerate(word) if letter in row.valued), 0)
+            is_last = 0 < at == len(word) - 1 and not word.startswith("--")
+            rest = rest[1 + (word in _LONG or is_last) :]
+        elif equals and name.isidentifier() and row.assigns:
+            env.append((name, value))
+            rest = rest[1:]
+        else:
+            break
+    return tuple(env), rest

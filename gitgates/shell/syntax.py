@@ -1,0 +1,551 @@
+"""Command lines of a shell as the simple commands that it would run, by a grammar of bash.
+
+Quotes, variables that the line itself sets, `cd`, here-documents, substitutions, pipelines, and
+programs that start others (`env`, `xargs`, `bash -c`) are followed. What only a shell would know is
+`UNKNOWN`. Nothing is run. Both branches of a condition count, and the body of each function.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from functools import cache
+
+from gitgates.core.record import Record
+from gitgates.proc.alarm import hold_signals, release_signals
+from gitgates.shell.repositories import repositories_made
+from gitgates.shell.starters import started
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from tree_sitter import Node, Parser
+
+UNKNOWN = "\ue000"  # in a word; no shell gives it a meaning
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # of find
+_NO_SHELL = "it cannot be parsed as shell commands"
+NO_TIME = "it takes too long to be read"
+_REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
+_WORDS = ("word", "number", "string", "raw_string", "concatenation", "simple_expansion")
+_APART = ("subshell", "command_substitution", "process_substitution")  # where `cd` ends
+_PWD, _OLDPWD = "PWD", "OLDPWD"  # variables that `cd` sets
+_DEEPEST = 5  # a script in a script in …
+LONGEST_S = 1.0  # for a line with all scripts in it; the grammar takes the square of some signs
+_MOST_PIPES = 3000  # and does not ask whether to end while it is at these
+_MOST_TURNS = 20  # of a loop
+_MOST_NODES = 20_000  # with loops in loops
+_LONGEST_VALUE = 10_000  # of a variable
+_PIECE = 1 << 10  # bytes; each node's text is read anew
+
+
+class SimpleCommand(Record):
+    """One command, its words without their quotes, and what it is run with."""
+
+    words: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}  # what the line adds to its environment
+    writes: tuple[str, ...] = ()  # files that its output goes to
+    cwd: str = ""  # relative to where the line is run, or absolute
+    fallback: str = ""  # where it is run if a `cd` before it has failed; empty: that cannot be
+    stdin: str = UNKNOWN
+    files: tuple[str, ...] = ()  # what is in its arguments `<(…)`
+    replaces: tuple[str, ...] = ()  # of `writes`, what is not appended to
+    elsewhere: bool = False  # in another file system
+    fed: tuple[str, ...] = ()  # what may be among its arguments: what comes by xargs or find
+
+
+class CommandLine(Record):
+    """All commands of a line, in order; those of scripts in it, too."""
+
+    commands: tuple[SimpleCommand, ...] = ()
+    trouble: str = ""  # why that may not be all of them
+
+
+def parse(text: str, longest_s: float = LONGEST_S) -> Node | None:
+    """Return the syntax tree of a command line; None if there is no parser, or no time for it."""
+    parser, until = _parser(), time.monotonic() + longest_s
+    if parser is None or text.count("|") > _MOST_PIPES:
+        return None
+    encoded = text.encode("utf-8", "replace")
+    held = hold_signals()
+    try:  # it asks whether to end only where it asks for its input, too
+        tree = parser.parse(
+            lambda at, _point: encoded[at : at + _PIECE],
+            progress_callback=lambda _at, _has_error: time.monotonic() > until,
+        )
+    except ValueError:  # out of time
+        parser.reset()
+        return None
+    finally:
+        release_signals(held)
+    return tree.root_node
+
+
+@cache
+def _parser() -> Parser | None:
+    try:
+        core, grammar = _extension("tree_sitter"), _extension("tree_sitter_bash")
+        parser: Parser = core.Parser(core.Language(grammar.language()))
+    except Exception:  # noqa: BLE001 - whatever is wrong with what is installed
+        return None
+    return parser
+
+
+def _extension(package: str) -> Any:  # noqa: ANN401 - a module
+    """Load the extension of a package without the package, which would take 25 ms."""
+    from importlib.machinery import PathFinder
+
+    found = PathFinder.find_spec(package)
+    spec = found and PathFinder.find_spec(f"{package}._binding", found.submodule_search_locations)
+    if not spec or not spec.loader:
+        raise ImportError(package)
+    module = spec.loader.create_module(spec)
+    if module is None:
+        raise ImportError(package)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read(
+    text: str,
+    env: Mapping[str, str] = {},
+    output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN,
+    *,
+    is_folder: Callable[[str], bool] = lambda _path: True,
+    longest_s: float = LONGEST_S,
+) -> CommandLine:
+    """Return the commands of a line.
+
+    `env`: the variables of the shell; `output_of`: what a program prints that is known beforehand,
+    by its words and the folder that it runs in; `is_folder`: whether there is one, by a path as the
+    shell would be given it.
+    """
+    reader = _Shell(env, output_of, is_folder, time.monotonic() + longest_s)
+    try:
+        reader.script(text)
+    except RecursionError:
+        reader.trouble = "it is too long, or nested too deeply"
+    except TimeoutError:
+        reader.trouble = NO_TIME
+    except (IndexError, ValueError):  # a tree of what is no shell lacks parts
+        reader.trouble = _NO_SHELL
+    return CommandLine(commands=tuple(reader.found), trouble=reader.trouble)
+
+
+class Folder(Record):
+    """Where a shell is."""
+
+    cwd: str
+    last: str  # where it was before
+    fallback: str
+    left: tuple[str, ...]  # by `pushd`
+
+
+class _Shell:
+    """The shell's state while a line is read."""
+
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        output_of: Callable[[tuple[str, ...], str], str],
+        is_folder: Callable[[str], bool],
+        until: float,
+    ) -> None:
+        self.found: list[SimpleCommand] = []
+        self.trouble = ""
+        self._variables = dict(env)
+        self._root = self._variables.setdefault(_PWD, UNKNOWN)
+        self._exported: dict[str, str] = {}
+        self._cwd = ""
+        self._last = UNKNOWN
+        self._fallback = ""
+        self._left: list[str] = []
+        self._made: list[str] = []  # folders that commands before have made
+        self._ends_at_failure = False
+        self._elsewhere = False
+        self._files: list[str] = []
+        self._is_folder = is_folder
+        self._depth = 0
+        self._nodes = 0
+        self._until = until
+        self._output_of = output_of
+
+    def script(self, text: str) -> None:
+        """Read a script."""
+        # The grammar takes a line that is joined inside of a word for two words.
+        left_s = self._until - time.monotonic()
+        root = parse(re.sub(r"(?<=[^\s\\])\\\n", "", text), left_s)
+        if root is None:
+            self.trouble = NO_TIME if _parser() else "the parser for commands cannot be loaded"
+        elif self._depth >= _DEEPEST:
+            self.trouble = "it has too many scripts in scripts"
+        else:
+            if root.has_error:
+                self.trouble = _NO_SHELL
+            self._depth += 1
+            self._visit(root, SimpleCommand())
+            self._depth -= 1
+
+    def _visit(self, node: Node, given: SimpleCommand) -> None:
+        """Read a node; `given` is what is around it: redirections, and a pipe's input."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise RecursionError
+        self._watch_clock()
+        match node.type:
+            case "command" | "declaration_command" | "unset_command":
+                self._command(node, given)
+            case "variable_assignment":
+                name, value = self._assignment(node)
+                self._variables[name] = value
+            case "redirected_statement":
+                self._redirected(node, given)
+            case "pipeline":
+                self._pipeline(node, given)
+            case "for_statement":
+                self._loop(node, given)
+            case "list":
+                self._list(node, given)
+            case kind if kind in _APART:
+                folder = self._folder()
+                self._visit_all(node.named_children, given)
+                self._go_back(folder)
+            case _:
+                self._visit_all(node.named_children, given)
+
+    def _watch_clock(self) -> None:
+        if time.monotonic() > self._until:
+            raise TimeoutError
+
+    def _visit_all(self, nodes: Iterable[Node], given: SimpleCommand) -> None:
+        for node in nodes:
+            self._visit(node, given)
+
+    def _list(self, node: Node, given: SimpleCommand, of_last: SimpleCommand | None = None) -> None:
+        """Read commands that are joined by `&&` or `||`: behind `cd x &&`, that has not failed.
+
+        `of_last`: what is around the last one.
+        """
+        before = self._fallback
+        joint = ""
+        for child in node.children:
+            if not child.is_named:
+                joint = child.type
+                continue
+            failed = self._fallback
+            self._fallback = before if joint == "&&" else failed
+            around = of_last if child.end_byte == node.end_byte else None
+            self._visit(child, around or given)
+            if joint == "||" and _text(child).split()[:1] in (["exit"], ["return"]):
+                failed = before
+            self._fallback = self._fallback or failed
+
+    def _command(self, node: Node, given: SimpleCommand) -> None:
+        words: list[str] = []
+        self._files = []
+        env = dict(self._exported)
+        is_plain = node.type == "command"
+        for child in node.children:
+            if child.type in _REDIRECTS:
+                given = self._redirect(child, given)
+            elif child.type == "variable_assignment":
+                name, value = self._assignment(child)
+                env |= {name: value} if is_plain else {}
+                words += [] if is_plain else [f"{name}={value}"]
+            elif child.type != "$":  # of $"text", which is a word apart for the grammar
+                words += self._words(child)
+        words += given.words
+        self._add(self._placed(given)._replace(words=tuple(words), env=env))
+
+    def _placed(self, one: SimpleCommand) -> SimpleCommand:
+        """Return a command with where it is run."""
+        return one._replace(
+            cwd=self._cwd,
+            fallback=self._fallback,
+            files=tuple(self._files),
+            elsewhere=self._elsewhere,
+        )
+
+    def _assignment(self, node: Node) -> tuple[str, str]:
+        name, _, *values = node.children
+        return _text(name), self._value(values[0])[:_LONGEST_VALUE] if values else ""
+
+    def _redirected(self, node: Node, given: SimpleCommand) -> None:
+        redirects = [child for child in node.named_children if child.type in _REDIRECTS]
+        inner = given
+        for child in redirects:
+            inner = self._redirect(child, inner)
+        at = len(self.found)
+        for body in node.named_children:
+            if body.type == "list":  # of `a && b > x`, of which only the last is redirected
+                self._list(body, given, inner)
+            elif body.type not in _REDIRECTS:
+                self._visit(body, inner)
+        if len(self.found) == at:
+            self.found.append(self._placed(inner))
+        last = self.found[-1]
+        # What follows on the line where a here-document begins is a part of that for the grammar.
+        for child in redirects:
+            for rest in child.named_children if child.type == "heredoc_redirect" else ():
+                if rest.type == "pipeline":
+                    self._pipeline(rest, given, last)
+                elif rest.type in ("command", "list", "redirected_statement"):
+                    self._visit(rest, given)
+
+    def _redirect(self, node: Node, given: SimpleCommand) -> SimpleCommand:
+        if node.type == "herestring_redirect":
+            return given._replace(stdin=self._value(node.named_children[-1]))
+        if node.type == "heredoc_redirect":
+            return self._heredoc(node, given)
+        goals = [one for one in node.named_children if one.type != "file_descriptor"]
+        operator = next((one.type for one in node.children if not one.is_named), "<")
+        if not operator.endswith("-"):  # `2>&-` has none
+            goal = goals.pop(0)
+            value = " ".join(self._words(goal))
+            if not operator.startswith("<") and goal.type != "number":
+                given = given._replace(writes=(*given.writes, value))
+                if ">>" not in operator:
+                    given = given._replace(replaces=(*given.replaces, value))
+        for one in goals:  # words of the command, for a shell
+            given = given._replace(words=(*given.words, *self._words(one)))
+        return given
+
+    def _heredoc(self, node: Node, given: SimpleCommand) -> SimpleCommand:
+        for child in node.named_children:
+            if child.type in _REDIRECTS:
+                given = self._redirect(child, given)
+            elif child.type == "heredoc_body":
+                is_quoted = not _text(node.named_children[0]).isidentifier()
+                given = given._replace(stdin=_text(child) if is_quoted else self._value(child))
+            elif child.type in _WORDS:
+                given = given._replace(words=(*given.words, *self._words(child)))
+        return given
+
+    def _pipeline(
+        self, node: Node, given: SimpleCommand, last: SimpleCommand | None = None
+    ) -> None:
+        for child in node.named_children:
+            before = given
+            if last:
+                fed = tuple(word for word in last.words[1:] if not word.startswith("-"))
+                before = given._replace(stdin=self._output(last), fed=fed)
+            at = len(self.found)
+            self._visit(child, before)
+            last = self.found[-1] if len(self.found) > at else None
+
+    def _loop(self, node: Node, given: SimpleCommand) -> None:
+        name, *rest = node.named_children
+        values = [word for one in rest if one.type != "do_group" for word in self._words(one)]
+        for value in values[:_MOST_TURNS] or [UNKNOWN]:
+            self._variables[_text(name)] = value
+            self._visit_all([one for one in rest if one.type == "do_group"], given)
+
+    # Words
+
+    def _words(self, node: Node) -> list[str]:
+        """Return the words that a node becomes; an expansion without quotes may be several."""
+        value = self._value(node)
+        if node.type == "command_name":
+            node = node.children[0]
+        if node.type in ("simple_expansion", "expansion", "command_substitution"):
+            return value.split()
+        if node.type in ("word", "concatenation") and value.split("/")[0] == "~":
+            value = self._variables.get("HOME", UNKNOWN) + value[1:]
+        return [value]
+
+    def _value(self, node: Node) -> str:
+        """Return the text of a node without its quotes, and with what is known put in."""
+        self._watch_clock()
+        text, value = _text(node), UNKNOWN
+        match node.type:
+            case "raw_string":
+                value = text[1:-1]
+            case "ansi_c_string":
+                value = text[2:-1].encode("latin-1", "replace").decode("unicode_escape", "replace")
+            case "string_content":
+                value = re.sub(r'\\([$`"\\\n])', _unescaped, text)
+            case "simple_expansion" | "expansion" if text.strip("${}").isidentifier():
+                value = self._variables.get(text.strip("${}"), UNKNOWN)
+            case "command_substitution":
+                value = self._substituted(node)
+            case "process_substitution":
+                outer, text = self._files, self._substituted(node)
+                self._files = [*outer, text]
+            case "arithmetic_expansion" | "simple_expansion" | "expansion":
+                self._visit_all(node.named_children, SimpleCommand())
+            case '"' | "$":
+                value = ""
+            case _ if node.children:
+                value = self._joined(node)
+            case _:
+                value = re.sub(r"\\(.)", _unescaped, text, flags=re.DOTALL)
+        return value
+
+    def _joined(self, node: Node) -> str:
+        whole, at, parts = node.text or b"", node.start_byte, []
+        for child in node.children:  # what lies between them is white space
+            parts += [whole[: child.start_byte - at].decode("utf-8", "replace"), self._value(child)]
+            whole, at = whole[child.end_byte - at :], child.end_byte
+        return "".join([*parts, whole.decode("utf-8", "replace")])
+
+    def _substituted(self, node: Node) -> str:
+        at = len(self.found)
+        self._visit_all([node], SimpleCommand())
+        inside = self.found[at:]
+        return self._output(inside[0]).rstrip("\n") if len(inside) == 1 else UNKNOWN
+
+    def _output(self, one: SimpleCommand) -> str:
+        """Return what a command prints, as far as that is known."""
+        text = printed(one)
+        return self._output_of(one.words, one.cwd) if text is None else text
+
+    # Programs that start others
+
+    def _add(self, one: SimpleCommand) -> None:
+        self._watch_clock()
+        self.found.append(one)
+        program = os.path.basename(one.words[0]) if one.words else ""
+        rest = list(one.words[1:])
+        plain = [word for word in rest if not word.startswith("-")]
+        if program in ("cd", "pushd", "popd"):
+            self._go(program, [word for word in rest if word == "-" or word in plain])
+        elif program == "set":
+            self._ends_at_failure |= any(re.fullmatch(r"-[a-z]*e[a-z]*", word) for word in rest)
+        elif program in ("export", "declare", "typeset"):
+            self._export(plain)
+        elif program in SHELLS:
+            given = (
+                one.stdin if not plain else one.files[0] if UNKNOWN in plain and one.files else ""
+            )
+            self._nested(_script_of(rest) or given, one)
+        elif program in ("source", "."):
+            self._nested(one.files[0] if one.files else "", one)
+        elif program in ("eval", "trap", "alias"):
+            said = {"eval": " ".join(rest), "trap": "".join(plain[:1])}
+            self._nested(said.get(program, "\n".join(word.partition("=")[2] for word in rest)), one)
+        elif program == "find" and any(word in _EXEC for word in rest):
+            at = min(rest.index(word) for word in _EXEC if word in rest)
+            fed = tuple(word for word in rest[:at] if not word.startswith("-"))
+            self._add(one._replace(words=tuple(rest[at + 1 :]), fed=fed))
+        elif program == "command" and not {"-v", "-V"}.isdisjoint(rest[:1]):
+            return  # it says where a program is
+        elif program == "coproc" and "{" in rest[:2]:  # a group, which the grammar does not know
+            self._add(one._replace(words=tuple(rest[rest.index("{") + 1 :])))
+        else:
+            self._made += [os.path.join(one.cwd, path) for path in made_by(program, rest)]
+            self._start(one, program, rest)
+
+    def _start(self, one: SimpleCommand, program: str, rest: list[str]) -> None:
+        """Read the commands that a program starts."""
+        for inner in started(program, rest):
+            begun = one._replace(
+                words=inner.words,
+                env={**one.env, **dict(inner.env)},
+                fed=one.fed if program == "xargs" else (),
+                elsewhere=one.elsewhere or inner.elsewhere,
+            )
+            if inner.words:
+                self._add(begun)
+            else:
+                self._nested(inner.text, begun)
+
+    def _go(self, program: str, goals: list[str]) -> None:
+        """Change the folder, as the shell does."""
+        was = self._cwd
+        if program == "popd" or (program == "pushd" and not goals):
+            goal = self._left.pop() if self._left else was
+        elif goals[:1] == ["-"]:
+            goal = self._last
+        else:
+            goal = os.path.join(was, *goals[:1] or [self._variables.get("HOME", "")])
+            is_made = os.path.normpath(goal) in map(os.path.normpath, self._made)
+            if not (is_made or UNKNOWN in goal or self._ends_at_failure or self._is_folder(goal)):
+                self._fallback = self._fallback or was or "."
+        if program == "pushd":
+            self._left.append(was)
+        self._last, self._cwd = was, goal
+        folders = {_OLDPWD: self._variables[_PWD], _PWD: os.path.join(self._root, goal)}
+        self._variables |= folders
+
+    def _export(self, words: list[str]) -> None:
+        for word in words:
+            name, equals, value = word.partition("=")
+            if equals:
+                self._variables[name] = value
+            if name in self._variables:
+                self._exported[name] = self._variables[name]
+
+    def _nested(self, text: str, one: SimpleCommand) -> None:
+        if UNKNOWN != text != "":
+            exported, was_elsewhere = self._exported, self._elsewhere
+            self._exported = {**self._exported, **one.env}
+            self._elsewhere = one.elsewhere
+            folder = self._folder()
+            self.script(text)
+            self._go_back(folder)
+            self._exported, self._elsewhere = exported, was_elsewhere
+
+    def _folder(self) -> Folder:
+        return Folder(self._cwd, self._last, self._fallback, tuple(self._left))
+
+    def _go_back(self, folder: Folder) -> None:
+        self._cwd, self._last, self._fallback = folder.cwd, folder.last, folder.fallback
+        self._left = list(folder.left)
+
+
+def _script_of(words: list[str]) -> str:
+    """Return the script of a shell's option `-c`; empty if it has none."""
+    for at, word in enumerate(words):
+        if re.fullmatch(r"-[a-z]*c[a-z]*", word):
+            return next((one for one in words[at + 1 :] if not one.startswith("-")), "")
+    return ""
+
+
+def printed(one: SimpleCommand) -> str | None:
+    """Return what `echo`, `printf` or `cat` prints; None of another command."""
+    match one.words:
+        case ("echo", "-e" | "-ne" | "-en", *rest):
+            return _unescaped_text(" ".join(rest))
+        case ("echo", "-n", *rest) | ("echo", *rest):
+            return " ".join(rest)
+        case ("printf", form, *rest) if form != "-v":
+            return _unescaped_text(_formatted(form, rest))
+        case ("cat",):
+            return one.stdin
+    return None
+
+
+def _formatted(form: str, words: list[str]) -> str:
+    """Return what printf prints, as far as it matters: the words in the places of its format."""
+    places = re.findall(r"%[-0-9.]*[a-zA-Z]", form)
+    if not places:
+        return form
+    printed = ""
+    while words or not printed:
+        turn = form
+        for place in places:
+            turn = turn.replace(place, "\0" + (words.pop(0) if words else ""), 1)
+        printed += turn.replace("\0", "")
+    return printed
+
+
+def _unescaped_text(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def made_by(program: str, words: list[str]) -> list[str]:
+    """Return the folders that a command makes."""
+    if program == "mkdir":
+        return [word for word in words if not word.startswith("-")]
+    return [made.folder for made in repositories_made(words)] if program == "git" else []
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "" if found[1] == "\n" else found[1]

@@ -1,0 +1,55 @@
+"""The names of hooks and gates that a shell completes, and the nearest to an unknown one."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+import click
+from click.shell_completion import CompletionItem
+
+from gitgates.config.load import inspect
+from gitgates.config.values import did_you_mean
+from gitgates.core.errors import GitgatesError, UsageError
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.git.repo import current_folder
+from gitgates.verbs.repository import config_root
+
+
+def unknown_hook(name: str) -> UsageError:
+    """Return the error for an unknown hook, with a suggestion."""
+    configured = _configured("hooks")
+    near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
+    listed = f"Configured are: {', '.join(configured) or 'none'}."
+    return UsageError(f"unknown hook `{name}`", near or listed)
+
+
+def complete_hooks(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the configured hooks; if none matches, the known ones."""
+    return _items(_configured("hooks"), incomplete) or _items(tuple(HOOK_POINTS), incomplete)
+
+
+def complete_gates(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the configured gates."""
+    return _items(_configured("gates"), incomplete)
+
+
+def _items(names: tuple[str, ...], incomplete: str) -> list[CompletionItem]:
+    # The shell puts it on its command line as it is: nothing that it would run, or nobody sees.
+    plain = [name for name in names if quote(name) == name]
+    return [CompletionItem(name) for name in plain if name.startswith(incomplete)]
+
+
+def _configured(section: str) -> tuple[str, ...]:
+    """Return the names of hooks or gates, also of a configuration with problems.
+
+    A shell that completes has no place for a message, so that none is given.
+    """
+    try:
+        config, _problems = inspect(config_root(current_folder()))
+    except (GitgatesError, OSError):
+        return ()
+    return tuple(one.name for one in getattr(config, section)) if config else ()

@@ -1,0 +1,164 @@
+"""The repository of the current folder, and its configuration, for verbs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import click
+
+from gitgates.config.load import FILES, LOCAL_FILE, load
+from gitgates.core import environ
+from gitgates.core.errors import (
+    ConfigError,
+    GitError,
+    GitgatesError,
+    LockError,
+    OwnershipError,
+    StateError,
+)
+from gitgates.core.types import Config
+from gitgates.git.exclude import exclude
+from gitgates.git.repo import Repo, current_folder, find_repo
+from gitgates.store.files import lock_file
+from gitgates.store.messages import Message, post
+from gitgates.store.owners import require_access
+from gitgates.worktree.isolate import recover_and_report
+
+_P = ParamSpec("_P")
+_EDIT_WAIT_S = 10.0
+
+
+def current_repo() -> Repo:
+    """Return the repository of the current folder.
+
+    Raises: GitError if there is none.
+    """
+    return find_repo(current_folder(), environ.read())
+
+
+def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
+    """Decorate a verb that reads, changes and writes files of the user's: one runs at a time.
+
+    Raises: LockError where another one goes on for long; StateError where there can be no lock.
+    """
+
+    @wraps(verb)
+    def alone(*args: _P.args, **kwargs: _P.kwargs) -> int:
+        try:
+            state_abs = current_repo().shared_state_abs
+        except GitError:
+            return verb(*args, **kwargs)  # which says itself whether it needs one
+        path_abs = f"{state_abs}/edits.lock"
+        try:
+            os.makedirs(state_abs, mode=0o700, exist_ok=True)
+            fd = lock_file(path_abs, wait_s=_EDIT_WAIT_S)
+        except OSError as error:
+            raise StateError(f"{path_abs}: cannot be locked: {error.strerror}") from error
+        if fd < 0:
+            raise LockError(f"{path_abs}: another gitgates command is changing files", "Try again.")
+        try:
+            return verb(*args, **kwargs)
+        finally:
+            os.close(fd)
+
+    return alone
+
+
+def restore_interrupted(verb: str) -> None:
+    """Restore what a killed run had stashed here, as every verb does first.
+
+    Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
+    """
+    try:
+        repo = current_repo()
+    except GitError:
+        return  # a verb that needs a repository says so itself
+    if verb != "doctor":  # there it is one of the findings
+        _warn_of_owner(repo)
+    try:
+        recover_and_report(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
+    except GitgatesError as error:
+        if verb != "doctor":
+            raise
+        if not os.path.isdir(f"{repo.state_abs}/rescue"):  # else it is one of the findings
+            click.echo(f"gitgates: {error}", err=True)
+
+
+def _warn_of_owner(repo: Repo) -> None:
+    """Say where state of another user cannot be seen: what a verb finds may not be all."""
+    try:
+        require_access(repo.state_abs)
+    except StateError as error:
+        click.echo(f"gitgates: {error}", err=True)
+
+
+def config_root(cwd_abs: str) -> str:
+    """Return the folder of the configuration: the root of the repository.
+
+    Outside of one: the nearest folder upwards with one of our files, so that a configuration can be
+    checked where git is not.
+
+    Raises: OwnershipError where git does not trust the repository.
+    """
+    try:
+        return find_repo(cwd_abs, environ.read()).root_abs
+    except OwnershipError:
+        raise
+    except GitError:
+        folder = cwd_abs
+        while not any(os.path.isfile(os.path.join(folder, name)) for name in FILES):
+            if folder == os.path.dirname(folder):
+                return cwd_abs
+            folder = os.path.dirname(folder)
+        return folder
+
+
+def configuration(repo: Repo) -> Config:
+    """Return the configuration of a repository.
+
+    Raises: ConfigError where it has problems, or if there is none.
+    """
+    config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
+    if config is None:
+        raise no_configuration(repo.root_abs)
+    ignore_local_settings(repo)
+    return config
+
+
+def ignore_local_settings(repo: Repo) -> None:
+    """Have git ignore the settings that are one person's, and say so."""
+    if said := exclude(repo, LOCAL_FILE):
+        click.echo(f"gitgates: {said}", err=True)
+
+
+def no_configuration(root_abs: str) -> ConfigError:
+    """Return the error for a folder without a configuration."""
+    message = f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
+    return ConfigError(message, "Start with: gitgates init")
+
+
+def post_message(repo: Repo, draft: Message) -> str:
+    """Append to the message log, with the commit and branch; return the message's id.
+
+    Raises: UsageError where the draft makes no sense; GitError where git is not there; StateError
+    where the log cannot be written.
+    """
+    branch, commit = repo.git.ask_all(
+        ("symbolic-ref", "--quiet", "HEAD"),
+        ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
+    )
+    try:
+        # Not each file of an untracked folder: one name is as good as a thousand.
+        status = repo.git.ask("status", "--porcelain", "-z", "--untracked-files=normal")
+        dirty = bool(status.exit_status or status.stdout)
+    except GitError:
+        dirty = True  # it did not come to an end
+    draft = draft._replace(
+        commit=commit.stdout.decode("ascii", "replace").strip(),
+        branch=os.fsdecode(branch.stdout).rstrip("\n").removeprefix("refs/heads/"),
+        dirty=dirty,
+    )
+    return post(repo.shared_state_abs, draft).id

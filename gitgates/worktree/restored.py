@@ -1,0 +1,164 @@
+"""What was restored and is not there any more: find it, and bring it back.
+
+A git command that rewrites the tree (`stash`, `reset --hard`, `checkout`, `rebase`) looks at it
+first. If it looked while unstaged work was stashed, and writes after that was restored, it takes
+what it removes for something that it knows. So a second link to everything that is restored stays
+for a day. It costs no space as long as the file is there: both are one file, also where an editor
+writes into it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from typing import TYPE_CHECKING
+
+from gitgates.core.errors import StateError
+from gitgates.core.record import Record
+from gitgates.store.rescue import Rescue, digest, mode_of, move_into_place, read_file, restored_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitgates.git.repo import Git, Repo
+    from gitgates.store.rescue import StashedPath
+
+_ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+_BESIDE = ".recovered"
+_LONGEST_S = 24 * 3600  # by which a stash or commit may be older than what was restored
+
+
+class Restored(Record):
+    """A file, link or folder that was restored, and that is not in its place any more."""
+
+    path: str
+    second_abs: str  # the second link to it
+    restored_s: float
+    is_replaced: bool  # what is in its place is git's own, or nothing: nobody has edited it since
+
+    @property
+    def when(self) -> str:
+        """When the run began that restored it, for people."""
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.restored_s))
+
+
+def list_missing(repo: Repo) -> list[Restored]:
+    """Return what was restored within a day and is nowhere else now, the newest first.
+
+    Elsewhere is: in its place, in the index, in a stash, in a commit since.
+    """
+    absent = [link for link in _second_links(repo) if not _is_in_place(repo, link)]
+    if not absent:
+        return []
+    stored, clean = _stored_ids(repo, absent), _clean(repo.git, absent)
+    found: dict[tuple[str, str], Restored] = {}
+    for link in absent:
+        path = link.entry.path
+        path_abs = os.path.join(repo.root_abs, path)
+        if not _ids(repo.git, link) & stored:
+            is_there = mode_of(path_abs) is not None
+            is_shown = is_there and digest(path_abs) == link.entry.shown
+            is_replaced = not is_there or is_shown or path in clean
+            missing = Restored(path, link.second_abs, link.restored_s, is_replaced)
+            found.setdefault((path, digest(link.second_abs)), missing)
+    return list(found.values())
+
+
+def bring_back(repo: Repo, missing: Restored) -> str:
+    """Move what is missing to its place, or beside what is there; return its path.
+
+    Raises: StateError where that is not possible; then it is still kept.
+    """
+    path, path_abs = missing.path, os.path.join(repo.root_abs, missing.path)
+    try:
+        os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+        while True:
+            try:
+                move_into_place(missing.second_abs, os.path.join(repo.root_abs, path))
+            except FileExistsError:
+                path = f"{path}+" if path != missing.path else f"{path}{_BESIDE}"
+            else:
+                return path
+    except OSError as error:
+        what = f"`{missing.path}` cannot be brought back: {error.strerror}"
+        raise StateError(what, f"It is in {missing.second_abs}") from error
+
+
+class _SecondLink(Record):
+    entry: StashedPath
+    second_abs: str
+    restored_s: float
+
+
+def _second_links(repo: Repo) -> Iterator[_SecondLink]:
+    """Yield each second link, the newest first."""
+    folder_abs = f"{repo.state_abs}/restored"
+    names = os.listdir(folder_abs) if os.path.isdir(folder_abs) else []
+    for name in sorted(names, key=restored_s, reverse=True):
+        run = Rescue(f"{folder_abs}/{name}")
+        try:
+            entries = run.read().entries
+        except StateError:
+            continue  # it is being restored just now
+        for entry in entries:
+            if entry.saved and os.path.lexists(run.at(entry.saved)):
+                yield _SecondLink(entry, run.at(entry.saved), restored_s(name))
+
+
+def _is_in_place(repo: Repo, link: _SecondLink) -> bool:
+    """Return whether it is in its place, or was brought back beside."""
+    folder_abs, name = os.path.split(os.path.join(repo.root_abs, link.entry.path))
+    beside = os.listdir(folder_abs) if os.path.isdir(folder_abs) else []
+    places = [name, *[one for one in beside if one.startswith(f"{name}{_BESIDE}")]]
+    return any(_is_equal(link.second_abs, f"{folder_abs}/{place}") for place in places)
+
+
+def _is_equal(second_abs: str, path_abs: str) -> bool:
+    """Return whether a file or link has the same bytes; whether a folder has all of another one."""
+    try:
+        second, there = os.lstat(second_abs), os.lstat(path_abs)
+        if os.path.samestat(second, there):
+            return True
+        if stat.S_IFMT(second.st_mode) != stat.S_IFMT(there.st_mode):
+            return False
+        if stat.S_ISLNK(second.st_mode):
+            return os.readlink(second_abs) == os.readlink(path_abs)
+        if stat.S_ISDIR(second.st_mode):
+            names = os.listdir(second_abs)
+            return all(_is_equal(f"{second_abs}/{name}", f"{path_abs}/{name}") for name in names)
+        return second.st_size == there.st_size and read_file(second_abs) == read_file(path_abs)
+    except OSError:
+        return False
+
+
+def _stored_ids(repo: Repo, links: list[_SecondLink]) -> set[str]:
+    """Return the blobs that the index has for these paths, and stashes and commits since."""
+    paths = sorted({link.entry.path for link in links})
+    since = int(min(link.restored_s for link in links)) - _LONGEST_S
+    walk = ("log", "--all", "--reflog", "-m", "--full-history", f"--since=@{since}")
+    raw = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-z")
+    asked = repo.git.ask_all(
+        ("ls-files", "-z", "--stage", "--", *paths), (*walk, *raw, "--", *paths)
+    )
+    return {name for done in asked for name in _ID.findall(os.fsdecode(done.stdout))}
+
+
+def _ids(git: Git, link: _SecondLink) -> set[str]:
+    """Return the blobs that git would make of a file or link: of its bytes, and with filters."""
+    if stat.S_ISLNK(os.lstat(link.second_abs).st_mode):
+        target = os.fsencode(os.readlink(link.second_abs))
+        asked = [git.ask("hash-object", "--stdin", stdin=target)]
+    else:
+        kinds = ("--no-filters", f"--path={link.entry.path}")
+        asked = git.ask_all(*[("hash-object", kind, "--", link.second_abs) for kind in kinds])
+    return {os.fsdecode(done.stdout).strip() for done in asked} - {""}
+
+
+def _clean(git: Git, links: list[_SecondLink]) -> set[str]:
+    """Return the paths whose files are as the index has them."""
+    paths = sorted({link.entry.path for link in links})
+    options = ("--name-only", "-z", "--no-ext-diff", "--no-relative", "--no-renames")
+    changed = git.names("diff", *options, "--", *paths)
+    return set(git.names("ls-files", "-z", "--", *paths)).difference(changed)

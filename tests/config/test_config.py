@@ -1,0 +1,454 @@
+"""What the configuration says of itself: each problem with its place, its value and its remedy."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+from config_support import fatal, read
+
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.types import Config, Gate, Hook
+
+WHOLE = """
+jobs = 3
+max_output = "1 MiB"
+[gates.all]
+description = "everything"
+command = ["a", "b"]
+working_dir = "./sub/dir/"
+env = { A = "b" }
+timeout = "1h30m5s"
+on_pass = "STOP"
+on_fail = "other"
+files = ["*.py"]
+exclude = ["vendor/"]
+pass_files = true
+pass_hook_input = true
+priority = "low"
+writes = true
+required = true
+git_env = "commit"
+[gates.other]
+pre-commit = ["ruff"]
+runner = "prek"
+[gates.every]
+pre-commit = true
+[hooks.PreToolUse]
+gates = ["all"]
+strategy = "collect"
+enabled_tools = []
+enabled_agents = ["a"]
+[hooks.Stop]
+max_retries = 1
+"""
+
+
+def test_whole_configuration() -> None:
+    config, said, deferred = read(WHOLE)
+    assert (said, deferred) == ("", "")
+    assert config._replace(digest="") == Config(
+        jobs=3,
+        max_output_bytes=1 << 20,
+        gates=(
+            Gate(
+                name="all",
+                description="everything",
+                command=("a", "b"),
+                working_dir="sub/dir",
+                env=(("A", "b"),),
+                timeout_s=5405.0,
+                on_pass="STOP",
+                on_fail="other",
+                files=("*.py",),
+                exclude=("vendor/",),
+                pass_files=True,
+                pass_hook_input=True,
+                priority="low",
+                writes=True,
+                required=True,
+                git_env="commit",
+            ),
+            Gate(name="other", pre_commit=("ruff",), runner="prek"),
+            Gate(name="every", pre_commit=()),
+        ),
+        hooks=(
+            Hook(
+                name="PreToolUse",
+                gates=("all",),
+                strategy="collect",
+                enabled_tools=(),
+                enabled_agents=("a",),
+            ),
+            Hook(name="Stop", max_retries=1),
+        ),
+        sources=("gitgates.toml",),
+    )
+
+
+def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
+    one, two = read("jobs = 1")[0], read("# a comment\njobs = 1")[0]
+    assert one.digest == two.digest != read("jobs = 2")[0].digest
+    assert read("", "jobs = 1")[0].digest == one.digest
+
+
+# key, value in TOML, the message after the place
+_LEFT_OUT = "the name of one that it answers to: none can be left out"
+BAD: list[tuple[str, str, str]] = [
+    ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
+    (
+        "breaker",
+        "{ turn = 1 }",
+        "got { turn = 1 }, expected only the keys `prompt` and `session`. Try",
+    ),
+    ("breaker", "{ prompt = 0 }", "got { prompt = 0 }, expected whole numbers, 1 or more. Try"),
+    ("keep_runs", "-1", "got -1, expected a whole number, 0 or more"),
+    ("artifacts_dir", '"/tmp"', 'got "/tmp", expected a folder inside the repository, relative'),
+    ("on_exhausted", '"block"', 'got "block", expected one of allow, stop'),
+    ("pass_env", '"HOME"', 'got "HOME", expected an array of texts. Try ["HOME"].'),
+    ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
+    ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
+    ("observe", "1", "got 1, expected true or false, without quotes"),
+    ("metrics", "1", "got 1, expected a table of metrics by name. Try metrics = { coverage"),
+    ("ratchet", "1", 'got 1, expected true, false or "measure"'),
+    ("tolerance", "-1", "got -1, expected a number from 0 to 1,000,000,000"),
+    ("terminal", "0", "got 0, expected true or false, without quotes"),
+    ("baseline", '"yes"', 'got "yes", expected true or false, without quotes'),
+    ("jobs", '"many"', 'got "many", expected a whole number, 0 or more'),
+    ("jobs", "-1", "got -1, expected a whole number, 0 or more"),
+    ("jobs", "true", "got true, expected a whole number, 0 or more"),
+    ("jobs", "1.5", "got 1.5, expected a whole number, 0 or more"),
+    ("max_output", "0", 'got 0, expected bytes above zero, or "64 KiB", "1 MiB"'),
+    ("max_log", "0", 'got 0, expected bytes above zero, or "64 KiB", "1 MiB"'),
+    ("max_output", '"1 TB"', 'got "1 TB", expected bytes above zero, or "64 KiB", "1 MiB"'),
+    (
+        "max_output",
+        f'"{"9" * 90}"',
+        f'got "{"9" * 58}…, expected bytes above zero, or "64 KiB", "1 MiB"',
+    ),
+    ("description", "1", "got 1, expected text in quotes"),
+    ("command", '""', 'got "", expected a shell command in quotes, or an array of a program'),
+    ("command", "[]", "got [], expected a shell command in quotes, or an array of a program"),
+    ("command[0]", "[1]", "got 1, expected text in quotes, without a NUL"),
+    ("command[2]", '["a", "b", true]', "got true, expected text in quotes, without a NUL"),
+    ("command[0]", '[" ", "a"]', 'got " ", expected a program'),
+    ("command", "true", "got true, expected a shell command in quotes, or an array of a program"),
+    (
+        "pre-commit",
+        '"ruff"',
+        'got "ruff", expected true, or an array of hook ids. Try pre-commit = ["ruff", "mypy"].',
+    ),
+    (
+        "pre-commit",
+        "[]",
+        'got [], expected true, or an array of hook ids. Try pre-commit = ["ruff", "mypy"].',
+    ),
+    ("runner", '"precommit"', 'got "precommit", expected one of pre-commit, prek. Did you mean'),
+    ("runner", "1", "got 1, expected one of pre-commit, prek"),
+    ("working_dir", '"../up"', 'got "../up", expected a folder inside the repository, relative'),
+    ("working_dir", '"/abs"', 'got "/abs", expected a folder inside the repository, relative'),
+    ("working_dir", '" "', 'got " ", expected a folder inside the repository, relative'),
+    (
+        "env",
+        '["A=b"]',
+        'got ["A=b"], expected a table of names and texts. Try env = { NAME = "value" }.',
+    ),
+    ("env", "{ A = 1 }", 'got { A = 1 }, expected texts as values. Try A = "1".'),
+    ("env", "{ A = true }", 'got { A = true }, expected texts as values. Try A = "true".'),
+    ("env", "{ A = [] }", 'got { A = [] }, expected texts as values. Try A = "value".'),
+    (
+        "env",
+        '{ "A=" = "b" }',
+        'got { A= = "b" }, expected environment names without `=`. "A=" cannot be one.',
+    ),
+    ("timeout", '"fast"', 'got "fast", expected seconds or "30s". Try "30s".'),
+    ("timeout", "true", 'got true, expected seconds or "30s". Try "30s".'),
+    ("timeout", "0", 'got 0, expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", '""', 'got "", expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "nan", 'got nan, expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "inf", 'got inf, expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", '"999h"', 'got "999h", expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "2026-01-02", 'got 2026-01-02, expected seconds or "30s". Try "30s".'),
+    ("on_pass", '""', 'got "", expected CONTINUE, BLOCK, STOP, or the name of a gate'),
+    ("on_fail", "false", "got false, expected CONTINUE, BLOCK, STOP, or the name of a gate"),
+    ("files", '"*.py"', 'got "*.py", expected an array of texts. Try ["*.py"].'),
+    (
+        "files[1]",
+        '["a", "./b"]',
+        'got "./b", expected a pattern relative to the root, without `.` and `..`',
+    ),
+    (
+        "exclude[0]",
+        '["!../b/"]',
+        'got "!../b/", expected a pattern relative to the root, without `.` and `..`',
+    ),
+    (
+        "files",
+        '"^src/"',
+        (
+            'got "^src/", expected an array of patterns as in .gitignore, '
+            'not a regular expression. Such as ["*.py", "src/"].'
+        ),
+    ),
+    ("files[1]", '["*.py", "!"]', 'got "!", expected a pattern such as *.py or src/'),
+    ("files[1]", '["*.py", 7]', "got 7, expected text in quotes"),
+    ("files[0]", '[""]', 'got "", expected text that is not empty'),
+    ("exclude[0]", "[1]", "got 1, expected text in quotes"),
+    ("pass_files", '"yes"', 'got "yes", expected true or false, without quotes'),
+    ("pass_hook_input", "1", "got 1, expected true or false, without quotes"),
+    (
+        "priority",
+        '"hihg"',
+        'got "hihg", expected one of critical, high, normal, low. Did you mean `high`?',
+    ),
+    ("writes", "[]", "got [], expected true or false, without quotes"),
+    ("required", '"true"', 'got "true", expected true or false, without quotes'),
+    ("git_env", '"x"', 'got "x", expected one of auto, commit, clean'),
+    ("gates", '"lint"', 'got "lint", expected an array of texts. Try ["lint"].'),
+    ("gates[1]", '["a", 1]', "got 1, expected text in quotes"),
+    ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
+    ("link", '".venv"', 'got ".venv", expected an array of texts. Try [".venv"].'),
+    ("verify", "1", "got 1, expected true or false, without quotes"),
+    ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
+    ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
+    ("strategy", "1", "got 1, expected one of sequence, collect"),
+    ("enabled_tools", '"Edit"', 'got "Edit", expected an array of texts. Try ["Edit"].'),
+    ("enabled_agents", "{}", "got {}, expected an array of texts"),
+    *(
+        (f"{key}[0]", f'["{pattern}"]', f'got "{pattern}", expected {_LEFT_OUT}')
+        for key, pattern in (("enabled_agents", "a|!b"), ("enabled_tools", "!Bash"))
+    ),
+    ("max_retries", "1.0", "got 1.0, expected a whole number, 0 or more"),
+]
+REST = {
+    "artifacts_dir": " to its root",
+    "breaker": " breaker = { prompt = 10, session = 30 }.",
+    "command": " and its arguments",
+    "failures": " to repeat at position 0.",
+    "metrics": """ = { pattern = 'TOTAL.*?(\\d+)%', better = "higher" } }.""",
+    "runner": " `pre-commit`?",
+    "working_dir": " to its root",
+}
+
+
+def test_bad_values_cover_every_key() -> None:
+    keys = {key.name for table in (TOP_KEYS, GATE_KEYS, HOOK_KEYS) for key in table}
+    assert {name.partition("[")[0] for name, _value, _message in BAD} == keys
+
+
+def places(key: str) -> Iterator[tuple[str, str]]:
+    """Return each table that a key stands in: its TOML header, and its name in messages."""
+    if key in {found.name for found in TOP_KEYS}:
+        yield "", key
+    if key in {found.name for found in GATE_KEYS}:
+        yield "[gates.g]\n", f"gates.g.{key}"
+    for found in HOOK_KEYS:
+        if found.name == key:
+            hook = (found.only_in or ("pre-commit",))[0]
+            yield f"[hooks.{hook}]\n", f"hooks.{hook}.{key}"
+
+
+@pytest.mark.parametrize(("key", "value", "message"), BAD)
+def test_bad_value(key: str, value: str, message: str) -> None:
+    name, bracket, entry = key.partition("[")
+    for header, table in places(name):
+        where = table + bracket + entry
+        _config, said, _deferred = read(f"{header}{name} = {value}\n")
+        assert said.startswith(f"gitgates.toml: {where}: {message}"), said
+        assert said.count("\n") == 0
+        rest = said.removeprefix(f"gitgates.toml: {where}: {message}")
+        assert rest in ("", REST.get(key, "")), rest
+
+
+HUGE = "1" + "0" * 400
+KNOWN = (
+    "jobs, max_output, max_log, link, breaker, keep_runs, artifacts_dir, review, headless, "
+    "intents, trace, guard, gates, hooks, advice"
+)
+
+
+@pytest.mark.parametrize("key", ["timeout", "jobs", "max_output"])
+def test_huge_numbers_are_no_bug(key: str) -> None:
+    header = "[gates.g]\n" if key == "timeout" else ""
+    _config, said, _deferred = read(f'{header}{key} = {HUGE}\ncommand = "x"')
+    assert ("at most a week" in said) is (key == "timeout")
+
+
+def test_value_is_shown_without_what_commands_a_terminal() -> None:
+    said = fatal('jobs = "\\u001b[31m\\u009b\\u202e"')
+    assert said == (
+        'gitgates.toml: jobs: got "\\u001b[31m\\x9b\\u202e", expected a whole number, 0 or more'
+    )
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("job = 1", "job: unknown key. Did you mean `jobs`?"),
+        ("gate = {}", "gate: unknown key. Did you mean `gates`?"),
+        (
+            '[tool.gitgates.gates.x]\ncommand = "true"',
+            "tool: unknown key. In gitgates.toml, leave `tool.gitgates.` out: [gates.x].",
+        ),
+        ("[tool.other]", f"tool: unknown key. Known here: {KNOWN}."),
+        (
+            "zzz = 1",
+            f"zzz: unknown key. Known here: {KNOWN}.",
+        ),
+        (
+            '[gates.g]\ncommand = "x"\ntimout = 1',
+            "gates.g.timout: unknown key. Did you mean `timeout`?",
+        ),
+        (
+            '[gates.g]\ncommand = "x"\npre_commit = true',
+            "gates.g.pre_commit: unknown key. Did you mean `pre-commit`?",
+        ),
+        (
+            "[hooks.pre-commit]\nstrateegy = 1",
+            "hooks.pre-commit.strateegy: unknown key. Did you mean `strategy`?",
+        ),
+        (
+            "[hooks.pre-commit]\nmax_retries = 1",
+            (
+                "hooks.pre-commit.max_retries: unknown key. "
+                "`max_retries` has a meaning only for Stop, SubagentStop, headless."
+            ),
+        ),
+        (
+            "[hooks.headless]\non_exhausted = 'stop'",
+            (
+                "hooks.headless.on_exhausted: unknown key. "
+                "`on_exhausted` has a meaning only for Stop, SubagentStop."
+            ),
+        ),
+        (
+            "[hooks.Stop]\nenabled_tools = []",
+            (
+                "hooks.Stop.enabled_tools: unknown key. "
+                "`enabled_tools` has a meaning only for PreToolUse, PostToolUse, "
+                "PostToolUseFailure."
+            ),
+        ),
+        (
+            '"odd\\nkey" = 1',
+            f'"odd\\nkey": unknown key. Known here: {KNOWN}.',
+        ),
+        ("gates = 1", "gates: got 1, expected a table for each name"),
+        ("hooks = []", "hooks: got [], expected a table for each name"),
+        (
+            'gates.lint = "ruff"',
+            'gates.lint: got "ruff", expected a table. Try { command = "ruff" }.',
+        ),
+        (
+            'hooks.pre-commit = ["lint"]',
+            'hooks.pre-commit: got ["lint"], expected a table. Try { gates = ["lint"] }.',
+        ),
+        ("hooks.pre-commit = 1", "hooks.pre-commit: got 1, expected a table"),
+        (
+            "[hooks.pre-comit]",
+            "hooks.pre-comit: unknown hook `pre-comit`. Did you mean `pre-commit`?",
+        ),
+        ("[hooks.stop]", "hooks.stop: unknown hook `stop`. Did you mean `Stop`?"),
+        (
+            "[hooks.zzzzz]",
+            (
+                "hooks.zzzzz: unknown hook `zzzzz`. Known are the hooks of githooks(5), an agent's "
+                "events such as Stop, headless and manual."
+            ),
+        ),
+        (
+            '[hooks."\\u001b"]',
+            (
+                'hooks."\\u001b": unknown hook `\\x1b`. Known are the hooks of githooks(5), an '
+                "agent's events such as Stop, headless and manual."
+            ),
+        ),
+    ],
+)
+def test_unknown_names_and_misplaced_values(toml: str, said: str) -> None:
+    assert fatal(toml) == f"gitgates.toml: {said}"
+
+
+@pytest.mark.parametrize("name", RESERVED_GATE_NAMES)
+def test_reserved_gate_name(name: str) -> None:
+    for written in (name, name.lower(), name.upper()):
+        assert fatal(f'[gates.{written}]\ncommand = "x"') == (
+            f"gitgates.toml: gates.{written}: `{written}` is the name of an action or of a "
+            "built-in policy. Choose another name for the gate."
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ('"a,b"', 'got "a,b", expected a name without a comma. Commas separate names in GITGATES'),
+        ('""', 'got "", expected a name on one line, without spaces at its ends'),
+        ('" "', 'got " ", expected a name on one line, without spaces at its ends'),
+        ('"a "', 'got "a ", expected a name on one line, without spaces at its ends'),
+        ('"a\\nb"', 'got "a\\nb", expected a name on one line, without spaces at its ends'),
+        ('"\\u001b[1m"', 'got "\\u001b[1m", expected a name on one line, without spaces'),
+        ('"\\u009b1m"', 'got "\\x9b1m", expected a name on one line, without spaces'),
+    ],
+)
+def test_odd_gate_name(name: str, said: str) -> None:
+    where = name.replace("u009b", "x9b")
+    assert fatal(f'[gates.{name}]\ncommand = "x"').startswith(
+        f"gitgates.toml: gates.{where}: {said}"
+    )
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", "a.b", "-x", "Überprüfung ✓", "a/b", "$(x)", "'"])
+def test_free_gate_name(name: str) -> None:
+    assert fatal(f'[gates."{name}"]\ncommand = "x"\n[hooks.manual]\ngates = ["{name}"]') == ""
+
+
+FOREIGN = """
+repos glob types types_or exclude_types entry run cmd args always_run pass_filenames language id
+name stages fail_fast verbose require_serial stage_fixed tags parallel piped skip only root cwd
+additional_dependencies fail_text commands depends
+"""
+
+
+@pytest.mark.parametrize("key", FOREIGN.split())
+def test_a_key_of_another_tool_is_translated(key: str) -> None:
+    place = key if key == "repos" else f"gates.a.{key}"
+    head = "" if key == "repos" else "[gates.a]\ncommand = 'x'\n"
+    said = read(f"{head}{key} = 1\n")[1]
+    assert said.startswith(f"gitgates.toml: {place}: unknown key. ")
+    hint = said.removeprefix(f"gitgates.toml: {place}: unknown key. ")
+    assert not hint.startswith(("Known here", "Did you mean"))
+    # What is to be written instead is there to be written.
+    known = {key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS)} | {"GITGATES_SKIP"}
+    words = {word.partition(" = ")[0] for word in hint.split("`")[1::2]}
+    assert {word for word in words if not word.startswith(("[", "sh ", "gitgates "))} <= known
+
+
+def test_foreign_keys_are_translated_in_hooks_too() -> None:
+    said = read("[hooks.pre-commit]\nparallel = true\nfail-fast = true\n")[1]
+    parallel, fail_fast = said.splitlines()
+    assert 'Write `strategy = "collect"` in the hook: its gates run side by side' in parallel
+    assert '`strategy = "sequence"`, the default' in fail_fast
+
+
+@pytest.mark.parametrize("hook", HOOK_POINTS)
+def test_every_hook_is_known(hook: str) -> None:
+    assert fatal(f"[hooks.{hook}]\ngates = []") == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "record"),
+    [(TOP_KEYS, Config()), (GATE_KEYS, Gate(name="g")), (HOOK_KEYS, Hook(name="h"))],
+)
+def test_records_have_the_defaults_of_the_table(
+    keys: tuple[Key, ...], record: Config | Gate | Hook
+) -> None:
+    written = {key.field: key for key in keys if key.default}
+    defaults = {
+        field: key.type.parse(tomllib.loads(f"value = {key.default}")["value"])
+        for field, key in written.items()
+    }
+    assert {field: getattr(record, field) for field in written} == defaults
+    for key in keys:  # without a default in words: nothing
+        assert key.default or not getattr(record, key.field)

@@ -1,0 +1,347 @@
+"""The JSON Schema: at one with the parser, and of use to validate-pyproject."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from validate_pyproject import api
+from validate_pyproject.errors import ValidationError
+
+from gitgates.cli.check import schema
+from gitgates.config.jsonschema import get_schema
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
+from gitgates.config.parse import parse
+from gitgates.config.read import Document
+from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.types import Guard
+
+# key → values that the parser takes
+GOOD: dict[str, list[Any]] = {
+    "jobs": [0, 4],
+    "max_output": [1, 4096, "64 KiB", "1MiB", "10"],
+    "max_log": [1, 4096, "64 KiB", "16 MiB"],
+    "description": ["", "a text", "two\nlines"],
+    "command": ["true", " ruff check ", ["ruff", "check"], ["printf", ""]],
+    "pre-commit": [True, False, ["ruff"], ["ruff", "mypy"]],
+    "runner": ["pre-commit", "prek"],
+    "working_dir": [".", "frontend", "a/b/", "./c"],
+    "env": [{}, {"A": "b"}, {"A": "", "B_C": "x=y"}],
+    "timeout": [1, 0.5, "30s", "2m", "1h30m", "1 h 30 m"],
+    "on_pass": ["CONTINUE", "BLOCK", "STOP", "other"],
+    "on_fail": ["CONTINUE", "BLOCK", "STOP", "another gate"],
+    "files": [[], ["*.py"], ["src/", "!src/vendor/"]],
+    "exclude": [[], ["vendor/"]],
+    "pass_files": [True, False],
+    "pass_hook_input": [True, False],
+    "priority": ["critical", "high", "normal", "low"],
+    "writes": [True, False],
+    "required": [True, False],
+    "restage": [False],
+    "verify": [False],
+    "git_env": ["auto", "commit", "clean"],
+    "gates": [[], ["a", "b c"]],
+    "strategy": ["sequence", "collect"],
+    "unstaged": ["checkout", "keep"],
+    "link": [[], ["a", "b/c"]],
+    "enabled_tools": [[], ["Edit"]],
+    "enabled_agents": [[], ["rust-engineer"]],
+    "max_retries": [0, 7],
+    "on_exhausted": ["allow", "stop"],
+    "breaker": [{}, {"prompt": 3}, {"prompt": 1, "session": 100}],
+    "keep_runs": [0, 200],
+    "artifacts_dir": ["out", "build/gates"],
+    "pass_env": [[], ["ANTHROPIC_API_KEY"]],
+    "failures": ["pytest", "^FAIL .*"],
+    "observe": [True, False],
+    "baseline": [True, False],
+    "metrics": [{}, {"coverage": {"pattern": r"TOTAL.*?(\d+)%", "better": "higher"}}],
+    "ratchet": [False],
+    "tolerance": [0, 0.0],
+    "terminal": [True, False],
+    "agent": ["claude", "codex", "hermes"],
+    "agent_args": [[], ["--model", "x"]],
+    "max_files": [0, 3],
+    "max_lines": [0, 100],
+    "max_cost": [0, 0.5, 20],
+    "client_retries": [0, 6],
+    "retry_wait": [1, 0.5, "10s"],
+    "max_tokens": [0, 100000],
+    "allow": [[], ["src/"]],
+    "deny": [[], ["*.lock"]],
+    "mode": ["remind", "require", "off"],
+    "prefix": ["", "#review", "#r"],
+    "min_lines": [0, 40, 0.5],
+    "min_files": [0, 5, 2.5],
+    "weights": [{}, {"code": 2}, {"code": 1, "tests": 0.5, "documentation": 0}],
+    "tests": [[], ["spec/", "!spec/support/"]],
+    "documentation": [[], ["*.adoc"]],
+    "generated": [[], ["*.snap"]],
+    "critical": [[], ["auth/"]],
+    "ignore": [[], ["*.lock"]],
+    "skills": [[], ["kit:review"]],
+    "agents": [[], ["code-reviewer", "kit:*"]],
+    "reviewer": ["reviewer", "kit:reviewer"],
+    "reviewer_model": ["opus", "inherit"],
+    "reviewer_commands": [[], ["git diff"]],
+    "second_opinions": [[], ["codex exec -"]],
+    "opinion_timeout": [1, 0.5, "10m"],
+    "file": [".orchestration/active_intents.yaml", "intents.toml", "./a/b.yml"],
+    "ask": [[], ["migrations/**"]],
+    "ttl": [1, 0.5, "30m"],
+    "trace.mode": ["auto", "on", "off"],
+    "enabled": [True, False],
+    "context": [1, 4096, "8 KiB"],
+    "id": ["a", "bd-adv-pre_commit.2"],
+    "title": ["Run the tests", " a "],
+    "status": ["open", "pinned", "closed", "tombstone"],
+    "advice.priority": [0, 4],
+    "created_at": ["2026-01-31", "2026-01-31T12:00:00Z"],
+    "rig": ["beads"],
+    "role": ["polecat"],
+    "advice.agent": ["toast", "kit:reviewer"],
+    "hook_command": ["make test", "x" * 1000],
+    "hook_trigger": ["session-end", "before-commit", "before-push", "before-handoff"],
+    "hook_timeout": [0, 1, 300, 1.5, "2m"],
+    "hook_on_failure": ["block", "warn", "ignore"],
+}
+GOOD |= {name: ["deny", "ask", "warn", "off"] for name in Guard._fields if name != "enabled"}
+# A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
+TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
+
+
+@pytest.fixture(scope="module", name="accepts")
+def _accepts() -> Callable[[object], bool]:
+    validate = fastjsonschema.compile(get_schema())
+
+    def ask(table: object) -> bool:
+        try:
+            validate(table)
+        except fastjsonschema.JsonSchemaException:
+            return False
+        return True
+
+    return ask
+
+
+def parser_accepts(table: dict[str, Any]) -> bool:
+    _config, problems = parse((Document("gitgates.toml", (), table),))
+    return not [problem for problem in problems if not problem.deferred]
+
+
+def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
+    """Return each key with what makes a table of settings of a value of it."""
+
+    def top(name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {name: value}
+
+    def gate(name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {"gates": {"g": {name: value}}}
+
+    def hook(name: str, hook: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {"hooks": {hook: {name: value}}}
+
+    def section(table: str, name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda value: {table: {name: value}}
+
+    def advice(name: str) -> Callable[[Any], dict[str, Any]]:
+        hook = {"hook_command": "true", "hook_trigger": "before-push"}
+        beside = hook if name.startswith("hook_") else {}
+        return lambda value: {"advice": [{"title": "a", **beside, name: value}]}
+
+    found = [(key.name, top(key.name)) for key in TOP_KEYS]
+    for one in SECTION_KEYS:
+        for key in one.keys:
+            whole = f"{one.name}.{key.name}"  # where another table has a key of that name
+            found.append((whole if whole in GOOD else key.name, section(one.name, key.name)))
+    for key in ADVICE_KEYS:
+        whole = f"advice.{key.name}"
+        found.append((whole if whole in GOOD else key.name, advice(key.name)))
+    found += [(key.name, gate(key.name)) for key in GATE_KEYS]
+    found += [
+        (key.name, hook(key.name, point))
+        for key in HOOK_KEYS
+        for point in (key.only_in or HOOK_POINTS)
+    ]
+    return found
+
+
+def test_samples_cover_every_key() -> None:
+    assert set(GOOD) == {name for name, _make in tables()}
+
+
+@pytest.mark.parametrize(("name", "make"), tables())
+def test_schema_accepts_what_the_parser_accepts(
+    name: str, make: Callable[[Any], dict[str, Any]], accepts: Callable[[object], bool]
+) -> None:
+    for value in GOOD[name]:
+        assert parser_accepts(make(value)), value
+        assert accepts(make(value)), value
+
+
+@pytest.mark.parametrize(("name", "make"), tables())
+def test_parser_and_schema_agree_on_types(
+    name: str, make: Callable[[Any], dict[str, Any]], accepts: Callable[[object], bool]
+) -> None:
+    for value in TYPES:
+        fits = any(_shape(value) == _shape(good) for good in GOOD[name] if good not in ([], {}))
+        if fits and not parser_accepts(make(value)):
+            continue  # the right type, and a value that only the parser knows to be wrong
+        assert parser_accepts(make(value)) is accepts(make(value)), value
+        assert fits or not accepts(make(value)), value
+
+
+def _shape(value: object) -> object:
+    if isinstance(value, list):
+        return ("list", *{_shape(item) for item in value})
+    if isinstance(value, dict):
+        return ("dict", *{_shape(item) for item in value.values()})
+    return type(value)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"job": 1},
+        {"gates": {"g": {"cmd": "true"}}},
+        {"hooks": {"precommit": {}}},
+        {"hooks": {"pre-commit": {"max_retries": 1}}},
+        {"hooks": {"Stop": {"enabled_tools": ["Edit"]}}},
+        {"gates": {"g": {"command": "true", "pre-commit": True}}},
+        {"gates": {"a,b": {}}},
+        {"gates": {"": {}}},
+        {"gates": {" a": {}}},
+        {"gates": {"a\n": {}}},
+        {"gates": []},
+        {"hooks": {"pre-commit": []}},
+        {"review": []},
+        {"advice": {}},
+        {"advice": ["a"]},
+        {"advice": [{}]},
+        {"advice": [{"title": "a", "titel": "b"}]},
+        {"advice": [{"title": "a", "hook_command": "true"}]},
+        {"advice": [{"title": "a", "hook_timeout": 30}]},
+        {"advice": [{"title": "a", "priority": 5}]},
+        {"advice": [{"title": "a", "id": "a b"}]},
+        {"review": {"min_line": 1}},
+        {"review": {"weights": {"docs": 1}}},
+        {"review": {"weights": {"tests": -1}}},
+        {"review": {"min_files": -1}},
+        *({"gates": {name: {}}} for name in RESERVED_GATE_NAMES),
+        *({"gates": {name.swapcase(): {}}} for name in RESERVED_GATE_NAMES),
+    ],
+)
+def test_both_refuse(table: dict[str, Any], accepts: Callable[[object], bool]) -> None:
+    assert not parser_accepts(table)
+    assert not accepts(table)
+
+
+def test_pre_commit_false_may_stand_beside_a_command(accepts: Callable[[object], bool]) -> None:
+    table = {"gates": {"g": {"command": "true", "pre-commit": False}}}
+    assert parser_accepts(table)
+    assert accepts(table)
+
+
+@pytest.mark.thorough
+@given(name=st.text(max_size=6))
+def test_gate_names_of_the_parser_are_the_schemas(name: str) -> None:
+    schema = get_schema()["properties"]["gates"]["propertyNames"]
+    if parser_accepts({"gates": {name: {}}}):
+        fastjsonschema.validate(schema, name)
+    else:
+        with pytest.raises(fastjsonschema.JsonSchemaException):
+            fastjsonschema.validate(schema, name)
+
+
+def test_defaults_and_meanings_are_the_tables() -> None:
+    gate = get_schema()["definitions"]["gate"]["properties"]
+    assert gate["timeout"]["default"] == 300
+    assert gate["env"]["default"] == {}
+    assert "default" not in gate["files"]
+    last = GATE_KEYS[-1]
+    assert gate[last.name]["description"] == last.meaning
+    review = get_schema()["properties"]["review"]["properties"]
+    assert review["weights"]["default"] == {"code": 1, "tests": 0.5, "documentation": 0.1}
+    assert review["mode"]["enum"] == ["remind", "require", "off"]
+
+
+def pyproject(settings_toml: str) -> str:
+    return f'[project]\nname = "example"\nversion = "1"\n\n{settings_toml}'
+
+
+GOOD_TOML = pyproject(
+    """
+[tool.gitgates]
+jobs = 2
+[tool.gitgates.gates.lint]
+command = "ruff check"
+timeout = "2m"
+files = ["*.py"]
+[tool.gitgates.gates.types]
+command = ["mypy", "src"]
+on_fail = "lint"
+[tool.gitgates.hooks.pre-commit]
+gates = ["lint", "types"]
+[tool.gitgates.hooks.Stop]
+gates = ["types", "review"]
+strategy = "collect"
+max_retries = 2
+[tool.gitgates.review]
+mode = "require"
+critical = ["auth/"]
+"""
+)
+BAD_TOML = {
+    "an unknown key": '[tool.gitgates.gates.lint]\ncomand = "x"\n',
+    "a wrong type": '[tool.gitgates]\njobs = "many"\n',
+    "an unknown hook": "[tool.gitgates.hooks.pre-comit]\ngates = []\n",
+    "a reserved name": '[tool.gitgates.gates.stop]\ncommand = "x"\n',
+    "a key in the wrong hook": "[tool.gitgates.hooks.pre-push]\nmax_retries = 1\n",
+    "no mode of a review": '[tool.gitgates.review]\nmode = "on"\n',
+    "no table": "tool.gitgates = 1\n",
+}
+
+
+def test_validate_pyproject_finds_the_schema_by_its_entry_point() -> None:
+    validator = api.Validator()
+    validator(tomllib.loads(GOOD_TOML))
+    assert get_schema()["$id"] in validator.registry
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize("bad", BAD_TOML.values(), ids=BAD_TOML)
+def test_validate_pyproject_refuses(bad: str) -> None:
+    content = bad + pyproject("") if bad.startswith("tool") else pyproject(bad)
+    with pytest.raises(ValidationError, match="gitgates"):
+        api.Validator()(tomllib.loads(content))
+
+
+@pytest.mark.slow
+def test_validate_pyproject_command(tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "validate-pyproject"
+    file = tmp_path / "pyproject.toml"
+    file.write_text(GOOD_TOML)
+    done = subprocess.run([program, file], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"Valid file: {file}\n")
+    file.write_text(pyproject(BAD_TOML["a wrong type"]))
+    done = subprocess.run([program, file], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "`tool.gitgates.jobs` must be integer" in done.stdout + done.stderr
+
+
+def test_schema_verb_prints_it() -> None:
+    done = CliRunner().invoke(schema, [])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == get_schema()
+    fastjsonschema.compile(json.loads(done.stdout))

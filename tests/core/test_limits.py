@@ -1,0 +1,50 @@
+"""How long the gates of an agent's event may take, and how long its host waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.types import Config, Gate, Hook
+from gitgates.engine.hooks import gates_limit_s, host_limit_s
+
+GATES = (
+    Gate(name="ten", command="x", timeout_s=10),
+    Gate(name="twenty", command="x", timeout_s=20, on_pass="ten"),
+    Gate(name="compared", command="x", timeout_s=30, baseline=True),
+)
+CONFIG = Config(gates=GATES)
+AGENTS = [name for name, point in HOOK_POINTS.items() if point.host == "agent"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "gates_s", "host_s"),
+    [
+        (Hook(name="Stop", gates=("ten",)), 10, 25),
+        (Hook(name="Stop", gates=("twenty",)), 30, 45),  # with those that it leads to
+        (Hook(name="Stop", gates=("ten", "ten")), 10, 25),  # a gate met again runs once
+        (Hook(name="Stop", gates=("compared",)), 60, 75),  # twice: now, and as it was before
+        (Hook(name="SubagentStop", gates=("ten", "compared")), 70, 85),
+        (Hook(name="PostToolUse", gates=("ten", "gone")), 10, 25),
+        (Hook(name="Stop", gates=("ten",), timeout_s=90), 90, 105),
+        (Hook(name="Stop", gates=("ten",), timeout_s=0.5), 0.5, 15.5),
+        (Hook(name="PreToolUse", gates=("ten",)), 2.2, 5),
+        (Hook(name="PreToolUse", gates=("ten",), timeout_s=60), 60, 75),
+        (Hook(name="UserPromptSubmit", gates=("ten",)), 2.2, 5),
+        (Hook(name="SessionEnd", gates=("ten",)), 7.2, 10),
+        (Hook(name="SessionEnd"), 7.2, 10),
+        (Hook(name="SessionEnd", gates=("ten",), timeout_s=30), 30, 45),
+        (Hook(name="Stop"), 0, 15),
+        (Hook(name="SessionStart"), 2.2, 5),
+    ],
+)
+def test_limits(hook: Hook, gates_s: float, host_s: float) -> None:
+    assert (gates_limit_s(CONFIG, hook), host_limit_s(CONFIG, hook)) == (gates_s, host_s)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("timeout_s", [0.0, 0.1, 600.0])
+def test_the_host_waits_longer_than_gates_may_take(name: str, timeout_s: float) -> None:
+    hook = Hook(name=name, gates=("ten", "compared"), timeout_s=timeout_s)
+    assert host_limit_s(CONFIG, hook) - gates_limit_s(CONFIG, hook) >= 2.5
+    assert gates_limit_s(CONFIG, hook) > 0

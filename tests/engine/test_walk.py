@@ -1,0 +1,236 @@
+"""The walk over any plan ends, runs each gate once per content, and obeys the actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitgates.config.load import checked
+from gitgates.core.types import (
+    ALLOW,
+    BLOCK,
+    STOP,
+    WARN,
+    Config,
+    Event,
+    Gate,
+    GateResult,
+    Hook,
+    Plan,
+)
+from gitgates.engine.plan import make_plan
+from gitgates.engine.walk import advance, decide
+
+EVENT = Event(host="manual", name="manual", root_abs="/r", paths=())
+WORDS = ["CONTINUE", "CONTINUE", "BLOCK", "STOP"]
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """A plan of up to six gates whose chains lead only forward, so that none comes back."""
+    count = draw(st.integers(1, 6))
+    gates = [
+        Gate(
+            name=f"g{n}",
+            command="x",
+            on_pass=draw(st.sampled_from([*WORDS, *(f"g{m}" for m in range(n + 1, count))])),
+            on_fail=draw(st.sampled_from([*WORDS, *(f"g{m}" for m in range(n + 1, count))])),
+            writes=draw(st.booleans()),
+            priority=draw(st.sampled_from(["critical", "high", "normal", "low"])),
+        )
+        for n in range(count)
+    ]
+    listed = tuple(draw(st.lists(st.sampled_from([gate.name for gate in gates]), max_size=6)))
+    strategy = "collect" if draw(st.booleans()) else "sequence"
+    hook = Hook(name="manual", gates=listed, strategy=strategy)  # type: ignore[arg-type]
+    return make_plan(Config(gates=tuple(gates), hooks=(hook,)), hook, EVENT, {})
+
+
+def run(plan: Plan, failing: set[str], changing: set[str]) -> tuple[int, list[tuple[str, int]]]:
+    """Run a plan with made-up results; return the verdict and what ran on which content."""
+    results: dict[tuple[str, int], GateResult] = {}
+    ran: list[tuple[str, int]] = []
+    while True:
+        walk = advance(plan, results)
+        if not walk.due:
+            return walk.verdict, ran
+        if any(due.step.gate.writes for due in walk.due):
+            assert len(walk.due) == 1  # what writes runs alone
+        if plan.hook.strategy == "sequence":
+            assert len(walk.due) == 1
+        for due in walk.due:
+            name = due.step.gate.name
+            key = (name, due.generation)
+            assert key not in results  # once per content
+            changed = ("f",) if name in changing and due.step.gate.writes else ()
+            status = "failed" if name in failing else "passed"
+            results[key] = GateResult(gate=name, status=status, changed_paths=changed)  # type: ignore[arg-type]
+            ran.append(key)
+
+
+@given(plan=plans(), data=st.data())
+def test_every_walk_ends(plan: Plan, data: st.DataObject) -> None:
+    names = [step.gate.name for step in plan.steps] or ["none"]
+    failing = data.draw(st.sets(st.sampled_from(names)))
+    changing = data.draw(st.sets(st.sampled_from(names)))
+    verdict, ran = run(plan, failing, changing)
+    if not failing & {name for name, _ in ran} and all(
+        step.gate.on_pass not in ("BLOCK", "STOP") for step in plan.steps
+    ):
+        assert verdict == ALLOW
+    if plan.hook.strategy == "collect" and verdict < STOP:
+        assert {name for name, _ in ran} >= set(plan.listed)
+
+
+def verdict_of(*gates: Gate, failing: set[str], listed: tuple[str, ...] = ("a",)) -> int:
+    hook = Hook(name="manual", gates=listed)
+    return run(make_plan(Config(gates=gates), hook, EVENT, {}), failing, set())[0]
+
+
+def test_chains_of_any_depth() -> None:
+    depth = 2_000  # longer than the interpreter's stack is deep
+    gates = "".join(f"[gates.g{n}]\ncommand = 'x'\non_pass = 'g{n + 1}'\n" for n in range(depth))
+    gates += f"[gates.g{depth}]\ncommand = 'x'\n[hooks.manual]\ngates = ['g0']\n"
+    config = checked((None, gates.encode(), None))
+    assert config
+    plan = make_plan(config, config.hooks[0], EVENT, {})
+    names = [f"g{n}" for n in range(depth + 1)]
+    results = {(name, 0): GateResult(gate=name, status="passed") for name in names}
+    first, last = advance(plan, {}), advance(plan, results)
+    assert [due.step.gate.name for due in first.due] == ["g0"]
+    assert [visit.result.gate for visit in last.visits] == names
+    assert (last.due, last.verdict) == ((), ALLOW)
+
+
+def test_precedence() -> None:
+    a = Gate(name="a", command="x")
+    b = Gate(name="b", command="x", on_fail="STOP")
+    warn = Gate(name="a", command="x", on_fail="CONTINUE")
+    assert verdict_of(a, failing=set()) == ALLOW
+    assert verdict_of(warn, failing={"a"}) == WARN
+    assert verdict_of(a, failing={"a"}) == BLOCK
+    assert verdict_of(warn, b, failing={"a", "b"}, listed=("a", "b")) == STOP
+
+
+def test_priority_then_listed_order() -> None:
+    gates = tuple(
+        Gate(name=name, command="x", priority=priority)
+        for name, priority in (
+            ("n1", "normal"),
+            ("low", "low"),
+            ("top", "critical"),
+            ("hi", "high"),
+        )
+    )
+    hook = Hook(name="manual", gates=("n1", "low", "top", "n1", "hi"))
+    plan = make_plan(Config(gates=gates), hook, EVENT, {})
+    assert plan.listed == ("top", "hi", "n1", "n1", "low")
+
+
+def ended(name: str, status: str, **fields: Any) -> dict[tuple[str, int], GateResult]:
+    return {(name, 0): GateResult(gate=name, status=status, **fields)}  # type: ignore[arg-type]
+
+
+def decided(
+    *gates: Gate, results: dict[tuple[str, int], GateResult], strategy: str = "sequence"
+) -> tuple[int, list[tuple[str, int, str, str]], tuple[str, ...], str]:
+    """Return the verdict, each visit (gate, verdict, action, would), the notes and the reason."""
+    names = tuple(gate.name for gate in gates if not gate.name.startswith("chained"))
+    hook = Hook(name="manual", gates=names, strategy=strategy)  # type: ignore[arg-type]
+    plan = make_plan(Config(gates=gates), hook, EVENT, {})
+    walk = advance(plan, results)
+    assert not walk.due
+    decision = decide(plan, walk)
+    visits = [(v.result.gate, int(v.verdict), v.action, v.would) for v in decision.visits]
+    return decision.verdict, visits, decision.notes, decision.reason
+
+
+FAILED_SO = "gate `a` only observes: it failed (exit status 1), which would have "
+
+
+@pytest.mark.parametrize(
+    ("actions", "status", "would", "notes"),
+    [
+        (("CONTINUE", "BLOCK"), "failed", "BLOCK", (FAILED_SO + "led to BLOCK",)),
+        (("CONTINUE", "STOP"), "failed", "STOP", (FAILED_SO + "led to STOP",)),
+        (("CONTINUE", "CONTINUE"), "failed", "CONTINUE", (FAILED_SO + "been a warning",)),
+        (("CONTINUE", "chained"), "failed", "chained", (FAILED_SO + "led to gate `chained`",)),
+        (("CONTINUE", "BLOCK"), "passed", "CONTINUE", ()),
+        (
+            ("BLOCK", "CONTINUE"),
+            "passed",
+            "BLOCK",
+            ("gate `a` only observes: it passed, which would have led to BLOCK",),
+        ),
+        (
+            ("CONTINUE", "BLOCK"),
+            "not-run",
+            "BLOCK",
+            ("gate `a` only observes: it was not run (late), which would have led to BLOCK",),
+        ),
+    ],
+)
+def test_a_gate_that_only_observes_decides_nothing(
+    actions: tuple[str, str], status: str, would: str, notes: tuple[str, ...]
+) -> None:
+    observing = Gate(name="a", command="x", observe=True, on_pass=actions[0], on_fail=actions[1])
+    chained = Gate(name="chained", command="x")
+    exit_status = 1 if status == "failed" else None
+    reason = "late" if status == "not-run" else ""
+    one = ended("a", status, exit_status=exit_status, reason=reason)
+    # What it would lead to does not run, and what comes after it does.
+    found = decided(observing, chained, Gate(name="b", command="x"), results=one | B_PASSED)
+    assert found == (
+        ALLOW,
+        [("a", ALLOW, "CONTINUE", would), ("b", ALLOW, "CONTINUE", "")],
+        notes,
+        "",
+    )
+
+
+B_PASSED = ended("b", "passed")
+
+
+def test_an_observing_gate_hides_no_other_failure() -> None:
+    observing = Gate(name="a", command="x", observe=True)
+    both = ended("a", "failed", exit_status=1) | ended("b", "failed", exit_status=2)
+    for strategy in ("sequence", "collect"):
+        verdict, _visits, notes, reason = decided(
+            observing, Gate(name="b", command="x"), results=both, strategy=strategy
+        )
+        assert (verdict, reason) == (BLOCK, "gate `b` failed (exit status 2)")
+        assert notes == (FAILED_SO + "led to BLOCK",)
+
+
+def test_an_observing_gate_that_is_misconfigured_stops() -> None:
+    found = decided(Gate(name="a", observe=True), results={})
+    assert (found[0], found[3]) == (STOP, "gate `a` has no command")
+
+
+@pytest.mark.parametrize("on_fail", ["BLOCK", "STOP", "CONTINUE", "chained"])
+def test_a_failure_that_is_excused_does_not_count(on_fail: str) -> None:
+    gates = (Gate(name="a", command="x", on_fail=on_fail), Gate(name="chained", command="x"))
+    found = decided(
+        *gates,
+        Gate(name="b", command="x"),
+        results=ended("a", "failed", excused="it was there before") | B_PASSED,
+    )
+    assert found == (
+        ALLOW,
+        [("a", ALLOW, "CONTINUE", ""), ("b", ALLOW, "CONTINUE", "")],
+        (),
+        "",
+    )
+
+
+def test_what_did_not_run_is_no_pass() -> None:
+    late = ended("a", "not-run", reason="late")
+    said = "gate `a` was not run (late)"
+    assert decided(Gate(name="a", command="x"), results=late)[::3] == (BLOCK, said)
+    warns = Gate(name="a", command="x", on_fail="CONTINUE")
+    assert decided(warns, results=late)[::3] == (WARN, said)
+    passes = Gate(name="a", command="x", on_pass="STOP", on_fail="CONTINUE")
+    assert decided(passes, results=late)[::3] == (WARN, said)

@@ -1,0 +1,489 @@
+"""Which commits have passed their gates: real commits of each kind, and `gitgates verify`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+from conftest import Repo
+from verify_support import CONFIG, ID, PUSH, append, change, gate, verified
+
+from gitgates.features.evidence import commit_evidence
+from gitgates.features.evidence.verification import verify
+from gitgates.git.commits import patch_digests
+from gitgates.git.repo import Git, find_repo
+
+
+@pytest.fixture
+def gated(repo: Repo) -> Repo:
+    gate(repo)
+    return repo
+
+
+@pytest.mark.slow
+def test_each_way_to_commit_is_evidence(gated: Repo) -> None:
+    change(gated, "plain")
+    append(gated, "b = 1\n")
+    gated.git("commit", "-qam", "all")
+    append(gated, "c = 1\n")
+    gated.write("b.py", "b = 1\n")
+    gated.git("add", "b.py")
+    gated.git("commit", "-qm", "path", "--", "a.py")
+    gated.git("commit", "-qm", "rest")
+    change(gated, "amend")
+    append(gated, "d = 1\n")
+    gated.git("commit", "-q", "--amend", "--no-edit", "-a")
+    gated.git("commit", "-q", "--allow-empty", "-m", "empty")
+    subjects = ("plain", "all", "path", "rest", "amend", "empty")
+    assert verified(gated) == [f"gated {subject}" for subject in subjects]
+
+
+def test_what_bypassed_the_gates_is_named(gated: Repo) -> None:
+    change(gated, "good")
+    change(gated, "round", "--no-verify")
+    gated.git("config", "core.hooksPath", "/dev/null")
+    change(gated, "nohooks")
+    gated.git("config", "--unset", "core.hooksPath")
+    done = gated.gitgates("verify", "base..HEAD")
+    assert done.returncode == 1
+    assert ID.sub("0123456", done.stdout.decode()) == (
+        "0123456  gated                        good\n"
+        "0123456  bypassed the gates: py, all  round\n"
+        "0123456  bypassed the gates: py, all  nohooks\n"
+        "next: gitgates verify --run-missing\n"
+    )
+
+
+def test_switched_off_is_no_evidence_and_a_skip_is_one(
+    gated: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITGATES_SKIP", "py")
+    change(gated, "skipping")
+    monkeypatch.setenv("GITGATES_SKIP", "")
+    monkeypatch.setenv("GITGATES", "0")
+    change(gated, "off")
+    monkeypatch.delenv("GITGATES")
+    assert verified(gated) == ["skipped: py skipping", "bypassed the gates: py, all off"]
+    strict = ["bypassed the gates: py skipping", "bypassed the gates: py, all off"]
+    assert verified(gated, "--strict") == strict
+
+
+def test_nothing_to_check_needs_no_evidence(gated: Repo) -> None:
+    gated.config(CONFIG.replace(', "all"', ""))
+    gated.commit_all("config")
+    change(gated, "docs", "--no-verify", name="README")
+    change(gated, "code", "--no-verify")
+    expected = ["nothing to check config", "nothing to check docs", "bypassed the gates: py code"]
+    assert verified(gated) == expected
+
+
+def test_commits_before_the_gates_need_none(repo: Repo) -> None:
+    repo.write("a.py", "bad\n")
+    repo.commit_all("old")
+    repo.git("tag", "base")
+    repo.write("a.py", "bad too\n")
+    repo.commit_all("older")
+    repo.config(CONFIG)
+    repo.commit_all("adopted")
+    assert verified(repo) == ["nothing to check older", "bypassed the gates: all adopted"]
+
+
+@pytest.mark.slow
+def test_an_amend_does_not_hide_what_it_amends(gated: Repo) -> None:
+    change(gated, "first", "--no-verify", text="bad\n")
+    append(gated, "x\n", "README")
+    gated.git("add", "README")
+    gated.git("commit", "-q", "--amend", "--no-edit")
+    assert verified(gated) == ["bypassed the gates: py first"]
+
+
+def test_an_amend_of_what_no_gate_is_about_is_checked(gated: Repo) -> None:
+    change(gated, "first", name="README")
+    append(gated, "b = 1\n")
+    gated.git("commit", "-qa", "--amend", "--no-edit")
+    append(gated, "more\n", "README")
+    gated.git("commit", "-qa", "--amend", "--no-edit")
+    assert verified(gated) == ["gated first"]
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+def test_a_long_history_is_walked(gated: Repo) -> None:
+    ident = "committer A <a@example.invalid> 1700000000 +0000"
+    made = "".join(
+        f"commit refs/heads/main\n{ident}\ndata 1\n{number % 10}\n"
+        + ("from refs/heads/main^0\n" if not number else "")
+        + f"M 100644 inline f{number}.py\ndata 0\n"
+        for number in range(1100)
+    )
+    gated.ask("git", "fast-import", "--quiet", stdin=made.encode())
+    pairs = gated.git("log", "--format=%T %P", "base..HEAD").splitlines()
+    line = "1\t1700000000\t{}\t{}\tpre-commit\tx\tpassed:py\n"
+    spool = "".join(line.format(*pair.split()) for pair in pairs)
+    (gated.path / ".git/gitgates/evidence").write_text(spool)
+    made = gated.git("commit-tree", "HEAD^{tree}", "-p", "base", "-m", "all")
+    gated.git("reset", "-q", "--hard", made)
+    assert verified(gated) == ["bypassed the gates: all all"]
+    made = gated.git("commit-tree", "HEAD^{tree}", "-m", "unrelated")
+    gated.git("reset", "-q", "--hard", made)
+    assert verified(gated) == ["bypassed the gates: py, all unrelated"]
+
+
+def test_a_refused_commit_is_no_evidence(gated: Repo) -> None:
+    append(gated, "bad\n")
+    assert gated.commit("refused", "-a").returncode == 1
+    gated.git("commit", "-qam", "refused", "--no-verify")
+    assert verified(gated) == ["bypassed the gates: py, all refused"]
+
+
+def test_a_fixer_that_stages_is_recorded_as_committed(gated: Repo) -> None:
+    fixer = "[gates.py]\ncommand = \"sed -i 's/bad/good/'\"\nwrites = true\nrestage = true\n"
+    gated.config(CONFIG.replace('[gates.py]\ncommand = "! grep -n bad"\n', fixer))
+    gated.commit_all("config")
+    change(gated, "fixed", text="bad\n")
+    assert gated.git("show", "HEAD:a.py").endswith("good")
+    assert verified(gated) == ["gated config", "gated fixed"]
+
+
+def test_the_same_content_is_gated_however_it_was_committed(gated: Repo) -> None:
+    change(gated, "one")
+    tree = gated.git("rev-parse", "HEAD^{tree}")
+    made = gated.git("commit-tree", tree, "-p", "base", "-m", "plumbing")
+    gated.git("reset", "-q", "--hard", made)
+    assert verified(gated) == ["gated plumbing"]
+
+
+@pytest.mark.slow
+def test_a_rebase_of_gated_commits_is_no_bypass(gated: Repo) -> None:
+    gated.git("checkout", "-qb", "topic")
+    change(gated, "one")
+    change(gated, "two")
+    gated.git("checkout", "-q", "main")
+    gated.write("a.py", "top = 1\n" + (gated.path / "a.py").read_text())
+    gated.git("commit", "-qam", "main")
+    gated.git("checkout", "-q", "topic")
+    gated.git("rebase", "-q", "main")
+    elsewhere = ["gated on another base one", "gated on another base two"]
+    assert verified(gated) == ["gated main", *elsewhere]
+    rerun = ["bypassed the gates: py, all one", "bypassed the gates: py, all two"]
+    assert verified(gated, "--strict") == ["gated main", *rerun]
+    append(gated, "three = 1\n")
+    gated.git("commit", "-qa", "--amend", "--no-edit")
+    assert verified(gated) == ["gated main", *elsewhere]
+
+
+def test_git_is_asked_once_for_the_patches_of_many_commits(
+    gated: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated.git("checkout", "-qb", "topic")
+    for subject in ("one", "two", "three"):
+        change(gated, subject)
+    gated.git("checkout", "-q", "main")
+    change(gated, "main", name="other.txt")
+    gated.git("checkout", "-q", "topic")
+    gated.git("rebase", "-q", "main")
+    asked: list[int] = []
+
+    def digests(git: Git, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        asked.append(len(pairs))
+        return patch_digests(git, pairs)
+
+    monkeypatch.setattr(commit_evidence, "patch_digests", digests)
+    found = verify(find_repo(str(gated.path), {**os.environ}), ("main..topic",), print)
+    assert {end for one in found for end in one.gates.values()} == {"gated on another base"}
+    assert asked == [5, 3]  # those in the spool, and those of the range
+
+
+def test_a_cherry_pick_and_a_revert(gated: Repo) -> None:
+    gated.git("checkout", "-qb", "topic")
+    change(gated, "wanted", text="wanted\n", name="w.py")
+    gated.git("checkout", "-q", "main")
+    change(gated, "main")
+    gated.git("cherry-pick", "topic")
+    gated.git("revert", "--no-edit", "HEAD")
+    assert verified(gated) == [
+        "gated main",
+        "gated on another base wanted",
+        'gated Revert "wanted"',
+    ]
+
+
+def test_a_patch_with_other_white_space_is_another(gated: Repo) -> None:
+    change(gated, "indented", text="if a:\n    b = 1\n")
+    gated.write("a.py", (gated.path / "a.py").read_text().replace("    b", "b"))
+    gated.git("commit", "-qa", "--amend", "--no-edit", "--no-verify")
+    assert verified(gated) == ["bypassed the gates: py, all indented"]
+
+
+def test_a_binary_file_is_known_by_its_content(gated: Repo) -> None:
+    gated.write("x.py", b"\0one")
+    gated.commit_all("binary")
+    gated.write("x.py", b"\0two")
+    gated.git("commit", "-qa", "--amend", "--no-edit", "--no-verify")
+    assert verified(gated) == ["bypassed the gates: py, all binary"]
+
+
+def test_a_squash_and_a_split_on_the_same_base(gated: Repo) -> None:
+    change(gated, "one")
+    change(gated, "two")
+    gated.git("reset", "-q", "--soft", "base")
+    gated.git("commit", "-qm", "squashed", "--no-verify")
+    assert verified(gated) == ["gated squashed"]
+
+
+def merge(repo: Repo, *args: str) -> None:
+    repo.git("checkout", "-qb", "side")
+    change(repo, "side", name="side.py")
+    change(repo, "more", name="side.py")
+    repo.git("checkout", "-q", "main")
+    change(repo, "main")
+    repo.git("merge", "-q", "side", "-m", "merged", *args)
+
+
+@pytest.mark.slow
+def test_a_merge_runs_what_is_about_no_path(gated: Repo) -> None:
+    merge(gated)
+    expected = ["gated main", "gated merged", "gated more", "gated side"]
+    assert sorted(verified(gated)) == expected
+    found = json.loads(gated.gitgates("verify", "HEAD^!", "--format", "json").stdout)["commits"]
+    assert (found[0]["hook"], found[0]["gates"]) == ("pre-merge-commit", {"all": "gated"})
+
+
+@pytest.mark.slow
+def test_a_merge_without_its_hook_went_round(gated: Repo) -> None:
+    merge(gated, "--no-verify")
+    assert verified(gated)[-1] == "bypassed the gates: all merged"
+    assert gated.gitgates("verify", "HEAD^!", "--run-missing").returncode == 0
+    assert verified(gated)[-1] == "gated merged"
+
+
+def test_a_conflict_that_was_resolved_is_checked(gated: Repo) -> None:
+    gated.git("checkout", "-qb", "side")
+    change(gated, "side")
+    gated.git("checkout", "-q", "main")
+    change(gated, "main")
+    gated.ask("git", "merge", "side")
+    gated.write("a.py", "resolved = 1\n")
+    gated.git("commit", "-qam", "merged")
+    assert sorted(verified(gated)) == ["gated main", "gated merged", "gated side"]
+
+
+@pytest.mark.slow
+def test_linked_worktrees_share_their_evidence(gated: Repo) -> None:
+    gated.git("worktree", "add", "-q", "../linked", "-b", "topic")
+    linked = Repo(gated.path.parent / "linked")
+    change(linked, "linked")
+    change(linked, "round", "--no-verify")
+    append(linked, "c = 1\n")
+    linked.git("commit", "-qm", "path", "--", "a.py")
+    expected = ["gated linked", "bypassed the gates: py, all round", "gated path"]
+    assert verified(linked) == expected
+    gated.git("merge", "-q", "topic")
+    assert verified(gated) == expected
+
+
+@pytest.mark.slow
+def test_run_missing_runs_it_on_exactly_that_commit(gated: Repo) -> None:
+    change(gated, "bad", "--no-verify", text="bad\n")
+    change(gated, "mended", "--no-verify", text="")
+    gated.write("a.py", "good = 1\n")
+    gated.git("commit", "-qam", "good", "--no-verify")
+    gated.write("a.py", "bad, and not committed\n")
+    done = gated.gitgates("verify", "base..HEAD", "--run-missing")
+    assert (done.returncode, done.stderr) == (1, b"")
+    said = re.sub(r"\d\.\d\d s", "0.00 s", ID.sub("0123456", done.stdout.decode()))
+    assert said == (
+        "gitgates: 0123456 bad: running py, all\n"
+        "py   failed         0.00 s  exit status 1\n"
+        "  | 31:bad\n"
+        "all  not run      the run ended at `py`\n"
+        "gitgates pre-commit: blocked: gate `py` failed (exit status 1)\n"
+        "gitgates: 0123456 mended: running py, all\n"
+        "py   failed         0.00 s  exit status 1\n"
+        "  | 31:bad\n"
+        "all  not run      the run ended at `py`\n"
+        "gitgates pre-commit: blocked: gate `py` failed (exit status 1)\n"
+        "gitgates: 0123456 good: running py, all\n"
+        "py   passed         0.00 s\n"
+        "all  passed         0.00 s\n"
+        "gitgates pre-commit: 2 gates passed\n"
+        "0123456  failed: py, all  bad\n"
+        "0123456  failed: py, all  mended\n"
+        "0123456  gated            good\n"
+    )
+    again = ["bypassed the gates: py, all bad", "bypassed the gates: py, all mended"]
+    assert verified(gated) == [*again, "gated good"]
+    assert (gated.path / "a.py").read_text() == "bad, and not committed\n"
+
+
+def test_a_configuration_that_cannot_be_read_is_said(gated: Repo) -> None:
+    gated.config(CONFIG.replace("command", "comand"))
+    gated.git("commit", "-qam", "broken", "--no-verify")
+    said = verified(gated)
+    where = "pyproject.toml: tool.gitgates.gates.py.comand: unknown key"
+    assert len(said) == 1
+    assert said[0].startswith(f"bypassed the gates: {where}")
+
+
+def test_what_is_no_range(gated: Repo) -> None:
+    for text in ("nonsense", "--all", "base..nonsense", "", "HEAD:a.py", "HEAD^{tree}"):
+        done = gated.gitgates("verify", "--", text)
+        said = f"gitgates: `{text}` is not a range of commits\n  Such as: origin/main..HEAD\n"
+        assert (done.returncode, done.stderr.decode()) == (64, said)
+
+
+@pytest.mark.slow
+def test_without_a_range_it_is_what_is_not_pushed(gated: Repo) -> None:
+    gated.add_origin()
+    assert gated.gitgates("verify").stdout == b"no commits to verify\n"
+    gated.git("checkout", "-qb", "topic")
+    change(gated, "one")
+    assert gated.gitgates("verify").stdout.split()[1:] == [b"gated", b"one"]
+    gated.git("config", "branch.topic.remote", ".")
+    gated.git("config", "branch.topic.merge", "refs/heads/main")
+    change(gated, "two")
+    lines = gated.gitgates("verify").stdout.decode().splitlines()
+    assert [line.split()[1:] for line in lines] == [["gated", "one"], ["gated", "two"]]
+
+
+def test_an_empty_repository_has_nothing_to_verify(repo: Repo) -> None:
+    assert repo.gitgates("verify").stdout == b"no commits to verify\n"
+
+
+@pytest.fixture
+def pushing(gated: Repo) -> Repo:
+    """A repository that verifies what it pushes; main is there already."""
+    gated.config(CONFIG + PUSH)
+    gated.commit_all("config")
+    gated.add_origin()
+    gated.git("tag", "-f", "base")
+    gated.shim("pre-push")
+    return gated
+
+
+@pytest.mark.slow
+def test_a_push_runs_what_is_missing_on_exactly_those_commits(pushing: Repo) -> None:
+    change(pushing, "one")
+    change(pushing, "round", "--no-verify")
+    pushing.write("untracked.py", "bad\n")
+    done = pushing.ask("git", "push", "-q", "origin", "main")
+    assert done.returncode == 0
+    said = re.sub(r"\d\.\d\d s", "0.00 s", ID.sub("0123456", done.stderr.decode()))
+    assert said == (
+        "gitgates: 0123456 round: running py, all\n"
+        "py   passed         0.00 s\n"
+        "all  passed         0.00 s\n"
+    )
+    assert verified(pushing) == ["gated one", "gated round"]
+
+
+@pytest.mark.slow
+def test_a_push_with_a_commit_that_does_not_pass_is_refused(pushing: Repo) -> None:
+    change(pushing, "round", "--no-verify", text="bad\n")
+    pushing.write("a.py", "mended = 1\n")
+    pushing.git("commit", "-qam", "mended")
+    done = pushing.ask("git", "push", "-q", "origin", "main")
+    assert done.returncode == 1
+    said = re.sub(r"\d\.\d\d s", "0.00 s", ID.sub("0123456", done.stderr.decode()))
+    assert said.partition("results:")[0].partition("error:")[0] == (
+        "gitgates: 0123456 round: running py, all\n"
+        "py   failed         0.00 s  exit status 1\n"
+        "  | 31:bad\n"
+        "all  not run      the run ended at `py`\n"
+        "gitgates: 0123456 round: not pushed\n"
+        "gitgates pre-commit: blocked: gate `py` failed (exit status 1)\n"
+    )
+    assert pushing.git("rev-parse", "origin/main") == pushing.git("rev-parse", "base")
+
+
+@pytest.mark.slow
+def test_a_push_that_brings_no_commit_is_not_verified(pushing: Repo) -> None:
+    pushing.git("push", "-q", "origin", "main:other")
+    pushing.git("push", "-q", "origin", ":other")
+    pushing.git("tag", "blob", "HEAD:a.py")
+    pushing.git("push", "-q", "origin", "blob")
+    change(pushing, "round", "--no-verify", text="bad\n")
+    pushing.gitgates("verify")
+    pushing.git("push", "-q", "origin", "refs/notes/gitgates")
+
+
+def test_only_where_it_is_asked_for_a_hook_is_installed(repo: Repo) -> None:
+    repo.config(CONFIG)
+    hooks = repo.path / ".git/hooks"
+    repo.gitgates("install-hooks")
+    assert sorted(path.name for path in hooks.iterdir()) == ["pre-commit", "pre-merge-commit"]
+    repo.config(CONFIG + PUSH)
+    repo.gitgates("install-hooks")
+    assert (hooks / "pre-push").exists()
+
+
+@pytest.mark.slow
+def test_a_clone_believes_notes_that_it_has_fetched(pushing: Repo) -> None:
+    change(pushing, "one")
+    change(pushing, "round", "--no-verify")
+    pushing.git("push", "-q", "--no-verify", "origin", "main")
+    clone = Repo(pushing.path.parent / "clone")
+    pushing.git("clone", "-q", "../origin.git", str(clone.path))
+    clone.git("tag", "base", pushing.git("rev-parse", "base"))
+    both = ["bypassed the gates: py, all one", "bypassed the gates: py, all round"]
+    assert verified(clone) == both
+    pushing.gitgates("verify")
+    pushing.git("push", "-q", "origin", "refs/notes/gitgates")
+    clone.git("fetch", "-q", "origin", "refs/notes/gitgates:refs/notes/gitgates")
+    assert verified(clone) == ["gated one", both[1]]
+    ran = clone.gitgates("verify", "base..HEAD", "--run-missing")
+    assert (ran.returncode, ran.stdout.count(b": running ")) == (0, 1)
+    assert verified(clone) == ["gated one", "gated round"]
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+@pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
+def test_a_partial_clone_fetches_what_it_needs(pushing: Repo, left_out: str) -> None:
+    change(pushing, "one")
+    pushing.gitgates("verify")
+    pushing.git("push", "-q", "origin", "main", "refs/notes/gitgates")
+    origin = pushing.path.parent / "origin.git"
+    pushing.git("-C", str(origin), "config", "uploadpack.allowFilter", "true")
+    clone = Repo(pushing.path.parent / "partial")
+    how = ("-q", "--no-checkout", f"--filter={left_out}")
+    pushing.git("clone", *how, f"file://{origin}", str(clone.path))
+    clone.git("fetch", "-q", "origin", "refs/notes/gitgates:refs/notes/gitgates")
+    clone.git("tag", "base", pushing.git("rev-parse", "base"))
+    assert verified(clone) == ["gated one"]
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+def test_a_shallow_clone_needs_evidence_of_all_before_it(pushing: Repo) -> None:
+    change(pushing, "one")
+    change(pushing, "round", "--no-verify", name="b.py")
+    change(pushing, "two")
+    pushing.gitgates("verify", "HEAD")
+    pushing.git(
+        "push",
+        "-q",
+        "--no-verify",
+        "origin",
+        "main",
+        "main~2:refs/heads/one",
+        "refs/notes/gitgates",
+    )
+    url = f"file://{pushing.path.parent}/origin.git"
+    for branch, said in (("one", "gated"), ("main", "bypassed the gates: py")):
+        clone = Repo(pushing.path.parent / f"shallow-{branch}")
+        pushing.git("clone", "-q", "--depth=1", "-b", branch, url, str(clone.path))
+        clone.git("fetch", "-q", "origin", "refs/notes/gitgates:refs/notes/gitgates")
+        done = clone.gitgates("verify", "HEAD")
+        assert done.stdout.decode().splitlines()[0].split("  ")[1] == said
+    assert clone.gitgates("verify", "HEAD", "--run-missing").returncode == 0
+
+
+def test_an_amend_that_checks_its_own_paths_does_not_hide_those_of_before(gated: Repo) -> None:
+    change(gated, "first", "--no-verify", text="bad\n")
+    gated.write("b.py", "b = 1\n")
+    gated.git("add", "b.py")
+    gated.git("commit", "-q", "--amend", "--no-edit")  # the gate runs, on b.py alone
+    assert verified(gated) == ["bypassed the gates: py first"]

@@ -1,0 +1,154 @@
+"""What ends all hooks of an agent: the guard refuses it, doctor finds it, a stop tells of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agent_support import begin
+from conftest import Repo
+from doctor_support import examine
+
+from gitgates.hosts import AGENTS, agent_host
+from gitgates.session.driver import respond
+
+CONFIG = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
+# agent → files of a project that switch its hooks off, and what stands there then
+FILES = {
+    "claude": [(".claude/settings.local.json", '{"disableAllHooks": true}')],
+    "codex": [
+        (".codex/config.toml", "[features]\nhooks = false\n"),
+        (".codex/config.toml", "[features]\ncodex_hooks = false\n"),
+        (".codex/config.toml", "features.hooks = false\n"),
+    ],
+    "copilot": [(".github/copilot/settings.json", '{"disableAllHooks": true}')],
+    "gemini": [(".gemini/settings.json", '{"hooksConfig": {"enabled": false}}')],
+    "qwen": [(".qwen/settings.json", '{"disableAllHooks": true}')],
+    "droid": [
+        (".factory/hooks.json", '{"hooksDisabled": true}'),
+        (".factory/settings.json", '{"hooks": {"hooksDisabled": true}}'),
+    ],
+}
+HARMLESS = {"codex": "[features]\nhooks = true\nweb = false\n"}
+COMMANDS = (
+    "codex features disable hooks",
+    "codex features disable codex_hooks",
+    "codex --disable hooks exec x",
+    "codex exec --disable=hooks x",
+    "codex -c features.hooks=false exec x",
+    "codex --config=features.codex_hooks=false",
+    "codex exec -cfeatures.hooks=false x",
+    "codex exec -c 'features={hooks=false}' x",
+    "claude --safe-mode -p x",
+    "claude -p --bare x",
+    "claude -p --settings '{\"disableAllHooks\": true}' x",
+    "claude -p --setting-sources=user x",
+    "CLAUDE_CODE_SIMPLE=1 claude -p x",
+    "export CLAUDE_CODE_SAFE_MODE=1; claude -p x",
+    "qwen --safe-mode -p x",
+    "qwen --bare -p x",
+    "QWEN_CODE_SAFE_MODE=1 qwen -p x",
+    "env QWEN_CODE_SIMPLE=1 qwen -p x",
+    "opencode --pure run x",
+    "OPENCODE_DISABLE_PROJECT_CONFIG=1 opencode run x",
+    "kilo run --pure x",
+    "hermes --safe-mode -z x",
+    "HERMES_SAFE_MODE=1 hermes -z x",
+)
+FINE = (
+    "codex features list",
+    "codex features enable hooks",
+    "codex --disable web_search exec x",
+    "codex exec 'why does codex --disable hooks end them?'",
+    "codex -c model=x exec x",
+    "claude --settings other.json -p x",
+    "claude --setting-sources user,project -p x",
+    "qwen -p 'what is --safe-mode?'",
+    "echo codex features disable hooks",
+    "opencode run x",
+)
+CASES = [(name, *one) for name, files in FILES.items() for one in files]
+
+
+def shell(repo: Repo, command: str) -> str:
+    answer = begin(repo, CONFIG).pre("Bash", "", tool_input={"command": command})
+    return str(answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
+
+
+def tell(repo: Repo, agent: str, event: str, **fields: Any) -> dict[str, Any]:
+    host = agent_host(agent)
+    payload = {"session_id": "s", "cwd": str(repo.path), "hook_event_name": event, **fields}
+    said = respond(json.dumps(payload).encode(), {}, lambda _text: None, host.NAME)
+    return json.loads(said) if said else {}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_runs_an_agent_without_hooks_is_refused(repo: Repo, command: str) -> None:
+    assert "rule `agent_settings`" in shell(repo, command)
+
+
+@pytest.mark.parametrize("command", FINE)
+def test_other_commands_of_agents_are_run(repo: Repo, command: str) -> None:
+    assert shell(repo, command) == ""
+
+
+@pytest.mark.parametrize(("name", "file", "text"), CASES)
+def test_the_file_is_guarded_in_its_agent(repo: Repo, name: str, file: str, text: str) -> None:
+    repo.config(CONFIG)
+    host = agent_host(name)
+    event, tool = host.own_event("before-tool"), host.TOOL_NAMES["shell"][0]
+    command = {"command": f"printf '{text}' > {file}"}
+    said = tell(repo, name, event, tool_name=tool, tool_input=command)
+    assert "rule `agent_settings`" in str(said)
+    edit = host.edit_sample(f"{repo.path}/{file}")
+    assert "rule `agent_settings`" in str(tell(repo, name, event, **edit))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "file", "text"), CASES)
+def test_the_doctor_names_the_file(repo: Repo, name: str, file: str, text: str) -> None:
+    repo.config(CONFIG)
+    assert repo.gitgates("install-hooks", "--agent", name).returncode == 0
+    path = repo.path / file
+    if path.exists():  # with our hooks
+        text = json.dumps(json.loads(path.read_text()) | json.loads(text))
+    repo.write(file, text)
+    host = agent_host(name)
+    (found,) = [one for one in examine(repo) if f"`{host.OFF}` is {host.OFF_IS}" in one.what]
+    assert (found.severity, found.where) == ("problem", file)
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(("name", "file", "text"), CASES)
+def test_a_stop_tells_of_the_file_once(repo: Repo, name: str, file: str, text: str) -> None:
+    repo.config(CONFIG)
+    host = agent_host(name)
+    tell(repo, name, host.own_event("session-start"), source="startup")
+    repo.write(file, HARMLESS.get(name, "{}"))
+    stop = host.own_event("turn-end")
+    assert "switches all hooks off" not in str(tell(repo, name, stop, turn_id="1", prompt_id="1"))
+    repo.write(file, text)
+    said = tell(repo, name, stop, turn_id="2", prompt_id="2")
+    assert f"{file} switches all hooks off since this session began" in str(said)
+    assert "switches all hooks off" not in str(tell(repo, name, stop, turn_id="3", prompt_id="3"))
+
+
+def test_a_persons_own_switch_of_codex_is_found(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.config(CONFIG)
+    home = repo.path.parent / "codex-home"
+    home.mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(home))
+    assert repo.gitgates("install-hooks", "--agent", "codex").returncode == 0
+    (home / "config.toml").write_text("[features]\nhooks = false\n")
+    (found,) = [one for one in examine(repo) if "features.hooks" in one.what]
+    assert found.where == str(home / "config.toml")
+    assert "of yours, in any project" in found.what
+
+
+def test_each_switch_of_a_file_is_tried_here() -> None:
+    assert {name for name in AGENTS if agent_host(name).OFF} == {*FILES}
+    programs = {word for command in COMMANDS for word in command.split()}
+    assert {name for name in AGENTS if agent_host(name).OFF_WORDS} <= programs

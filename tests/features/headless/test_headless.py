@@ -1,0 +1,587 @@
+"""An agent that nobody watches: gates, retries, the commit, and the way back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+from conftest import Repo
+from worktree_state import whole
+
+from gitgates.hosts.headless import client
+
+CONFIG = """\
+[gates.test]
+command = "grep -q good a.txt"
+[gates.lint]
+command = "! grep -n TODO *.txt"
+[gates.build]
+command = "test ! -e broken"
+[hooks.headless]
+gates = ["test", "lint", "build"]
+max_retries = 2
+"""
+
+
+@pytest.fixture
+def work(repo: Repo) -> Repo:
+    repo.config(CONFIG)
+    repo.write("a.txt", "bad\n")
+    repo.commit_all("first")
+    repo.git("status")
+    return repo
+
+
+def agent(repo: Repo, *turns: str) -> str:
+    """Return the command of an agent that does one of these shell scripts each turn."""
+    folder = repo.path.parent / "agent"
+    folder.mkdir(exist_ok=True)
+    for number, turn in enumerate(turns, 1):
+        (folder / f"turn{number}.sh").write_text(turn)
+    script = folder / "agent.sh"
+    script.write_text(
+        f"#!/bin/sh\nn=$(($(ls {folder}/prompt* 2>/dev/null | wc -l) + 1))\n"
+        f"cat > {folder}/prompt$n\n[ -e {folder}/turn$n.sh ] && . {folder}/turn$n.sh\n"
+        'echo "did turn $n"\n'
+    )
+    return f"sh {script}"
+
+
+def prompts(repo: Repo) -> list[str]:
+    """Return what the agent was told, turn by turn."""
+    folder = repo.path.parent / "agent"
+    return [path.read_text() for path in sorted(folder.glob("prompt*"))]
+
+
+def headless(repo: Repo, *args: str) -> subprocess.CompletedProcess[bytes]:
+    return repo.gitgates("headless", *args)
+
+
+def result(repo: Repo) -> dict[str, Any]:
+    """Return the document of the newest run."""
+    runs = sorted((repo.path / ".git/gitgates/runs").glob("*/result.json"))
+    document: dict[str, Any] = json.loads(runs[-1].read_text())
+    return document
+
+
+def statuses(repo: Repo) -> list[dict[str, str]]:
+    """Return of each attempt how each gate ended."""
+    attempts = result(repo)["quality_gates"]["attempts"]
+    return [{one["name"]: one["status"] for one in attempt["results"]} for attempt in attempts]
+
+
+def test_what_passes_at_once_is_committed(work: Repo) -> None:
+    before = work.head()
+    done = headless(work, "make it good", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 0, done.stderr
+    assert b"all gates passed" in done.stdout
+    assert work.git("rev-parse", "HEAD^") == before
+    assert work.git("status", "--porcelain") == ""
+    run = result(work)["execution_id"]
+    body = work.git("log", "-1", "--format=%B")
+    assert body == f"make it good\n\ndid turn 1\n\nGitgates-Run: {run}"
+    assert prompts(work) == ["make it good"]
+    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    ("first", "failed"),
+    [
+        ("echo other > a.txt", ["test"]),
+        pytest.param("echo good TODO > a.txt", ["lint"], marks=pytest.mark.thorough),
+        pytest.param("echo good > a.txt; touch broken", ["build"], marks=pytest.mark.thorough),
+        ("echo TODO > a.txt", ["test", "lint"]),
+    ],
+)
+def test_failures_go_back_and_what_is_mended_is_committed(
+    work: Repo, first: str, failed: list[str]
+) -> None:
+    command = agent(work, first, "rm -f broken; echo good > a.txt")
+    done = headless(work, "make it good", "--agent-command", command)
+    assert done.returncode == 0, done.stderr
+    assert [name for name, end in statuses(work)[0].items() if end == "failed"] == failed
+    assert set(statuses(work)[1].values()) == {"passed"}
+    _, told = prompts(work)
+    assert told.startswith("make it good\n\n")  # such a client begins a new conversation
+    assert all(f"`{name}` failed" in told for name in failed)
+    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt"
+
+
+def test_what_cannot_be_mended_is_rolled_back_and_kept(work: Repo) -> None:
+    work.write("dirty.txt", "first\n")
+    work.commit_all("second")
+    work.write("dirty.txt", "changed\n")
+    work.write("staged.txt", "staged\n")
+    work.git("add", "staged.txt")
+    work.write("staged.txt", "and changed\n")
+    work.write("untracked/file", "untracked\n")
+    before, head = whole(work), work.head()
+    ruin = (
+        "echo worse > a.txt; git commit -qam mine; rm -rf untracked; echo x > dirty.txt; git add ."
+    )
+    command = agent(work, ruin, "echo a > a.txt", "echo b > a.txt", "echo good > a.txt")
+    done = headless(work, "make it good", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"the gates still failed when no retry was left" in done.stdout
+    assert len(prompts(work)) == 3
+    assert (whole(work), work.head()) == (before, head)
+    run = result(work)["execution_id"]
+    assert not (work.path / f".git/gitgates/runs/{run}/open").exists()  # no attempt will follow
+    restored = work.gitgates("runs", "restore", run)
+    assert restored.returncode == 0, restored.stderr
+    assert work.git("show", f"headless-{run}:a.txt") == "b"
+    assert work.git("show", f"headless-{run}:dirty.txt") == "x"
+    assert whole(work) == before
+
+
+def test_a_gate_that_takes_too_long_is_told_apart(work: Repo) -> None:
+    slow = CONFIG.replace('"test ! -e broken"', '"[ ! -e broken ] || sleep 60"\ntimeout = 0.3')
+    work.config(slow)
+    work.commit_all("slow")
+    command = agent(work, "echo good > a.txt; touch broken", "rm broken")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 0, done.stderr
+    assert statuses(work)[0]["build"] == "timed-out"
+    assert "timed out" in prompts(work)[1]
+
+
+def test_what_an_agent_cannot_fix_ends_the_run(work: Repo) -> None:
+    python = sys.executable
+    say = f"{python} -m gitgates cannot-fix test --reason 'no network'"
+    command = agent(work, "echo worse > a.txt", f"echo still > a.txt; {say}")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"the agent said that it cannot fix what is wrong" in done.stdout, done
+    assert result(work)["outcome"] == "cannot-fix"
+    assert work.git("status", "--porcelain") == ""
+
+
+def test_a_gate_that_cannot_start_is_said_once(work: Repo) -> None:
+    work.config(CONFIG.replace("grep -q good a.txt", "no-such-program"))
+    work.commit_all("missing")
+    command = agent(work, "echo 1 > a.txt", "echo 2 > a.txt", "echo 3 > a.txt")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"a gate could not run" in done.stdout
+    assert len(prompts(work)) == 2
+
+
+def test_a_terminal_gate_ends_the_run_at_once(work: Repo) -> None:
+    work.config(CONFIG.replace("[gates.lint]", "terminal = true\n[gates.lint]"))
+    work.commit_all("terminal")
+    command = agent(work, "echo bad again > a.txt", "echo good > a.txt")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"a gate with `terminal = true` did not pass" in done.stdout
+    assert len(prompts(work)) == 1
+
+
+def test_two_turns_without_a_change_end_the_run(work: Repo) -> None:
+    done = headless(work, "go", "--agent-command", agent(work, "true"))
+    assert done.returncode == 1
+    assert b"the agent changed nothing in two turns" in done.stdout
+    assert len(prompts(work)) == 2
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "claude -p --output-format json --resume S --more",
+        "codex exec --json --more resume S -",  # its `resume` does not accept all options
+        "gemini --output-format json --resume S --more",
+    ],
+)
+def test_a_resumed_conversation_has_the_same_arguments(argv: str) -> None:
+    started = client(argv.split(maxsplit=1)[0]).start("go on", "S", ("--more",))
+    assert " ".join(started.argv) == argv
+    assert started.stdin == b"go on"
+
+
+def test_two_crashes_end_the_run(work: Repo) -> None:
+    command = agent(work, "echo good > a.txt; echo no quota >&2; exit 3", "exit 3")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"gitgates: sh: exit status 3\n" in done.stdout + done.stderr
+    assert b"the agent's client failed twice: exit status 3" in done.stdout
+    assert work.git("status", "--porcelain") == ""
+
+
+def test_a_commit_that_a_hook_of_git_refuses_is_a_failed_attempt(work: Repo) -> None:
+    hook = work.path / ".git/hooks/pre-commit"
+    hook.write_text(
+        "#!/bin/sh\ngit diff --cached --quiet -- c.txt && echo c.txt is wanted && exit 1\n:"
+    )
+    hook.chmod(0o755)
+    command = agent(work, "echo good > a.txt", "echo c > c.txt")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 0, done.stderr
+    assert "`git commit` failed:\n\nc.txt is wanted" in prompts(work)[1]
+    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt\nc.txt"
+
+
+def test_only_what_the_run_changed_is_committed(work: Repo) -> None:
+    lines = [f"line {number}\n" for number in range(20)]
+    work.write("shared.txt", "".join(lines))
+    work.write("mine.txt", "mine\n")
+    work.commit_all("second")
+    work.write("shared.txt", "".join(["mine\n", *lines[1:]]))
+    work.write("mine.txt", "mine, changed\n")
+    work.write("new.txt", "new\n")
+    work.write("staged.txt", "staged\n")
+    work.git("add", "staged.txt")
+    command = agent(
+        work, "echo good > a.txt; sed -i 's/line 19/theirs/' shared.txt; echo b > b.txt"
+    )
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt\nb.txt\nshared.txt"
+    committed = "".join([*lines[:19], "theirs"])
+    assert work.git("show", "HEAD:shared.txt") == committed
+    found = work.git("status", "--porcelain").split("\n")
+    assert sorted(one.strip() for one in found) == [
+        "?? new.txt",
+        "A  staged.txt",
+        "M mine.txt",
+        "M shared.txt",
+    ]
+
+
+def test_gates_see_what_is_going_to_be_committed(work: Repo) -> None:
+    work.write("todo.txt", "TODO, of somebody else\n")
+    work.commit_all("bad")
+    work.write("todo.txt", "mended, and not committed\n")
+    done = headless(
+        work, "go", "--max-retries", "0", "--agent-command", agent(work, "echo good > a.txt")
+    )
+    assert done.returncode == 1
+    assert statuses(work) == [{"test": "passed", "lint": "failed", "build": "passed"}]
+    assert (work.path / "todo.txt").read_text() == "mended, and not committed\n"
+
+
+def test_changes_that_cannot_be_told_apart_are_not_committed(work: Repo) -> None:
+    work.write("a.txt", "mine\n")
+    head = work.head()
+    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 1
+    assert b"cannot be separated from the agent's: a.txt; nothing was committed" in done.stdout
+    assert (work.path / "a.txt").read_text() == "good\n"
+    assert work.head() == head
+    run = result(work)["execution_id"]
+    assert work.gitgates("recover", "--roll-back", run).returncode == 0
+    assert (work.path / "a.txt").read_text() == "mine\n"
+
+
+def test_a_file_with_new_times_alone_was_not_changed_before(work: Repo) -> None:
+    os.utime(work.path / "a.txt", (1, 1))
+    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt"
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    ("setting", "turn", "told"),
+    [
+        (
+            "max_files = 1",
+            "echo good > a.txt; echo b > b.txt",
+            "max_files: 2 files changed, at most 1",
+        ),
+        ("max_lines = 3", "seq 9 > a.txt", "max_lines: 10 lines changed, at most 3"),
+        ('allow = ["a.txt"]', "echo b > b.txt", "allow: only a.txt may change, not b.txt"),
+        ('deny = ["b*"]', "echo b > b.txt", "deny: must not change: b.txt"),
+    ],
+)
+def test_constraints_are_told_before_gates_run(
+    work: Repo, setting: str, turn: str, told: str
+) -> None:
+    work.config(f"{CONFIG}[headless]\n{setting}\n")
+    work.commit_all("limits")
+    command = agent(work, turn, "rm -f b.txt; echo good > a.txt")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert told in prompts(work)[1]
+    assert f"gitgates: {told}" in (done.stdout + done.stderr).decode()
+    assert statuses(work)[0] == {"constraints": "failed"}
+
+
+def test_what_is_denied_twice_ends_the_run(work: Repo) -> None:
+    work.config(f'{CONFIG}[headless]\ndeny = ["b*"]\n')
+    work.commit_all("limits")
+    command = agent(work, "echo b > b.txt", "echo c > b.txt", "rm b.txt; echo good > a.txt")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"changed files of `deny` in two attempts" in done.stdout
+    assert work.git("status", "--porcelain") == ""
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("moves", ["git commit -qam gate", "git switch -qc other"])
+def test_a_gate_that_moves_head_ends_the_run(work: Repo, moves: str) -> None:
+    work.config(CONFIG.replace("grep -q good a.txt", f"{moves}"))
+    work.commit_all("moves")
+    head = work.head()
+    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 1
+    assert b"a gate moved HEAD" in done.stdout
+    assert (work.head(), work.git("branch", "--show-current")) == (head, "main")
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    "ruin",
+    [
+        # These three are among the commands of test_checkpoint, too.
+        pytest.param("git reset -q --hard HEAD", marks=pytest.mark.thorough),
+        pytest.param("rm .git/index", marks=pytest.mark.thorough),
+        pytest.param(
+            "git checkout -q --detach; git commit -q --allow-empty -m x", marks=pytest.mark.thorough
+        ),
+        "git switch -qc elsewhere",
+        "touch .git/index.lock",
+        "git merge -q --no-commit --no-ff main; echo x > .git/MERGE_HEAD",
+    ],
+)
+def test_whatever_an_agent_does_to_git_is_undone(work: Repo, ruin: str) -> None:
+    work.write("dirty.txt", "dirty\n")
+    work.git("add", "dirty.txt")
+    before, head = whole(work), work.head()
+    command = agent(work, f"{ruin}; echo worse > a.txt")
+    done = headless(work, "go", "--max-retries", "0", "--agent-command", command)
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert (whole(work), work.head()) == (before, head)
+    assert work.git("branch", "--show-current") == "main"
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("sed -i s/FIXME/TODO/ a.txt", 1, b"the gates still failed"),  # lint has seen FIXME
+        ("sed -i s/FIXME/fixed/ a.txt", 0, b"all gates passed"),
+        ("echo more >> a.txt", 1, b"the gates passed, but changed files each time"),
+    ],
+)
+def test_what_a_gate_changes_is_checked_again(
+    work: Repo, command: str, status: int, said: bytes
+) -> None:
+    fixer = f'command = "{command}"\nwrites = true'
+    work.config(CONFIG.replace('command = "test ! -e broken"', fixer))
+    work.commit_all("fixer")
+    turn = agent(work, "echo good FIXME > a.txt")
+    done = headless(work, "go", "--max-retries", "0", "--agent-command", turn)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    assert said in done.stdout
+    assert work.git("show", "HEAD:a.txt") == ("bad" if status else "good fixed")
+
+
+def test_what_an_agent_left_running_is_ended(work: Repo) -> None:
+    mark = f"{time.time()}"
+    command = agent(work, f"echo good > a.txt; sh -c 'sleep 600; echo {mark}' &")
+    began = time.monotonic()
+    assert headless(work, "go", "--agent-command", command).returncode == 0
+    assert time.monotonic() - began < 60
+    assert subprocess.run(["pgrep", "-f", mark], check=False).returncode == 1
+
+
+def test_the_branch_and_what_is_not_committed(work: Repo) -> None:
+    command = agent(work, "echo good > a.txt")
+    done = headless(work, "go", "--branch", "fix", "--agent-command", command)
+    assert done.returncode == 0, done.stderr
+    assert work.git("branch", "--show-current") == "fix"
+    assert work.git("log", "-1", "--format=%s", "main") == "first"
+    (work.path.parent / "agent/prompt1").unlink()
+    (work.path.parent / "agent/turn1.sh").write_text("echo better good > a.txt")
+    done = headless(work, "again", "--no-commit", "--agent-command", command)
+    assert done.returncode == 0
+    assert work.git("status", "--porcelain").strip() == "M a.txt"
+
+
+def test_a_failed_run_leaves_no_branch(work: Repo) -> None:
+    command = agent(work, "echo worse > a.txt")
+    done = headless(work, "go", "--branch", "fix", "--max-retries", "0", "--agent-command", command)
+    assert done.returncode == 1
+    assert work.git("branch", "--format=%(refname:short)") == "main"
+
+
+def test_a_worktree_of_its_own(work: Repo) -> None:
+    work.write("dirty.txt", "dirty\n")
+    before = whole(work)
+    command = agent(work, "echo good > a.txt")
+    done = headless(work, "go", "--worktree", "--branch", "fix", "--agent-command", command)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert work.git("show", "fix:a.txt") == "good"
+    assert whole(work) == before
+    assert len(work.git("worktree", "list").split("\n")) == 1
+    assert [path.name for path in work.path.parent.iterdir() if "headless" in path.name] == []
+
+
+def test_a_worktree_with_uncommitted_changes_stays(work: Repo) -> None:
+    command = agent(work, "echo worse > a.txt")
+    options = ("--max-retries", "0", "--worktree", "--on-failure", "keep")
+    done = headless(work, "go", *options, "--agent-command", command)
+    assert done.returncode == 1
+    said = (done.stdout + done.stderr).decode()
+    (folder,) = (path for path in work.path.parent.iterdir() if ".headless-" in path.name)
+    assert f"{folder} stays (it has the checkpoint of its run); to remove it: git" in said
+    assert f"everything is left as it is in {folder}; the checkpoint is " in said
+
+
+def test_without_gates_those_of_the_language_run(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write("go.mod", "module x\n")
+    repo.commit_all("first")
+    tools = repo.path.parent / "bin"
+    tools.mkdir()
+    (tools / "go").write_text("#!/bin/sh\necho go $@\n")
+    (tools / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    done = headless(repo, "go", "--agent-command", agent(repo, "echo x > x.go"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert statuses(repo) == [{"Run tests": "passed", "Build": "passed"}]
+
+
+def refused(repo: Repo, *args: str) -> str:
+    """Return why a run did not begin; nothing has changed then."""
+    before = whole(repo)
+    done = headless(repo, "go", *args)
+    assert done.returncode not in (0, 1, 2, 70), done
+    assert whole(repo) == before
+    return f"{done.returncode}: {done.stderr.decode()}"
+
+
+def test_what_cannot_begin_says_why(work: Repo) -> None:
+    command = ("--agent-command", agent(work, "echo good > a.txt"))
+    assert "64: gitgates: TASK is empty" in (
+        f"{(done := headless(work, ' ', *command)).returncode}: {done.stderr.decode()}"
+    )
+    assert "exclude each other" in refused(work, "--agent", "claude", *command)
+    assert "there is such a branch" in refused(work, "--branch", "main", *command)
+    assert "git takes no such name" in refused(work, "--branch", "a..b", *command)
+    work.git("init", "-q", "inner")
+    text = refused(work, *command)
+    assert text.startswith("74: ")
+    assert "inner/: a repository of its own" in text
+    assert headless(work, "go", "--force", *command).returncode == 0
+    (work.path / ".git/MERGE_HEAD").write_text(work.head() + "\n")
+    assert "a merge is under way" in refused(work, *command)
+
+
+def test_without_any_gate_nothing_begins(repo: Repo) -> None:
+    repo.write("a", "a\n")
+    repo.commit_all("first")
+    text = refused(repo, "--agent-command", agent(repo, "true"))
+    assert text.startswith("78: ")
+    assert "there are no gates" in text
+
+
+def started(repo: Repo, *args: str) -> subprocess.Popen[bytes]:
+    """Start a run; return its process when something of it has made `agent/ready`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gitgates", "headless", "go", *args],
+        cwd=repo.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    ready = repo.path.parent / "agent/ready"
+    until = time.monotonic() + 30
+    while not ready.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)],
+)
+def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) -> None:
+    work.write("dirty.txt", "dirty\n")
+    before = whole(work)
+    command = agent(work, "echo worse > a.txt; rm dirty.txt; touch ../agent/ready; sleep 600")
+    process = started(work, "--agent-command", command)
+    assert b"is in progress" in work.gitgates("recover").stdout
+    assert b"has left a checkpoint" not in work.gitgates("doctor").stdout
+    assert b"in progress here" in headless(work, "go", "--agent-command", command).stderr
+    os.kill(process.pid, number)
+    _out, err = process.communicate(timeout=30)
+    run = next((work.path / ".git/gitgates/checkpoints").iterdir()).name
+    if number != signal.SIGKILL:
+        assert process.returncode == 130, err
+        assert f"gitgates recover --roll-back {run}" in err.decode()
+    for verb in (("doctor",), ("recover", "--list"), ("recover",)):
+        found = work.gitgates(*verb).stdout.decode()
+        assert f"the headless run {run} has left a checkpoint" in found
+        assert f"gitgates recover --roll-back {run}" in found
+    assert "nothing to recover" not in found
+    assert b"has left its checkpoint" in headless(work, "go", "--agent-command", command).stderr
+    rolled = work.gitgates("recover", "--roll-back", run)
+    assert rolled.returncode == 0, rolled.stderr
+    assert f"kept as refs/gitgates/failed/{run}" in rolled.stdout.decode()
+    assert whole(work) == before
+    assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "worse"
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["gate", "commit hook"])
+def test_a_run_that_is_killed_later_is_rolled_back(
+    work: Repo, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT", str(work.path.parent / "agent"))
+    wait = "touch $AGENT/ready; sleep 600"
+    if place == "gate":
+        work.config(CONFIG.replace("test ! -e broken", wait))
+        work.commit_all("wait")
+    else:
+        hook = work.path / ".git/hooks/pre-commit"
+        hook.write_text(f"#!/bin/sh\n{wait}\n")
+        hook.chmod(0o755)
+    work.write("dirty.txt", "dirty\n")
+    work.git("add", "dirty.txt")
+    work.write("dirty.txt", "and more\n")
+    before = whole(work)
+    command = agent(work, "echo good > a.txt; git stash list; rm -f dirty.txt")
+    process = started(work, "--agent-command", command)
+    process.kill()
+    process.communicate(timeout=30)
+    work.gitgates("recover")
+    run = next((work.path / ".git/gitgates/checkpoints").iterdir()).name
+    rolled = work.gitgates("recover", "--roll-back", run)
+    assert rolled.returncode == 0, rolled.stderr
+    assert whole(work) == before
+    assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "good"
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_is_rolled_back_if_that_is_asked_for(work: Repo) -> None:
+    before = whole(work)
+    command = agent(work, "echo worse > a.txt; touch ../agent/ready; sleep 600")
+    process = started(work, "--on-failure", "rollback", "--agent-command", command)
+    process.terminate()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert b"gitgates headless: interrupted by a signal\neverything is as it was" in out
+    assert whole(work) == before
+    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
+
+
+def test_the_page_shows_hostile_output_as_text(work: Repo) -> None:
+    hostile = work.write("hostile", "<script>alert(1)</script>\x1b[31m{{ 7*7 }}")
+    work.config(CONFIG.replace("grep -q good a.txt", f"cat {hostile.name}; exit 1"))
+    work.commit_all("hostile")
+    command = agent(work, "echo 1 > a.txt")
+    headless(work, "<b>do</b>", "--max-retries", "0", "--agent-command", command)
+    page = next((work.path / ".git/gitgates/runs").glob("*/report.html")).read_text()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;{{ 7*7 }}" in page
+    assert "&lt;b&gt;do&lt;/b&gt;" in page
+    assert not [found for found in ("<script", "\x1b", "http://", "https://") if found in page]

@@ -1,0 +1,179 @@
+"""What an agent has started ends with its turn, wherever that has gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+from conftest import Repo
+from test_headless import CONFIG, agent, headless, prompts, started, statuses
+
+from gitgates.proc import descendants
+from gitgates.proc.descendants import Descendants
+
+GOOD = "echo good > a.txt"
+# A shell that says its number, and stays; what it runs is put before.
+STAYS = "sh -c 'echo $$ > ../left; exec sleep 600'"
+DEAF = """sh -c 'trap "" TERM HUP INT; echo $$ > ../left; while :; do sleep 1; done'"""
+UNTIL = "while ! [ -s ../left ]; do sleep .02; done"
+
+
+@pytest.fixture
+def work(repo: Repo) -> Repo:
+    repo.config(CONFIG)
+    repo.write("a.txt", "bad\n")
+    repo.commit_all("first")
+    return repo
+
+
+def cgroup() -> str:
+    """Return where control groups are made; skip the test where that cannot be done."""
+    found = Descendants("GITGATES_TEST=1")
+    found.end()
+    if not found.cgroup_abs:
+        pytest.skip("no control group can be made here")
+    return os.path.dirname(found.cgroup_abs)
+
+
+def runs(repo: Repo) -> bool:
+    """Return whether what the agent has left runs."""
+    pid = (repo.path.parent / "left").read_text().strip()
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ends(is_over: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 15
+    while not is_over() and time.monotonic() < until:
+        time.sleep(0.05)
+    return is_over()
+
+
+LEFT = [
+    f"setsid {STAYS} &",
+    f"(setsid {STAYS} >/dev/null 2>&1 &)",
+    f"nohup {STAYS} >/dev/null &",
+    pytest.param(f"setsid {DEAF} >/dev/null 2>&1 &", marks=pytest.mark.slow),
+    f"env -i setsid {STAYS} &",
+]
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize("left", LEFT)
+def test_what_has_left_the_group_ends_with_the_turn(work: Repo, left: str) -> None:
+    if "env -i" in left:
+        cgroup()
+    done = headless(work, "go", "--agent-command", agent(work, f"{left}\n{UNTIL}; {GOOD}"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert not runs(work)
+
+
+@pytest.mark.parametrize("left", [f"setsid {STAYS} &", f"setsid {DEAF} >/dev/null 2>&1 &"])
+def test_without_control_groups_the_environment_tells(
+    work: Repo, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descendants, "_make_cgroup", lambda: "")
+    there = Descendants("GITGATES_TEST=here")
+    env = {**os.environ, "GITGATES_TEST": "here"}
+    subprocess.run(["sh", "-c", f"{left} {UNTIL}"], cwd=work.path, env=env, check=True)
+    other = subprocess.Popen(["sleep", "600"], env={**env, "GITGATES_TEST": "here, too"})
+    assert runs(work)
+    there.end()
+    assert not runs(work)
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_without_proc_ps_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS; of ps(1) we ask the same on Linux."""
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: [] if path == "/proc" else real(path))
+    monkeypatch.setattr(descendants, "_make_cgroup", lambda: "")
+    process = subprocess.Popen(["sleep", "600"], env={**os.environ, "GITGATES_TEST": "by-ps"})
+    there = Descendants("GITGATES_TEST=by-ps")
+    assert ends(lambda: there.pids() == {process.pid})
+    process.kill()
+    process.wait()
+    assert there.pids() == set()
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["terminate", "kill"])
+def test_of_a_run_that_is_ended_nothing_runs_on(work: Repo, how: str) -> None:
+    command = agent(work, f"setsid {STAYS} & {UNTIL}; touch ../agent/ready; sleep 600")
+    process = started(work, "--agent-command", command)
+    assert runs(work)
+    getattr(process, how)()
+    process.communicate(timeout=30)
+    assert ends(lambda: not runs(work))
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+def test_no_control_group_stays(work: Repo) -> None:
+    parent = cgroup()
+    command = agent(work, f"setsid {STAYS} & {UNTIL}; touch ../agent/ready; sleep 600")
+    process = started(work, "--agent-command", command)
+    assert [name for name in os.listdir(parent) if f"gitgates-{process.pid}-" in name]
+    process.kill()
+    process.communicate(timeout=30)
+    assert ends(
+        lambda: not [name for name in os.listdir(parent) if f"gitgates-{process.pid}-" in name]
+    )
+
+
+@pytest.mark.thorough
+def test_a_commit_whose_hook_hides_work_puts_it_back_where_the_turn_is_cut(work: Repo) -> None:
+    """The guardian of a hook of ours in the turn is let finish."""
+    work.config(
+        CONFIG.replace("[hooks.headless]", '[hooks.pre-commit]\ngates = ["wait"]\n[hooks.headless]')
+        + '[gates.wait]\ncommand = "touch ../agent/ready; sleep 600"\n'
+    )
+    work.write("b.txt", "b\n")
+    work.commit_all("hook")
+    assert work.gitgates("install-hooks").returncode == 0
+    commits = "echo staged > b.txt; git add b.txt; echo unstaged > b.txt; git commit -qm x"
+    process = started(work, "--agent-command", agent(work, f"setsid -w sh -c '{commits}'"))
+    process.terminate()
+    process.communicate(timeout=30)
+    assert (work.path / "b.txt").read_text() == "unstaged\n"
+
+
+@pytest.mark.thorough
+def test_what_was_done_when_time_is_up_is_checked_before_it_is_given_up(work: Repo) -> None:
+    command = agent(work, f"{GOOD}; sleep 600", "sleep 600")
+    done = headless(work, "go", "--turn-minutes", "0.03", "--agent-command", command)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    said = "the time limit ended the agent's last turn; the gates have checked what it had done"
+    assert f"note: {said}\n" in done.stdout.decode()
+    assert "The time limit ended the agent's last turn" in work.git("log", "-1", "--format=%b")
+    assert work.git("show", "HEAD:a.txt") == "good"
+    assert "Your last turn was ended, because it did not end within 2 s." in prompts(work)[1]
+
+
+@pytest.mark.thorough
+def test_what_was_done_when_time_is_up_is_given_up_where_it_is_wrong(work: Repo) -> None:
+    head = work.head()
+    command = agent(work, "echo worse > a.txt; sleep 600")
+    done = headless(work, "go", "--budget-minutes", "0.1", "--agent-command", command)
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert b"the time limit of the run was reached" in done.stdout
+    assert statuses(work)[0]["test"] == "failed"
+    assert (work.head(), work.git("status", "--porcelain")) == (head, "")
+
+
+@pytest.mark.thorough
+def test_after_a_turn_that_was_cut_short_the_next_one_may_end_at_once(work: Repo) -> None:
+    command = agent(work, f"{GOOD}; sleep 600", "true")
+    done = headless(work, "go", "--turn-minutes", "0.03", "--agent-command", command)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert b"note: the time limit" not in done.stdout
+    assert work.git("log", "-1", "--format=%b").startswith("did turn 2\n")

@@ -1,0 +1,60 @@
+"""Where the task of a headless run comes from."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from conftest import Repo
+from test_headless import CONFIG, agent, prompts
+
+TASK = "# Make it good\n\n- in `a.txt`\n- \N{GREEK SMALL LETTER PI}\n"
+
+
+@pytest.fixture
+def work(repo: Repo) -> Repo:
+    repo.config(CONFIG)
+    repo.write("a.txt", "bad\n")
+    repo.commit_all("first")
+    return repo
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("way", ["-", "--from-file=-", "--from-file=task.md"])
+def test_a_task_is_read_whole_and_names_the_commit(work: Repo, way: str) -> None:
+    (work.path.parent / "task.md").write_text(f"\ufeff{TASK}\r\n", encoding="utf-8")
+    way = way.replace("task.md", str(work.path.parent / "task.md"))
+    command = agent(work, "echo good > a.txt")
+    stdin = b"" if "task.md" in way else TASK.encode()
+    done = work.gitgates("headless", way, "--agent-command", command, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    assert prompts(work) == [TASK.strip()]
+    body = work.git("log", "-1", "--format=%B")
+    assert body.startswith(
+        "Make it good\n\n- in `a.txt`\n- \N{GREEK SMALL LETTER PI}\n\ndid turn 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        ((), b"", "TASK is empty"),
+        (("-",), b" \n", "standard input is empty"),
+        (("--from-file", "none.md"), b"", "--from-file none.md: No such file or directory"),
+        (("--from-file", "."), b"", "--from-file .: Is a directory"),
+        (("go", "--from-file", "-"), b"go", "TASK and --from-file exclude each other"),
+        (("-",), b"caf\xe9", "standard input: byte 3 is not valid UTF-8, expected text"),
+        (("-",), b"a\0b", "standard input: holds a NUL byte, expected text"),
+        (("-",), b"a" * (1 << 20) + b"b", "standard input: is longer than 1 MiB"),
+    ],
+)
+def test_what_is_no_task_is_named(
+    work: Repo, arguments: tuple[str, ...], stdin: bytes, said: str
+) -> None:
+    command = agent(work, "echo good > a.txt")
+    done: subprocess.CompletedProcess[bytes] = work.gitgates(
+        "headless", *arguments, "--agent-command", command, stdin=stdin
+    )
+    assert done.returncode == 64
+    assert said in done.stderr.decode()
+    assert prompts(work) == []

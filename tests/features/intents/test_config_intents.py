@@ -1,0 +1,71 @@
+"""The table `[tool.gitgates.intents]`."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from config_support import fatal, read
+from conftest import Repo
+
+from gitgates.config.load import load
+from gitgates.config.section_keys import INTENTS_KEYS
+from gitgates.core.types import IntentSettings
+
+
+def test_without_the_table_intents_are_off() -> None:
+    assert read("jobs = 1")[0].intents is None
+    assert read("[intents]")[0].intents == IntentSettings()
+
+
+def test_its_keys_are_read() -> None:
+    config, said, _deferred = read(
+        '[intents]\nfile = "./plan/intents.toml"\nrequired = true\nask = ["migrations/**"]\n'
+        'ttl = "1h"\ncontext = "4 KiB"\n'
+    )
+    assert said == ""
+    assert config.intents == IntentSettings(
+        file="plan/intents.toml",
+        required=True,
+        ask=("migrations/**",),
+        ttl_s=3600.0,
+        context_bytes=4096,
+    )
+
+
+def test_the_record_has_the_defaults_of_the_table() -> None:
+    for key in INTENTS_KEYS:
+        default = key.type.parse(tomllib.loads(f"value = {key.default}")["value"])
+        assert getattr(IntentSettings(), key.field) == default
+
+
+@pytest.mark.parametrize(
+    "value", ['""', '"/a.yaml"', '"../a.yaml"', '"a/../../b.yaml"', '"a.json"']
+)
+def test_a_file_is_inside_the_repository(value: str) -> None:
+    assert fatal(f"[intents]\nfile = {value}") == (
+        f"gitgates.toml: intents.file: got {value}, expected a .yaml, .yml or .toml file inside "
+        "the repository, relative to its root"
+    )
+
+
+@pytest.mark.parametrize(
+    "local", ["required = false", 'file = "mine.yaml"', 'ask = ["x"]', 'ttl = "9h"']
+)
+def test_required_intents_cannot_be_weakened_locally(local: str) -> None:
+    key = local.partition(" ")[0]
+    assert fatal("[intents]\nrequired = true", f"[intents]\n{local}") == (
+        f"gitgates.local.toml: intents.{key}: `intents` is required and cannot be changed locally. "
+        "Change it in gitgates.toml, where everybody sees it."
+    )
+    assert fatal("[intents]", f"[intents]\n{local}") == ""
+
+
+@pytest.mark.parametrize("table", ["", "[intents]\nrequired = true\n"])
+def test_the_settings_are_cached(repo: Repo, table: str) -> None:
+    repo.write("gitgates.toml", f"jobs = 1\n{table}")
+    cache = str(repo.path / ".git/cache")
+    first = load(str(repo.path), cache)
+    assert load(str(repo.path), cache) == first
+    assert first
+    assert first.intents == (IntentSettings(required=True) if table else None)

@@ -1,0 +1,456 @@
+"""The reminder: an agent that has changed much is asked whether that was reviewed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from terminal_support import on_terminal
+
+REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
+CHECK = """
+[gates.check]
+command = "test ! -e bad"
+"""
+LINES = "".join(f"line = {number}\n" for number in range(60))
+
+
+def reason(answer: dict[str, Any]) -> str:
+    """Return why an agent may not stop."""
+    assert answer.get("decision") == "block", answer
+    return str(answer["reason"])
+
+
+def say(agent: Agent, *args: str, agent_id: str = "", agent_type: str = "") -> Any:
+    """Have the agent run a command of ours, as its shell tool does; return what came of it."""
+    within = {"agent_id": agent_id, "agent_type": agent_type} if agent_id else {}
+    line = shlex.join(("gitgates", *args))
+    own = agent.pre("Bash", tool_input={"command": line}, **within)["hookSpecificOutput"]
+    assert "permissionDecision" not in own, own
+    args = tuple(shlex.split(own["updatedInput"]["command"])[1:])
+    return agent.repo.gitgates(*args, env={"CLAUDE_CODE_SESSION_ID": agent.session})
+
+
+def now() -> str:
+    """Return the time as a transcript says it."""
+    return datetime.now(UTC).isoformat()
+
+
+def changed(repo: Repo, config: str = REVIEW, text: str = LINES) -> Agent:
+    agent = begin(repo, config)
+    agent.write("a.py", text)
+    return agent
+
+
+def outcomes(agent: Agent) -> list[str]:
+    return [fact["outcome"] for fact in agent.facts() if fact.get("gates") == "review"]
+
+
+def test_a_change_of_sixty_lines_is_blocked(repo: Repo) -> None:
+    agent = changed(repo)
+    assert reason(agent.stop()) == REMINDER.format("", YOURSELF)
+    again = "\nThis is asked for the {} time."
+    second = reason(agent.stop(again=True, last_assistant_message="2"))
+    assert second == REMINDER.format("", YOURSELF) + again.format("second")
+    third = reason(agent.stop(again=True, last_assistant_message="3"))
+    last = " After it, you are let go, and the person is told why."
+    assert third == REMINDER.format("", YOURSELF) + again.format("third") + last
+
+
+def test_only_what_is_there_is_named(repo: Repo, tmp_path: Path) -> None:
+    agent = changed(repo)
+    plugin = tmp_path / "plugin"
+    for name in ("agents/reviewer.md", "skills/review/SKILL.md"):
+        (plugin / name).parent.mkdir(parents=True)
+        (plugin / name).write_text("x")
+    agent.env |= {"CLAUDE_PLUGIN_ROOT": str(plugin), "CLAUDE_CONFIG_DIR": str(tmp_path / "home")}
+    in_home = tmp_path / "home" / "agents" / "code-reviewer.md"
+    in_home.parent.mkdir(parents=True)
+    in_home.write_text("x")
+    ways = (
+        "- start a sub-agent of the type `gitgates:reviewer` or `code-reviewer`, and wait for it\n"
+        "- use the skill `gitgates:review`\n"
+    )
+    assert reason(agent.stop()) == REMINDER.format(", in one of these ways", ways + YOURSELF)
+
+
+YOURSELF = (
+    "- review it yourself: read the whole of `gitgates review diff` as somebody else's work, then "
+    '`gitgates review done --summary "what you looked at, and what you found"`'
+)
+REMINDER = """\
+This session has changed enough for a review, and nothing shows that this change was reviewed: \
+60 weighted lines (threshold 40), 1 weighted file (threshold 5).
+
+- `a.py` +60 −0 (code)
+
+## What to do now
+Have the change reviewed{}, then end your turn again:
+{}
+Fix what the review finds. What you change afterwards asks for another review only where it is \
+significant again.
+If this change needs no review, say why instead; it is recorded, and the person is told: \
+`gitgates review skip --reason "…"`"""
+
+
+def test_a_small_change_is_not(repo: Repo) -> None:
+    agent = changed(repo, text="x = 1\n")
+    assert agent.stop() == {}
+
+
+def test_nothing_changed_and_questions_only(repo: Repo) -> None:
+    agent = begin(repo, REVIEW)
+    assert agent.stop() == {}
+    agent.prompt("why?")
+    assert agent.stop() == {}
+
+
+def test_what_was_there_before_is_not_the_sessions(repo: Repo) -> None:
+    begin(repo, REVIEW)
+    repo.write("old.py", LINES)
+    agent = Agent(repo, "s2")
+    agent.start()
+    agent.prompt()
+    repo.commit_all("the person's")
+    agent.write("a.py", "x = 1\n")
+    assert agent.stop() == {}
+
+
+def test_plan_mode_and_deferred_stops(repo: Repo) -> None:
+    agent = changed(repo)
+    assert agent.stop(permission_mode="plan") == {}
+    task = {"type": "subagent", "status": "running"}
+    assert agent.stop(background_tasks=[task]) == {}
+    assert agent.stop(background_tasks=[{**task, "type": "shell"}])["decision"] == "block"
+
+
+def test_sub_agents_are_not_asked_unless_that_is_wanted(repo: Repo) -> None:
+    agent = changed(repo)
+    assert agent.sub_stop() == {}
+    wanted = REVIEW + '[hooks.SubagentStop]\ngates = ["review"]\n'
+    repo.config(wanted)
+    assert "weighted lines (threshold 40)" in reason(agent.sub_stop(stop_hook_active=True))
+
+
+def test_a_sub_agent_that_reviews_is_never_asked(repo: Repo) -> None:
+    agent = changed(repo, '[hooks.SubagentStop]\ngates = ["review"]\n')
+    assert agent.sub_stop("code-reviewer") == {}
+    assert agent.sub_stop("plugin:code-reviewer", "a2") == {}
+
+
+def test_a_skill_is_a_review(repo: Repo) -> None:
+    agent = changed(repo)
+    agent.stop()
+    agent.post("Skill", tool_input={"skill": "code-review"})
+    assert agent.stop(again=True) == {}
+
+
+def test_a_plugins_skill_is_one_too_and_another_is_none(repo: Repo) -> None:
+    agent = changed(repo)
+    agent.post("Skill", tool_input={"skill": "format"})
+    assert "nothing shows" in reason(agent.stop())
+    agent.post("Skill", tool_input={"skill": "tools:code-review"})
+    assert agent.stop(again=True) == {}
+
+
+def test_a_typed_command_is_a_review(repo: Repo) -> None:
+    agent = changed(repo)
+    agent.prompt("/code-review")
+    agent.send("UserPromptExpansion", command_name="code-review", prompt="/code-review")
+    assert agent.stop() == {}
+
+
+def test_a_sub_agents_end_is_a_review_and_its_launch_is_none(repo: Repo) -> None:
+    agent = changed(repo)
+    within = {"agent_id": "r1", "agent_type": "code-reviewer"}
+    agent.send("SubagentStart", **within)
+    launch = {"subagent_type": "code-reviewer", "prompt": "x", "description": "d"}
+    agent.post("Agent", tool_input=launch, tool_response={"status": "async_launched"})
+    assert "nothing shows" in reason(agent.stop())
+    agent.sub_stop("code-reviewer", "r1")
+    assert agent.stop(again=True) == {}
+
+
+def test_a_sub_agent_saw_what_there_was_when_it_began(repo: Repo) -> None:
+    agent = changed(repo, text="x = 1\n")
+    agent.send("SubagentStart", agent_id="r1", agent_type="code-reviewer")
+    agent.write("a.py", LINES)
+    agent.sub_stop("code-reviewer", "r1")
+    said = reason(agent.stop())
+    assert "The last review (the sub-agent `code-reviewer`) does not cover it any more" in said
+
+
+def test_the_end_of_a_summary_is_no_review(repo: Repo) -> None:
+    agent = changed(repo)
+    agent.sub_stop("", "c1")
+    assert "nothing shows" in reason(agent.stop())
+
+
+def test_reported_findings_are_a_review(repo: Repo) -> None:
+    agent = changed(repo)
+    agent.post("ReportFindings", tool_input={"findings": []})
+    assert agent.stop() == {}
+
+
+def test_a_review_that_only_the_transcript_tells_of_is_not_known(repo: Repo) -> None:
+    agent = changed(repo)
+    call = {"type": "tool_use", "id": "t", "name": "Skill", "input": {"skill": "code-review"}}
+    with (repo.path.parent / "s1.transcript").open("a") as file:
+        record = {"type": "assistant", "message": {"content": [call]}, "timestamp": now()}
+        file.write(json.dumps(record) + "\n")
+    assert "nothing shows that this change was reviewed" in reason(agent.stop())
+
+
+def test_saying_that_it_was_reviewed(repo: Repo) -> None:
+    agent = changed(repo)
+    reason(agent.stop())
+    done = say(agent, "review", "done", "--summary", "read all of it")
+    assert done.returncode == 0, done.stderr
+    assert agent.stop(again=True) == {}
+
+
+def test_saying_that_no_review_is_needed(repo: Repo) -> None:
+    agent = changed(repo)
+    reason(agent.stop())
+    done = say(agent, "review", "skip", "--reason", "generated by a tool")
+    assert done.returncode == 0, done.stderr
+    told = agent.stop(again=True)
+    assert "the agent says that none is needed: generated by a tool" in told["systemMessage"]
+    assert agent.stop(again=True, last_assistant_message="yes") == {}  # it is told once
+    ledger = (repo.path / ".git/gitgates/ledger.jsonl").read_text()
+    assert "generated by a tool" in ledger
+
+
+def test_a_later_typo_passes_and_a_later_rewrite_does_not(repo: Repo) -> None:
+    agent = changed(repo)
+    agent.post("Skill", tool_input={"skill": "code-review"})
+    agent.write("a.py", LINES.replace("line = 7\n", "line = 77\n"))
+    assert agent.stop() == {}
+    agent.prompt("more")
+    agent.write("b.py", LINES)
+    assert "`b.py` +60" in reason(agent.stop())
+
+
+def test_a_commit_hides_nothing_and_voids_nothing(repo: Repo) -> None:
+    agent = changed(repo)
+    repo.commit_all("work")
+    assert "60 weighted lines" in reason(agent.stop())
+    agent.post("Skill", tool_input={"skill": "code-review"})
+    repo.git("commit", "-q", "--amend", "-m", "another message")
+    assert agent.stop(again=True) == {}
+    agent.write("b.py", LINES)
+    repo.commit_all("more")
+    repo.git("reset", "-q", "--soft", "HEAD~2")
+    repo.commit_all("all of it")
+    assert "`b.py` +60" in reason(agent.stop())
+
+
+def test_a_rebase_hides_nothing_and_voids_nothing(repo: Repo, tmp_path: Path) -> None:
+    agent = changed(repo)
+    repo.commit_all("work")
+    agent.post("Skill", tool_input={"skill": "code-review"})
+    repo.git("worktree", "add", "-q", "-b", "theirs", "../theirs", "HEAD~1")
+    colleague = Repo(tmp_path / "theirs")
+    colleague.write("theirs.py", LINES)
+    colleague.commit_all("a colleague's")
+    repo.git("rebase", "-q", "theirs")
+    assert agent.stop() == {}
+    agent.write("b.py", LINES)
+    said = reason(agent.stop())
+    assert "`b.py` +60" in said
+    assert "theirs.py" not in said
+
+
+def test_the_breaker_of_the_same_review(repo: Repo) -> None:
+    agent = changed(repo)
+    for number in range(3):
+        agent.write("b.py", f"b = {number}\n")  # whatever is edited meanwhile
+        reason(agent.stop(again=bool(number)))
+    agent.write("b.py", "b = 4\n")
+    answer = agent.stop(again=True)
+    assert "decision" not in answer
+    assert "let go after 3 blocks in this prompt" in answer["systemMessage"]
+    assert outcomes(agent) == ["blocked", "blocked", "blocked", "breaker"]
+    assert "review-breaker" in (repo.path / ".git/gitgates/ledger.jsonl").read_text()
+    agent.prompt("again")
+    agent.write("c.py", LINES)
+    reason(agent.stop())
+
+
+def test_a_marker_restarts_the_count_and_ten_blocks_are_the_end(repo: Repo) -> None:
+    agent = changed(repo)
+    blocked = 0
+    for number in range(12):
+        agent.write(f"new{number}.py", LINES)
+        if agent.stop(again=bool(number)).get("decision") != "block":
+            break
+        blocked += 1
+        agent.post("Skill", tool_input={"skill": "code-review"})
+    assert blocked == 10
+
+
+def test_the_second_delivery_of_a_stop_counts_once(repo: Repo) -> None:
+    agent = changed(repo)
+    first = agent.stop()
+    assert agent.stop() == first
+    assert outcomes(agent) == ["blocked"]
+
+
+def test_with_gates_in_a_row_the_review_comes_last(repo: Repo) -> None:
+    agent = changed(repo, CHECK + '[hooks.Stop]\ngates = ["review", "check"]\n')
+    agent.write("bad", "")
+    said = reason(agent.stop())
+    assert "check" in said
+    assert "review" not in said.replace("preview", "")
+    (repo.path / "bad").unlink()
+    assert "nothing shows" in reason(agent.stop(again=True))
+    agent.post("Skill", tool_input={"skill": "code-review"})
+    assert agent.stop(again=True) == {}
+
+
+def test_with_gates_that_are_collected_both_are_said(repo: Repo) -> None:
+    agent = changed(
+        repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\nstrategy = "collect"\n'
+    )
+    agent.write("bad", "")
+    said = reason(agent.stop())
+    assert "`check`" in said
+    assert "nothing shows that this change was reviewed" in said
+
+
+def test_mode_off_and_skipped_gates(repo: Repo) -> None:
+    agent = changed(repo, '[review]\nmode = "off"\n' + REVIEW)
+    assert agent.stop() == {}
+    repo.config(REVIEW)
+    on_terminal(repo, "approve", "rules")
+    agent.env["GITGATES_SKIP"] = "review"
+    assert "gate `review`" in agent.stop()["systemMessage"]
+    repo.config("[review]\nrequired = true\n" + REVIEW)
+    on_terminal(repo, "approve", "rules")
+    reason(agent.stop())
+
+
+def test_what_two_sessions_write_counts_for_both_where_a_shell_was_used(repo: Repo) -> None:
+    agent = begin(repo, REVIEW)
+    agent.pre("Bash", tool_input={"command": "claude -p 'write it' --dangerously-skip-permissions"})
+    inner = Agent(repo, "s2")
+    inner.start()
+    inner.prompt()
+    repo.write("theirs.py", LINES)
+    inner.post("Write", "theirs.py")
+    assert "`theirs.py` +60" in reason(inner.stop())
+    assert "`theirs.py` +60" in reason(agent.stop())
+
+
+def edited(agent: Agent, name: str, text: str) -> None:
+    """Have the agent write a file with a tool that we hear of."""
+    agent.pre("Write", name)
+    agent.repo.write(name, text)
+    agent.post("Write", name)
+
+
+def test_what_only_others_wrote_is_not_the_sessions_as_long_as_it_used_no_shell(repo: Repo) -> None:
+    agent = begin(repo, REVIEW)
+    edited(agent, "a.py", "x = 1\n")
+    repo.write("theirs.py", LINES)  # the person, or another session
+    assert agent.stop() == {}
+    agent.prompt("more")
+    edited(agent, "a.py", LINES)
+    repo.write("late.py", LINES)
+    said = reason(agent.stop())
+    assert "`a.py` +60" in said
+    assert "theirs.py" not in said
+    assert "late.py" not in said
+    assert "60 weighted lines" in say(agent, "review", "status").stdout.decode()
+    say(agent, "review", "done", "--summary", "read it")
+    repo.write("theirs.py", LINES * 3)
+    assert agent.stop(again=True) == {}
+    edited(agent, "theirs.py", LINES * 4)  # now it is the agent's, too
+    assert "`theirs.py`" in reason(agent.stop(again=True))
+
+
+def test_what_a_shell_may_have_written_is_the_sessions(repo: Repo) -> None:
+    agent = begin(repo, REVIEW)
+    agent.pre("Bash", tool_input={"command": "make"})
+    repo.write("made.py", LINES)
+    assert "`made.py` +60" in reason(agent.stop())
+
+
+@pytest.mark.parametrize(("tool", "kept"), [("", True), ("Edit", False), ("Bash", True)])
+def test_what_a_sub_agent_may_have_written_is_the_sessions(
+    repo: Repo,
+    tool: str,
+    kept: bool,  # noqa: FBT001 - pytest's
+) -> None:
+    agent = begin(repo, REVIEW)
+    agent.pre("Agent", tool_input={"prompt": "do it", "subagent_type": "worker"})
+    if tool:  # one of whose tools no event tells may have used any
+        agent.pre(tool, agent_id="w1", agent_type="worker")
+    repo.write("made.py", LINES)
+    assert (agent.stop().get("decision") == "block") == kept
+
+
+def test_what_a_shell_in_the_background_may_have_written_is_the_sessions(repo: Repo) -> None:
+    agent = begin(repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\n')
+    agent.pre("Bash", tool_input={"command": "make &"})
+    edited(agent, "bad", "")
+    task = {"type": "shell", "status": "running"}
+    reason(agent.stop(background_tasks=[task]))
+    (repo.path / "bad").unlink()
+    repo.write("made.py", LINES)
+    assert "`made.py` +60" in reason(agent.stop(again=True))
+
+
+def test_the_transcript_tells_of_tools_that_no_event_told_of(repo: Repo) -> None:
+    agent = begin(repo, '[review]\nprefix = ""\n' + REVIEW)
+    agent.write("a.py", LINES)
+    reason(agent.stop())
+    agent.prompt("go on")
+    agent.transcript("Write", file_path=str(repo.path / "b.py"))
+    repo.write("b.py", "x = 1\n")
+    repo.write("theirs.py", LINES)
+    said = reason(agent.stop())
+    assert "`a.py` +60" in said
+    assert "theirs.py" not in said
+
+
+def test_in_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, REVIEW)
+    repo.git("worktree", "add", "-q", "../linked")
+    linked = tmp_path / "linked"
+    (linked / "a.py").write_text(LINES)
+    agent.env["CLAUDE_PROJECT_DIR"] = str(repo.path)
+    said = reason(agent.send("Stop", cwd=str(linked), stop_hook_active=False))
+    assert "`a.py` +60" in said
+
+
+def test_a_session_whose_beginning_was_not_heard_of(repo: Repo) -> None:
+    repo.config(REVIEW)
+    repo.write("seed.py")
+    repo.commit_all("first")
+    repo.write("a.py", LINES)
+    agent = Agent(repo)
+    assert "beginning was not heard of" in reason(agent.stop())
+
+
+@pytest.mark.parametrize("mode", ["remind", "require"])
+def test_a_session_whose_beginning_was_not_heard_of_is_asked_after_its_next_tool(
+    repo: Repo, mode: str
+) -> None:
+    agent = begin(repo, f'[review]\nmode = "{mode}"\n' + REVIEW)
+    agent.write("a.py", LINES)
+    for journal in (repo.path / ".git/gitgates/sessions").iterdir():
+        journal.unlink()
+    reason(agent.stop())
+    for event in ("PreToolUse", "PostToolUse"):
+        call = {"tool_name": "Bash", "tool_input": {"command": "true"}, "tool_use_id": "b1"}
+        agent.send(event, **call)
+    said = reason(agent.stop(again=True))
+    assert "`a.py` +60" in said
+    assert "beginning was not heard of" in said

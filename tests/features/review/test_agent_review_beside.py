@@ -1,0 +1,199 @@
+"""What a person writes while the agent works is not the agent's, whatever else it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from test_agent_review import LINES, REVIEW, reason
+
+from gitgates.session.command_effects import leaves_files
+
+MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
+
+
+@pytest.fixture(name="agent")
+def _agent(repo: Repo) -> Agent:
+    repo.write("a.py", MANY)
+    return begin(repo, REVIEW)
+
+
+def during(
+    agent: Agent, tool: str, tool_input: dict[str, Any], do: Callable[[], object], **fields: Any
+) -> None:
+    """Have an agent use a tool, as its client tells of it."""
+    use = os.urandom(4).hex()
+    known: dict[str, Any] = {"tool_input": tool_input, "tool_use_id": use, **fields}
+    said = {name: one for name, one in tool_input.items() if isinstance(one, str)}
+    agent.transcript(tool, call_id=use, **said)
+    agent.pre(tool, **known)
+    do()
+    agent.post(tool, **known)
+
+
+def shell(agent: Agent, command: str, meanwhile: Callable[[], object] = int) -> None:
+    def run() -> None:
+        agent.repo.ask("sh", "-c", command)
+        meanwhile()
+
+    during(agent, "Bash", {"command": command}, run)
+
+
+def edit(agent: Agent, name: str, old: str, new: str) -> None:
+    path = agent.repo.path / name
+
+    def replace() -> None:
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    tool_input = {"file_path": str(path), "old_string": old, "new_string": new}
+    during(agent, "Edit", tool_input, replace)
+
+
+def theirs(agent: Agent, name: str = "theirs.py") -> Callable[[], None]:
+    def write() -> None:
+        agent.repo.write(name, LINES)
+
+    return write
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    "command", ["python -m pytest -q | tail -3", "uv run pytest", "grep -rn x . | sort", "npm test"]
+)
+def test_a_command_that_reads_or_tests_leaves_authorship_as_it_is(
+    agent: Agent, command: str
+) -> None:
+    edit(agent, "a.py", "name_5 = 5\n", "name_5 = 6\n")
+    shell(agent, command, meanwhile=theirs(agent))
+    assert "decision" not in agent.stop()
+
+
+def test_of_any_other_command_counts_what_it_changes_while_it_runs(agent: Agent) -> None:
+    theirs(agent, "before.py")()
+    shell(agent, "echo 1 > own.txt")
+    theirs(agent, "between.py")()
+    shell(agent, "sed -i s/99$/98/ a.py")
+    theirs(agent, "after.py")()
+    assert "decision" not in agent.stop()
+    agent.prompt()
+    shell(agent, "seq 60 > own.py")
+    theirs(agent, "later.py")()
+    said = reason(agent.stop())
+    assert "`own.py` +60" in said
+    assert "later.py" not in said
+
+
+def test_what_changes_while_such_a_command_runs_counts(agent: Agent) -> None:
+    shell(agent, "true", meanwhile=theirs(agent))
+    assert "`theirs.py` +60" in reason(agent.stop())
+
+
+@pytest.mark.parametrize("fields", [{}, {"run_in_background": True}])
+def test_a_command_in_the_background_may_write_until_the_end(
+    agent: Agent, fields: dict[str, bool]
+) -> None:
+    command = "make watch" if fields else "make watch & sleep 1"
+    during(agent, "Bash", {"command": command, **fields}, int)
+    shell(agent, "ls")
+    shell(agent, "true")
+    theirs(agent)()
+    assert "`theirs.py` +60" in reason(agent.stop())
+
+
+def test_a_command_that_was_refused_has_not_run(agent: Agent) -> None:
+    refused = {"command": "git commit --no-verify -m x"}
+    assert agent.pre("Bash", tool_input=refused, tool_use_id="r1")
+    theirs(agent)()
+    edit(agent, "a.py", "name_5 = 5\n", "name_5 = 6\n")
+    assert "decision" not in agent.stop()
+
+
+def test_a_command_of_a_sub_agent_that_still_runs_may_write(agent: Agent) -> None:
+    other = {"agent_id": "w1", "agent_type": "worker"}
+    command = {"command": "make all"}
+    agent.pre("Bash", tool_input=command, tool_use_id="w", **other)
+    shell(agent, "true")
+    theirs(agent)()
+    shell(agent, "true")
+    assert "`theirs.py` +60" in reason(agent.stop())
+
+
+def test_in_a_file_that_both_edit_the_agents_lines_are_known(agent: Agent) -> None:
+    repo = agent.repo
+    edit(agent, "a.py", "name_5 = 5\n", "name_5 = 6\nname_5b = 6\n")
+    text = (repo.path / "a.py").read_text()
+    repo.write("a.py", text.replace("name_50 = 50\n", f"name_50 = 50\n{LINES}"))
+    edit(agent, "a.py", "name_90 = 90\n", "name_90 = 91\n")
+    assert "decision" not in agent.stop()
+    more = "".join(f"own = {number}\n" for number in range(60))
+    edit(agent, "a.py", "name_20 = 20\n", more)
+    assert "`a.py` +62" in reason(agent.stop(again=True)).replace("+63", "+62")
+
+
+@pytest.mark.parametrize("old", ["name_7 = 7\n", "name_7 ="])
+def test_what_an_agent_takes_out_or_writes_anew_is_its_own(agent: Agent, old: str) -> None:
+    path = agent.repo.path / "a.py"
+
+    def write() -> None:
+        path.write_text(old)
+
+    during(agent, "Write", {"file_path": str(path), "content": old}, write)
+    assert "−99" in reason(agent.stop()) or "−100" in reason(agent.stop(again=True))
+
+
+def test_edits_of_parts_of_lines_are_its_own(agent: Agent) -> None:
+    path = agent.repo.path / "a.py"
+    tool_input = {"old_string": "name_", "new_string": "", "replace_all": True}
+
+    def replace() -> None:
+        path.write_text(path.read_text().replace("name_", ""))
+
+    during(agent, "Edit", {"file_path": str(path), **tool_input}, replace)
+    assert "`a.py` +100 −100" in reason(agent.stop())
+
+
+def test_lines_that_a_formatter_has_rewritten_are_its_own(repo: Repo) -> None:
+    repo.write("a.py", MANY)
+    agent = begin(repo, REVIEW)
+    edit(agent, "a.py", "name_5 = 5\n", LINES)
+    text = (repo.path / "a.py").read_text()
+    repo.write("a.py", text.replace(" = ", " := "))
+    assert "`a.py` +" in reason(agent.stop())
+
+
+@pytest.mark.parametrize(
+    ("command", "leaves"),
+    [
+        ("pytest", True),
+        ("cd x && python3 -m pytest -q 2>&1 | tail -5", True),
+        ("pytest --snapshot-update", False),
+        ("ruff check .", True),
+        ("ruff check --fix .", False),
+        ("ruff format", False),
+        ("npm run test", True),
+        ("npm run build", False),
+        ("npx jest -u", False),
+        ("go test ./...", True),
+        ("go generate", False),
+        ("make", False),
+        ("make check > log", False),
+        ("make test", True),
+        ("make test check V=1", True),
+        ("make check format", False),
+        ("go vet -fix ./...", False),
+        ("INSTA_UPDATE=always cargo test", False),
+        ("PYTHONPATH=src pytest -q", True),
+        ('bash -c "$X"', False),
+        ("python script.py", False),
+        ("python -m build", False),
+        ("ls -la | head", True),
+        ("pytest; rm x", False),
+        ("", False),
+    ],
+)
+def test_commands_that_read_or_test(command: str, *, leaves: bool) -> None:
+    assert leaves_files(command) is leaves

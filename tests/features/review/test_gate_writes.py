@@ -1,0 +1,133 @@
+"""What gates of ours write is no work of the agent: it is not weighed, and ends no review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from test_agent_review import LINES, reason, say
+
+from gitgates.git.without_writes import undo
+
+ENDING = """
+[gates.format]
+command = "sed -i 's/ =/:=/; s/;$//' *.py"
+writes = true
+[hooks.Stop]
+gates = ["format", "review"]
+"""
+AFTER_EDITS = ENDING.replace("hooks.Stop", "hooks.PostToolUse").replace(
+    'gates = ["format", "review"]', 'enabled_tools = ["Write"]\ngates = ["format"]'
+)
+EACH = AFTER_EDITS + '[hooks.Stop]\ngates = ["review"]\n'
+MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
+
+
+def work(repo: Repo, config: str = ENDING) -> Agent:
+    repo.write("a.py", MANY)
+    return begin(repo, config)
+
+
+def edit(agent: Agent, name: str, content: str) -> None:
+    agent.pre("Write", name)
+    agent.repo.write(name, content)
+    agent.transcript("Write", file_path=str(agent.repo.path / name))
+    agent.post("Write", name)
+
+
+def shell(agent: Agent, command: str) -> None:
+    known: dict[str, Any] = {"tool_input": {"command": command}, "tool_use_id": command}
+    agent.pre("Bash", **known)
+    assert agent.repo.ask("sh", "-c", command).returncode == 0
+    agent.transcript("Bash", command=command)
+    agent.post("Bash", **known)
+
+
+def text(repo: Repo, name: str = "a.py") -> str:
+    return (repo.path / name).read_text()
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("config", [ENDING, EACH], ids=["at the end", "after an edit"])
+def test_a_line_of_the_agent_and_a_formatter_ask_for_no_review(repo: Repo, config: str) -> None:
+    agent = work(repo, config)
+    edit(agent, "a.py", MANY.replace("name_5 = 5", "name_5 = 6"))
+    for _each in range(2):
+        assert "decision" not in agent.stop()
+        assert text(repo).count(":=") == 100
+        edit(agent, "a.py", text(repo).replace("name_7:= 7", "name_7 = 8"))
+    shell(agent, "sed -i s/99$/98/ a.py")
+    assert "decision" not in agent.stop()
+
+
+def test_a_file_that_only_gates_write_is_not_weighed(repo: Repo) -> None:
+    agent = work(repo)
+    shell(agent, "touch b.txt")
+    assert "decision" not in agent.stop()
+    shell(agent, "echo 1 >> b.txt; sed -i s/99$/98/ a.py")
+    assert "decision" not in agent.stop()
+
+
+def test_a_file_that_a_gate_makes_is_not_weighed(repo: Repo) -> None:
+    made = ENDING.replace("sed -i 's/ =/:=/; s/;$//' *.py", "seq 1 90 > made.py")
+    agent = work(repo, made)
+    edit(agent, "b.py", "b = 1\n")
+    assert "decision" not in agent.stop()
+    edit(agent, "b.py", "b = 2\n")
+    assert "decision" not in agent.stop()
+    edit(agent, "c.py", LINES)
+    assert "`c.py` +60 −0 (code)" in reason(agent.stop())
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("config", [ENDING, EACH], ids=["at the end", "after an edit"])
+def test_what_the_agent_writes_is_weighed_all_the_same(repo: Repo, config: str) -> None:
+    agent = work(repo, config)
+    edit(agent, "a.py", MANY + LINES)
+    assert "`a.py` +60 −0 (code)" in reason(agent.stop())
+    shell(agent, "sed -i '/^name_[1-9].:=/s/$/0/' a.py")
+    assert "`a.py` +150 −90 (code)" in reason(agent.stop(again=True))
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("config", [ENDING, EACH], ids=["at the end", "after an edit"])
+def test_a_review_stays_valid_over_a_formatter(repo: Repo, config: str) -> None:
+    agent = work(repo, config)
+    edit(agent, "a.py", MANY + LINES)
+    assert say(agent, "review", "done", "--summary", "fine").returncode == 0
+    assert "decision" not in agent.stop()
+    assert text(repo).count(":=") == 160
+    edit(agent, "a.py", text(repo).replace("name_7:= 7", "name_7 = 8"))
+    assert "decision" not in agent.stop()
+    shell(agent, "sed -i 's/$/0/' a.py")
+    reason(agent.stop())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now", "expected"),
+    [
+        ("abc", "abc", "axc", "axc"),
+        ("abc", "ABC", "ABC", "abc"),
+        ("abc", "ABC", "AxC", "axc"),
+        ("abc", "ABC", "xABCx", "xabcx"),
+        ("abc", "ac", "ac", "abc"),
+        ("abc", "ac", "axc", "axbc"),
+        ("abc", "bc", "bc", "abc"),
+        ("abc", "ab", "ab", "abc"),
+        ("abc", "ab", "abx", "abcx"),
+        ("ac", "abc", "abc", "ac"),
+        ("ac", "abc", "axc", "axc"),
+        ("abcd", "XYd", "XYd", "abcd"),
+        ("abcd", "XYd", "Xd", "Xd"),
+        ("", "abc", "abcx", "x"),
+        ("abc", "", "x", "abcx"),
+        ("abc", "", "", "abc"),
+    ],
+)
+def test_what_was_written_is_undone_where_nobody_has_touched_it(
+    before: str, after: str, now: str, expected: str
+) -> None:
+    lines = ([one.encode() for one in text] for text in (before, after, now))
+    assert b"".join(undo(*lines)).decode() == expected

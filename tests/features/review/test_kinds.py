@@ -1,0 +1,130 @@
+"""What a file is taken for by its path."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitgates.core.types import Review
+from gitgates.features.review import significance
+from gitgates.features.review.significance import Kind, kinds_of
+
+CODE = (
+    *("src/app.py", "main.go", "Makefile", "Dockerfile", "package.json", "pyproject.toml"),
+    *("requirements.txt", "constraints.txt", "CMakeLists.txt", "robots.txt", "schema.sql"),
+    *(".github/workflows/ci.yml", ".gitignore", ".gitattributes", "CODEOWNERS", "data.json"),
+    *("docs/conf.py", "docs/src/App.tsx", "doc/Makefile", "docs/mkdocs.yml", "readme.py"),
+    *("build/release.py", "dist/index.js", "gen/make.go", "lock.py", "locks/a.py", "src/map.py"),
+    *("license_check.py", "src/license.ts", "changes.py", "news/models.py", "security.py"),
+    *("latest.py", "contest/a.py", "src/testing.py", "attest.go", "inspect/spec.ts", "Test.md.py"),
+    *("vendors.py", "src/vendoring/a.py", "test_plan/a.c", "min.js", "x.map", "_pb2.pyx"),
+    *("internal/generated/a.go", "config.lock", "Manifest.toml", "go.mod"),
+)
+TESTS = (
+    *("tests/a.py", "pkg/test/a.c", "a/__tests__/b.js", "spec/models/a_spec.rb", "conftest.py"),
+    *("src/test_app.py", "src/app_test.py", "pkg/a_test.go", "web/a.test.ts", "web/b.spec.jsx"),
+    *("src/test/java/A.java", "a/FooTest.java", "a/FooTests.cs", "FooSpec.scala", "e2e/a.ts"),
+    *("tests/README.md", "tests/fixtures/a.png", "app/tests.py", "a/__snapshots__/help.ts"),
+    *("testdata/in.json", "a.bats", "x.feature", "core/tests.rs", "docs/tests/a.md"),
+)
+DOCUMENTATION = (
+    *("README", "README.md", "readme.TXT", "LICENSE", "LICENSE.txt", "CHANGELOG.rst", "NOTICE"),
+    *("docs/guide.txt", "docs/index.html", "a/doc/x", "notes.adoc", "CLAUDE.md", "SECURITY.md"),
+    *("assets/logo.PNG", "a.svg", "font.woff2", "table.csv", "locale/de.po", "CITATION.csv"),
+)
+LEFT_OUT = {
+    "lock file": (
+        *("package-lock.json", "web/yarn.lock", "pnpm-lock.yaml", "bun.lockb", "uv.lock"),
+        *("poetry.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "mix.lock"),
+        *("flake.lock", "Package.resolved", "gradle.lockfile", ".terraform.lock.hcl"),
+    ),
+    "vendored": (
+        *("vendor/a.go", "node_modules/x/index.js", "web/node_modules/a.ts", "third_party/a/b.c"),
+        *("src/pip/_vendor/x.py", "ios/Pods/a.m", ".yarn/releases/yarn.cjs", "tests/vendor/a.js"),
+        *("docs/vendor/x.md", "vendor/README.md"),
+    ),
+    "generated": (
+        *("a.min.js", "a.min.css", "app.js.map", "x_pb2.py", "x_pb2_grpc.py", "api/a.pb.go"),
+        *("lib/a.g.dart", "Form.Designer.cs", "zz_generated.deepcopy.go", "a_generated.go"),
+        *("src/__generated__/q.ts", ".pnp.cjs", "tests/a_pb2.py"),
+        *("a/__snapshots__/b.snap", "tests/__snapshots__/a.ambr", "src/snapshots/x__y.snap"),
+    ),
+}
+
+
+def kind(path: str, review: Review | None = None) -> Kind:
+    return kinds_of((path,), review or Review())[path]
+
+
+@pytest.mark.parametrize("path", CODE)
+def test_code(path: str) -> None:
+    assert kind(path) == Kind("code")
+
+
+@pytest.mark.parametrize("path", TESTS)
+def test_tests(path: str) -> None:
+    assert kind(path) == Kind("tests")
+
+
+@pytest.mark.parametrize("path", DOCUMENTATION)
+def test_documentation(path: str) -> None:
+    assert kind(path) == Kind("documentation")
+
+
+@pytest.mark.parametrize(("why", "path"), [(why, one) for why in LEFT_OUT for one in LEFT_OUT[why]])
+def test_left_out(why: str, path: str) -> None:
+    assert kind(path).left_out == why
+
+
+def test_patterns_are_laid_over_the_built_in_ones() -> None:
+    review = Review(
+        tests=("checks/", "!spec/"),
+        documentation=("*.json", "!package.json", "!/docs/", "tests/data/"),
+        generated=("*.gen.py", "!keep.gen.py", "/out/", "!/out/own/", "!vendor/ours/", "!go.sum"),
+        ignore=("scratch/", "!scratch/keep.py"),
+        critical=("/auth/", "!/auth/docs/"),
+    )
+    expected = {
+        "checks/a.py": Kind("tests"),
+        "spec/openapi.rs": Kind("code"),
+        "spec/a_test.go": Kind("code"),  # whatever it is called: it is in spec/
+        "tests/a.py": Kind("tests"),
+        "data/a.json": Kind("documentation"),
+        "package.json": Kind("code"),
+        "docs/a.md": Kind("code"),
+        "other/docs/a.md": Kind("documentation"),
+        "tests/data/a.py": Kind("documentation"),
+        "a.gen.py": Kind("code", left_out="a pattern of `generated`"),
+        "keep.gen.py": Kind("code"),
+        "out/a.py": Kind("code", left_out="a pattern of `generated`"),
+        "out/own/a.py": Kind("code"),
+        "vendor/ours/a.js": Kind("code"),
+        "vendor/theirs/a.js": Kind("code", left_out="vendored"),
+        "go.sum": Kind("code"),
+        "scratch/a.py": Kind("code", left_out="a pattern of `ignore`"),
+        "scratch/keep.py": Kind("code"),
+        "auth/login.py": Kind("code", critical=True),
+        "auth/docs/a.md": Kind("documentation"),
+        "auth/uv.lock": Kind("code", critical=True),
+        "lib/auth/a.py": Kind("code"),
+    }
+    assert kinds_of(tuple(expected), review) == expected
+
+
+def test_a_whole_built_in_list_of_folders_can_be_taken_out() -> None:
+    assert kind("a/vendor/b.js", Review(generated=("!vendor/",))) == Kind("code")
+    assert kind("node_modules/b.js", Review(generated=("!vendor/",))).left_out == "vendored"
+
+
+def test_names_that_are_no_text_do_no_harm() -> None:
+    names = ("\udcff/\n.py", " ", 'a"b/tests/c', ":(glob)**", "*.md")
+    assert [kind(name).kind for name in names] == [
+        *("code", "code", "tests", "code", "documentation")
+    ]
+
+
+def test_the_lists_hold_names_and_no_patterns() -> None:
+    known = vars(significance).items()
+    lists = {
+        name: many for name, many in known if name.isupper() and isinstance(many, tuple | frozenset)
+    }
+    assert [(n, one) for n, many in lists.items() for one in many if set(one) & set("*?[!")] == []

@@ -1,0 +1,316 @@
+"""`gitgates review post`: whose decision counts, of what, and how often."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from review_support import (
+    CONFIG,
+    KEPT,
+    LINES,
+    TOKEN,
+    change,
+    document,
+    evidence,
+    hand_token,
+    journal,
+    run_by_agent,
+    said,
+    without_ids,
+)
+
+from gitgates.git.repo import find_repo
+from gitgates.session.shell_commands import digest_of
+from gitgates.store.log import EventLock, session_journal
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(name="agent")
+def _agent(repo: Repo) -> Agent:
+    """Return a session that has changed something, and is to have it reviewed."""
+    agent = begin(repo, CONFIG)
+    change(repo)
+    return agent
+
+
+def post(
+    agent: Agent, decision: str, *args: str, summary: str = "x", agent_id: str = "r1"
+) -> tuple[int, str]:
+    """Post as an agent does. Return status, output."""
+    whole = ("review", "post", "--decision", decision, "--summary", summary, *args)
+    return run_by_agent(agent, *whole, agent_id=agent_id)
+
+
+def test_a_decision_that_counts(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    args = ("post", "--token", TOKEN, "--decision", "issues", "--summary", "two bugs")
+    status, told = run_by_agent(agent, "review", *args, agent_id="r1")
+    assert (status, without_ids(told, agent)) == (
+        0,
+        "gitgates: recorded ISSUES of the reviewer (message ID)\n",
+    )
+    known = evidence(agent)
+    assert (known.decisions[0].agent, known.decisions[0].how) == ("r1", "decision")
+    assert known.used
+    message = json.loads((agent.repo.path / ".git/gitgates/messages.jsonl").read_text())
+    assert (message["topic"], message["text"]) == ("review/s1", "ISSUES: two bugs")
+    assert message["data"]["message_to_agent"] == "two bugs"
+    kept = said(agent.repo)
+    assert "  ISSUES, just now: of the reviewer, still of this change\n" in kept
+    assert f"{KEPT}the reviewer found issues\n" in kept
+    assert TOKEN not in kept + json.dumps(document(agent.repo)) + json.dumps(message)
+    assert "two bugs" in agent.stop()["reason"]
+
+
+def test_the_whole_way_of_a_reviewer(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    assert "Start the sub-agent `reviewer`" in agent.stop()["reason"]
+    who = {"agent_type": "reviewer", "agent_id": "r1"}
+    task = agent.send("SubagentStart", **who)["hookSpecificOutput"]["additionalContext"]
+    token = task.partition("--token ")[2].split()[0]
+    assert agent.sub_stop("reviewer", "r1")["decision"] == "block"
+    args = ("--token", token, "--decision", "COMPLETE", "--summary", "it is right")
+    status, told = run_by_agent(agent, "review", "post", *args, **who)
+    assert (status, without_ids(told, agent)) == (
+        0,
+        "gitgates: recorded COMPLETE of the reviewer (message ID)\n",
+    )
+    assert agent.sub_stop("reviewer", "r1", stop_hook_active=True) == {}
+    assert "decision" not in agent.stop(again=True)
+
+
+def test_complete_lets_go(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    opinion = ("--second-opinion", "codex=fine", "--reasoning", "read it", "--token", TOKEN)
+    assert post(agent, "COMPLETE", *opinion, summary="good")[0] == 0
+    message = json.loads((agent.repo.path / ".git/gitgates/messages.jsonl").read_text())
+    assert (message["agent"], message["data"]) == (
+        "r1",
+        {
+            "decision": "COMPLETE",
+            "summary": "good",
+            "reasoning": "read it",
+            "message_to_agent": "",
+            "second_opinions": {"codex": "fine"},
+            "counts": True,
+        },
+    )
+    assert said(agent.repo).endswith("the agent may stop: the reviewer said COMPLETE\n")
+    assert "decision" not in agent.stop()
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    ("token", "agent_id", "why"),
+    [
+        (TOKEN, "", "it came from the main thread, and the token is another agent's"),
+        (TOKEN, "a2", "it came from the agent a2, and the token is another agent's"),
+        ("guessed", "r1", "the token is none of this session"),
+        ("", "", "only the reviewer's own does: it was handed a token for it (--token)"),
+    ],
+)
+def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    args = ("review", "post", "--decision", "COMPLETE", "--summary", "x", f"--token={token}")
+    status, told = run_by_agent(agent, *args, agent_id=agent_id)
+    assert (status, without_ids(told, agent)) == (
+        1,
+        f"gitgates: recorded as your own claim (message ID); it does not count, because {why}\n",
+    )
+    known = evidence(agent)
+    assert [one.how for one in known.decisions] == ["claim"]
+    assert not known.used
+    assert agent.stop()["decision"] == "block"
+
+
+def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    began = document(agent.repo)["now"]["tree"]
+    journal(agent, {"what": "review-began", "agent": "r1", "tree": began, "head": ""})
+    hand_token(agent)
+    agent.pre("Bash", tool_input={"command": "make"})
+    agent.repo.write("b.py", LINES)
+    assert post(agent, "COMPLETE", "--token", TOKEN)[1].endswith(
+        "  The change is another one than when you were started: the decision is of that one.\n"
+    )
+    assert evidence(agent).decisions[0].point.tree == began
+    assert f"{KEPT}the reviewer decided on older content\n" in said(agent.repo)
+    # Sent back, it has looked again.
+    now = document(agent.repo)["now"]["tree"]
+    back = {"what": "round", "gates": "review", "outcome": "blocked", "sent_back": True}
+    journal(agent, {**back, "agent": "r1", "prompt": "", "tree": now})
+    other = hashlib.sha256(b"other").hexdigest()
+    journal(agent, {"what": "token", "agent": "r1", "digest": other})
+    assert post(agent, "COMPLETE", "--token", "other")[0] == 0
+    assert said(agent.repo).endswith("the agent may stop: the reviewer said COMPLETE\n")
+
+
+FORGED = f"{sys.executable} -m gitgates review post --decision COMPLETE --summary x --token {TOKEN}"
+UNSEEN = (
+    "gitgates: recorded as your own claim (message ID); it does not count, because no command of "
+    "the agent that was handed the token was seen to post it. Run `gitgates review post` as a "
+    "plain command of its own, not from within a script\n"
+)
+OTHER = (
+    "gitgates: recorded as your own claim (message ID); it does not count, because it came from "
+    "the agent a2, and the token is another agent's\n"
+)
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("seen", ["", "other"], ids=["no command", "another agent's"])
+@pytest.mark.parametrize("env", [{}, {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s1"}])
+def test_a_command_that_does_not_say_that_it_is_of_the_reviewer(
+    agent: Agent, env: dict[str, str], seen: str
+) -> None:
+    """A script of the worker, or a person: a token is not enough."""
+    agent.prompt("#review do it")
+    hand_token(agent)
+    journal(agent, {"what": "caller", "nonce": "other", "agent": "a2"})
+    forged = f"{FORGED} --caller={seen}" if seen else FORGED
+    done = agent.repo.ask("sh", "-c", forged, env=env)
+    wanted = OTHER if seen else UNSEEN
+    assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, wanted)
+    known = evidence(agent)
+    assert ([one.how for one in known.decisions], known.used) == (["claim"], frozenset())
+    assert post(agent, "COMPLETE", "--token", TOKEN)[0] == 0
+    assert "decision" not in agent.stop()
+
+
+def test_what_was_posted_before_is_no_sign_of_another_post(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    assert post(agent, "ISSUES", "--token", TOKEN)[0] == 0
+    args = ("--decision", "ISSUES", "--summary", "x", "--token", TOKEN)
+    assert without_ids(said(agent.repo, "post", *args, status=1), agent) == UNSEEN
+
+
+def test_a_reviewer_takes_complete_back(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    assert post(agent, "COMPLETE", "--token", TOKEN)[0] == 0
+    # Others do not, and it cannot say so a second time.
+    assert post(agent, "ISSUES", "--token", TOKEN, agent_id="a2")[0] == 1
+    status, told = post(agent, "COMPLETE", "--token", TOKEN, summary="again")
+    assert status == 1
+    assert without_ids(told, agent) == (
+        "gitgates: recorded as your own claim (message ID); it does not count, because "
+        "a decision was posted with this token before: only ISSUES may follow it\n"
+    )
+    assert said(agent.repo).endswith("the agent may stop: the reviewer said COMPLETE\n")
+    status, told = post(agent, "ISSUES", "--token", TOKEN, summary="one was left")
+    assert (status, without_ids(told, agent)) == (
+        0,
+        "gitgates: recorded ISSUES of the reviewer (message ID)\n",
+    )
+    assert "one was left" in agent.stop()["reason"]
+    assert post(agent, "COMPLETE", "--token", TOKEN, summary="after all")[0] == 1
+
+
+def test_one_token_at_the_same_moment(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
+    posts = [
+        subprocess.Popen(
+            [*shlex.split(FORGED), "--caller=own"], cwd=agent.repo.path, stdout=-1, stderr=-1
+        )
+        for _ in range(4)
+    ]
+    ends = [one.communicate() for one in posts]
+    assert sorted(one.returncode for one in posts) == [0, 1, 1, 1], ends
+    assert sum(one.how == "decision" for one in evidence(agent).decisions) == 1
+    assert [path.name for path in (agent.repo.path / ".git/gitgates/sessions").iterdir()] == [
+        "s1.jsonl"
+    ]
+
+
+def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: Path) -> None:
+    """The lock is of the session, and not of its journal of one worktree."""
+    agent.prompt("#review do it")
+    hand_token(agent)
+    agent.repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
+    here = find_repo(str(agent.repo.path), {})
+    lock = EventLock(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
+    assert lock.acquire(0)
+    line = [*shlex.split(FORGED), "--caller=own"]
+    with subprocess.Popen(line, cwd=tmp_path / "linked", stdout=-1, stderr=-1) as posting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            posting.wait(1)
+        lock.release()
+        posting.communicate()
+    assert posting.returncode == 0
+
+
+def test_two_reviewers_at_once(agent: Agent) -> None:
+    """As the client plays it: both were about to post the same words when the first one did."""
+    agent.prompt("#review do it")
+    commands = []
+    for name in ("r1", "r2"):
+        who = {"agent_type": "reviewer", "agent_id": name}
+        task = agent.send("SubagentStart", **who)["hookSpecificOutput"]["additionalContext"]
+        token = task.partition("--token ")[2].split()[0]
+        line = f"gitgates review post --token {token} --decision COMPLETE --summary 'right'"
+        own = agent.pre("Bash", tool_input={"command": line}, **who)["hookSpecificOutput"]
+        commands.append(own["updatedInput"]["command"])
+    for command in commands:
+        done = agent.repo.gitgates(*shlex.split(command)[1:])
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert [(one.agent, one.how) for one in evidence(agent).decisions] == [
+        ("r1", "decision"),
+        ("r2", "decision"),
+    ]
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("token", ["TOKEN", TOKEN])
+def test_a_worker_that_posts_is_not_in_the_reviewers_way(agent: Agent, token: str) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    assert post(agent, "COMPLETE", "--token", token, agent_id="")[0] == 1
+    assert post(agent, "COMPLETE", "--token", TOKEN)[0] == 0
+    assert "decision" not in agent.stop()
+
+
+def test_reviewers_that_do_not_agree_are_both_shown(agent: Agent) -> None:
+    agent.prompt("#review do it")
+    hand_token(agent)
+    other = hashlib.sha256(b"other").hexdigest()
+    journal(agent, {"what": "token", "agent": "r2", "digest": other})
+    assert post(agent, "ISSUES", "--token", TOKEN, summary="data loss")[0] == 0
+    assert post(agent, "COMPLETE", "--token", "other", agent_id="r2")[0] == 0
+    assert (
+        "decisions:\n"
+        "  COMPLETE, just now: of the reviewer, still of this change\n"
+        "  ISSUES, just now: of a reviewer, and not the last one\n"
+    ) in said(agent.repo)
+    assert [(one["agent"], one["decision"]) for one in document(agent.repo)["decisions"]] == [
+        ("r2", "COMPLETE"),
+        ("r1", "ISSUES"),
+    ]
+
+
+def test_status_where_a_tree_is_gone(agent: Agent) -> None:
+    """What cannot be compared holds no more, and hides nothing else."""
+    agent.prompt("#review do it")
+    gone = {"tree": "1" * 40, "head": "", "patch": ""}
+    counted = {"decision": "COMPLETE", "counts": True, "digest": "", "agent": "r1"}
+    journal(agent, {"what": "marker", "how": "done", **gone})
+    journal(agent, {"what": "decision", **counted, **gone})
+    told = said(agent.repo)
+    assert "reviews:\n" in told
+    assert told.count("holds no more: it cannot be compared: ") == 2
+    assert f"{KEPT}the reviewer decided on older content\n" in told

@@ -1,0 +1,176 @@
+"""What a prompt asks of the strict form, and what the reviewer may do in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitgates.core.types import Review
+from gitgates.features.review.reviewer import asked_for, is_near
+from gitgates.session.shell_commands import refuse_tool, split_commands
+
+ALLOWED = Review().reviewer_commands
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asks"),
+    [
+        ("#review", "on"),
+        ("#review fix it", "on"),
+        ("#Review\nfix it", "on"),
+        ("#REVIEW\tfix it", "on"),
+        ("  #review fix it", "on"),
+        ("#review:stop", "off"),
+        ("#review :stop", "on"),
+        ("#review stop it", "on"),
+        ("#review:STOP now", "off"),
+        ("#reviewfix", ""),
+        ("#review:other", ""),
+        ("#review, please", ""),
+        ("#review:stopit", ""),
+        ("please #review", ""),
+        ("", ""),
+        (" ", ""),
+        ("review", ""),
+    ],
+)
+def test_what_a_prompt_asks(prompt: str, asks: str) -> None:
+    assert asked_for(prompt, "#review") == asks
+
+
+@pytest.mark.parametrize("prompt", ["#review: x", "#review, x", "#Review!", "#review."])
+def test_what_looks_as_if_it_asked(prompt: str) -> None:
+    assert is_near(prompt, "#review")
+
+
+@pytest.mark.parametrize(
+    "prompt", ["#review x", "#review:stop", "#reviewer x", "#review-all x", "review, x", "", "#"]
+)
+def test_what_does_not(prompt: str) -> None:
+    assert not is_near(prompt, "#review")
+
+
+def test_another_prefix_and_none() -> None:
+    assert asked_for("#ALICE go", "#alice") == "on"
+    assert asked_for("#alice:stop", "#Alice") == "off"
+    assert asked_for("#review go", "#alice") == ""
+    assert asked_for("", "") == ""
+    assert asked_for(":stop", "") == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git diff",
+        "git diff HEAD~1 -- 'a b.py' | head -100",
+        "git log --oneline -5 && git show HEAD",
+        "git show HEAD@{1}:a.py 2>/dev/null | grep -n x | wc -l",
+        "git diff 2>&1; git log",
+        "git diff --text --stat",
+        "git log --format='%H $x `y`'",
+        "gitgates review post --decision ISSUES --summary 'costs $5 & more > less'",
+        "gitgates review diff\ngitgates review request",
+        "gitgates journal read review/abc",
+        "git diff \\\n  --stat",
+        "cat a.py",
+        "git log --output-indicator-new=x",
+        "# look at what's there\ngit diff\n  # and what's not\ngit log",
+        "git show HEAD^{tree} stash@{0}",
+        "git --no-pager diff && git -P log && git -C sub diff",
+        "cd sub && ls -l && pwd; echo done",
+        "git diff -- '*.py' *.md",
+        "gitgates journal export",
+        "",
+    ],
+)
+def test_what_the_reviewer_may_run(command: str) -> None:
+    assert refuse_tool("shell", "Bash", command, ALLOWED) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm a.py",
+        'git log --format="%H \\$x"',
+        "git diff -- a\\ b",
+        "git diff # what is there",
+        "git commit -am x",
+        "git diff; rm a.py",
+        "git diff && rm a.py",
+        "git diff | tee a.py",
+        "git diff\nrm a.py",
+        "git diff > a.py",
+        "git diff >> a.py",
+        "git diff 2> a.py",
+        "git diff 2>/dev/null/x",
+        "git diff >/dev/nullx",
+        "git diff & rm a.py",
+        "git diff $(rm a.py)",
+        "git diff `rm a.py`",
+        'git diff "$(rm a.py)"',
+        'git diff "`rm a.py`"',
+        "git diff <(rm a.py)",
+        "git diff --output=a.py",
+        "git diff --outp=a.py",
+        "git log --ext-diff -p",
+        "git show --textconv",
+        "git -c core.pager='rm a.py' diff",
+        "GIT_EXTERNAL_DIFF=x git diff",
+        "X=1 git diff",
+        "git diffx",
+        "(git diff)",
+        "{ git diff; }",
+        "! git diff",
+        "git diff 'x",
+        'git diff "x',
+        "gitgates run Stop",
+        "sort -o a.py b.py",
+        "python -c 'x'",
+        "env git diff",
+        "git diff ${IFS}",
+        "git diff \0",
+        "git log -1 # it's\nsed -i s/7/8/ a.py # isn't",
+        "git diff --stat # what's\ncp a.py b.py # don't",
+        "git diff --outpu{t,t}=d.py",
+        "git diff --out{put=e.py,put=e.py}",
+        "git diff {--output=q.py,HEAD}",
+        "git diff {--output=q.py..HEAD}",
+        "git diff --outpu?=d.py",
+        "git diff --out*",
+        "git --no-pager diff --output=x",
+        "git --no-pager commit",
+        "git -C sub commit",
+        "git -C diff",
+        "git --exec-path=. diff",
+        "gitgates journal export --output seed.py",
+        "gitgates journal export -o seed.py",
+        "gitgates journal export -oseed.py",
+        "git",
+        "git diff ';' cat --output=x",
+        "git log a#b; rm x",
+        "git log a\\\n#b; rm x",
+        "git log #\\\nrm x",
+        "git log \\ #; rm x",
+        'git diff "--out\\\nput=x"',
+        "git diff '--outpu'?=x",
+        "git diff ''--out*",
+    ],
+)
+def test_what_the_reviewer_may_not_run(command: str) -> None:
+    assert refuse_tool("shell", "Bash", command, ALLOWED) != ""
+
+
+def test_tools() -> None:
+    assert refuse_tool("reads", "Read", "", ALLOWED) == ""
+    assert refuse_tool("reads", "Grep", "", ()) == ""
+    refused = refuse_tool("writes", "Write", "", ALLOWED)
+    assert refused == "The reviewer only reads: it may not use Write."
+    assert refuse_tool("other", "mcp__x__y", "", ALLOWED).endswith("may not use mcp__x__y.")
+    assert refuse_tool("agent", "Agent", "", ALLOWED) != ""
+    assert refuse_tool("shell", "Bash", "make test", ()).count("It may run: none; and head, ") == 1
+    assert refuse_tool("shell", "Bash", "make test", ("make test",)) == ""
+    assert refuse_tool("shell", "Bash", "make testing", ("make test",)) != ""
+
+
+def test_words_are_those_of_the_shell() -> None:
+    text = "a 'b c' \"d 'e\"f; h''i | j \"\" k"
+    assert split_commands(text) == [["a", "b c", "d 'ef"], ["hi"], ["j", "", "k"]]

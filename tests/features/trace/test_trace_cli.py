@@ -1,0 +1,308 @@
+"""The verbs of the trace: blame, show, verify, export, prune."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from test_trace_records import ON, shell, write
+
+from gitgates.git.repo import find_repo
+from gitgates.session.approval import new_token
+
+# As published in the README of https://github.com/cursor/agent-trace (CC BY 4.0).
+PUBLISHED = Path(__file__).resolve().parents[2] / "schemas/agent_trace.json"
+BODY = [f"    value_{number} = compute({number})" for number in range(6)]
+
+
+def text(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def blame(repo: Repo, path: str) -> list[tuple[str, str, str]]:
+    """Return of each block: its lines, the session of its writer, and how that was found."""
+    done = repo.gitgates("trace", "blame", path, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["blocks"]
+    return [(f"{one['start']}-{one['end']}", one["session"], one["how"]) for one in found]
+
+
+@pytest.fixture
+def agents(repo: Repo) -> tuple[Agent, Agent]:
+    return begin(repo, ON), Agent(repo, "s2")
+
+
+def test_each_line_has_its_writer(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, two = agents
+    repo.write("a.py", text("def person():", "    pass"))
+    write(one, "a.py", text("def person():", "    pass", "def f():", *BODY), "Edit")
+    write(two, "a.py", text("def person():", "    pass", "def g():", *BODY, "end"), "Edit")
+    recorded = [("3-3", "s2"), ("4-9", "s1"), ("10-10", "s2")]
+    expected = [("1-2", "", ""), *((*known, "recorded") for known in recorded)]
+    assert blame(repo, "a.py") == expected
+    (repo.path / "a.py").rename(repo.path / "b.py")
+    assert blame(repo, "b.py") == expected
+    shell(one, "cp b.py c.py")
+    assert blame(repo, "c.py") == expected
+
+
+def test_what_a_person_changes_since_is_nobodys(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, two = agents
+    write(one, "a.py", text("def f():", *BODY))
+    write(two, "a.py", text("def f():", *BODY[:3], "    own = 1", *BODY[3:]), "Edit")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "a")
+    repo.git("gc", "-q")
+    repo.write("a.py", text("# by a person", "def f():", *BODY[:3], "    own = 1", *BODY[4:]))
+    assert blame(repo, "a.py") == [
+        ("1-1", "", ""),
+        ("2-5", "s1", "recorded"),
+        ("6-6", "s2", "recorded"),
+        ("7-8", "s1", "recorded"),
+    ]
+
+
+def test_a_block_that_has_moved(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    repo.write("a.py", text("def f():"))
+    write(one, "a.py", text("def f():", *BODY), "Edit")
+    repo.write("a.py", text("def f():", "    pass"))
+    repo.write("other.py", text("class A:", *BODY, "end"))
+    assert blame(repo, "other.py") == [("1-1", "", ""), ("2-7", "s1", "content"), ("8-8", "", "")]
+
+
+def test_a_block_that_was_indented_anew(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    write(one, "a.py", text(*BODY))
+    repo.write("a.py", text("if True:", *(f"    {line}" for line in BODY)))
+    assert blame(repo, "a.py") == [("1-1", "", ""), ("2-7", "s1", "re-indented")]
+    repo.write("a.py", text("if True:", *(line.replace(" = ", "=") for line in BODY)))
+    assert blame(repo, "a.py") == [("1-7", "", "")]
+
+
+def test_short_blocks_are_not_looked_for(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    write(one, "a.py", text("}", "return None"))
+    repo.write("b.py", text("}", "return None"))
+    write(one, "a.py", text("}"))
+    assert blame(repo, "b.py") == [("1-2", "s1", "recorded")]  # the same file, that is
+    repo.write("b.py", text("", "}", "return None"))
+    assert blame(repo, "b.py") == [("1-3", "", "")]
+
+
+def test_blame_after_a_gap(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, two = agents
+    write(one, "a.py", text("def f():", *BODY))
+    repo.write("a.py", text("# by a person", "def f():", *BODY))
+    write(two, "a.py", text("# by a person", "def f():", *BODY, "end"), "Edit")
+    assert blame(repo, "a.py") == [
+        ("1-1", "", ""),
+        ("2-8", "s1", "content"),
+        ("9-9", "s2", "recorded"),
+    ]
+
+
+def test_blame_as_text(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    write(one, "a.py", text(*BODY), agent_id="a" * 20)
+    with (repo.path / "a.py").open("a") as file:
+        file.write("person\n")
+    repo.git("add", ".")
+    done = repo.gitgates("trace", "blame", "a.py")
+    time = one_record(repo)["time"][:19]
+    assert done.stdout.decode() == (
+        "lines  intent  session              tool   time                  how\n"
+        f"1-6    -       s1/aaaaaaaa          Write  {time}Z  content\n"
+        "7      -       nobody of the trace\n"
+    )
+
+
+def one_record(repo: Repo) -> dict[str, Any]:
+    done = repo.gitgates("trace", "show", "--format", "json")
+    return dict(json.loads(done.stdout)["records"][0])
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("none.py", "none.py is not there: only lines of text have writers"),
+        (".git", ".git is not a file: only lines of text have writers"),
+        ("b.bin", "b.bin is not text, but binary: only lines of text have writers"),
+        ("../x", "../x is not a file of "),
+    ],
+)
+def test_what_has_no_lines_to_blame(repo: Repo, file: str, said: str) -> None:
+    repo.write("b.bin", b"\0")
+    done = repo.gitgates("trace", "blame", file)
+    assert (done.returncode, done.stdout) == (64, b"")
+    assert done.stderr.decode().startswith(f"gitgates: {said}")
+
+
+def test_show(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, two = agents
+    write(one, "a.py", text("a"))
+    write(two, "sub/b.py", text("b"))
+    shell(one, "mv sub/b.py c.py")
+    lines = repo.gitgates("trace", "show").stdout.decode().splitlines()
+    assert [line[24:] for line in lines] == [
+        "s1 Write: create a.py",
+        "s2 Write: create sub/b.py",
+        "s1 Bash: create c.py",
+    ]
+    shown = repo.gitgates("trace", "show", "--session", "s2", "--path", "sub/b.py").stdout.decode()
+    assert shown.splitlines() == [lines[1]]
+    none = repo.gitgates("trace", "show", "--intent", "INT-001")
+    assert (none.returncode, none.stderr) == (0, b"gitgates: no record of that\n")
+
+
+def test_verify(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    for number in range(3):
+        write(one, "a.py", text(str(number)))
+    done = repo.gitgates("trace", "verify")
+    assert (done.returncode, done.stdout) == (0, b"3 records, all as they were written\n")
+    path = repo.path / ".git/gitgates/trace/ledger.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"a.py", b"b.py", 1))
+    done = repo.gitgates("trace", "verify")
+    assert done.returncode == 1
+    first, _second = done.stdout.decode().splitlines()
+    assert first == "line 1 is damaged: it is not what its own hash is of"
+    found = json.loads(repo.gitgates("trace", "verify", "--format", "json").stdout)
+    assert (found["ok"], len(found["problems"])) == (False, 2)
+
+
+def test_an_agent_trace_record(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    repo.write("a.py", text("def f():", "    x = 1", "    y = 2"))
+    write(one, "a.py", text("def f():", "    z = 3"))
+    assert repo.gitgates("trace", "export").returncode == 0
+    [line] = (repo.path / ".orchestration/agent_trace.jsonl").read_text().splitlines()
+    exported, ours = json.loads(line), one_record(repo)
+    assert exported.pop("tool")["name"] == "gitgates"
+    digest = ours["files"][0]["blocks"][0]["sha256"]
+    ranges = [{"start_line": 2, "end_line": 2, "content_hash": f"sha256:{digest}"}]
+    assert exported == {
+        "version": "0.1.0",
+        "id": ours["id"],
+        "timestamp": ours["time"],
+        "vcs": {"type": "git", "revision": repo.git("rev-parse", "HEAD")},
+        "files": [
+            {
+                "path": "a.py",
+                "conversations": [{"contributor": {"type": "ai"}, "ranges": ranges}],
+            }
+        ],
+        "metadata": {"gitgates": ours},
+    }
+    done = repo.gitgates("trace", "export", "--output", "-")
+    assert json.loads(done.stdout) == json.loads(line)
+
+
+def test_what_is_exported_is_valid_by_the_published_schema(
+    repo: Repo, agents: tuple[Agent, Agent]
+) -> None:
+    one, two = agents
+    validate = fastjsonschema.compile(json.loads(PUBLISHED.read_text()))
+    write(one, "a.py", text("def f():", *BODY))
+    write(two, "a.py", text("def f():", *BODY[2:]), "Edit")  # a block that was removed
+    shell(one, "rm a.py; : > empty.py")
+    repo.git("commit", "-qm", "no commit of these", "--allow-empty")
+    write(two, "b.py", text("last"))
+    lines = repo.gitgates("trace", "export", "--output", "-").stdout.splitlines()
+    assert len(lines) >= 4
+    for line in lines:
+        validate(json.loads(line))
+
+
+def test_a_path_that_is_no_text_is_exported_as_text(
+    repo: Repo, agents: tuple[Agent, Agent]
+) -> None:
+    one, _two = agents
+    shell(one, r"""printf x > "$(printf 'n\377\303\244.py')" """)
+    done = repo.gitgates("trace", "export", "--output", "-")
+    assert json.loads(done.stdout)["files"][0]["path"] == "n\ufffd\u00e4.py"
+    assert b"\\ud" not in done.stdout
+
+
+def test_export_does_not_leave_the_repository(repo: Repo, tmp_path: Path) -> None:
+    (repo.path / ".orchestration").symlink_to(tmp_path / "elsewhere")
+    done = repo.gitgates("trace", "export")
+    assert done.returncode == 64
+    assert b"nothing was written" in done.stderr
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_export_replaces_files_alone(repo: Repo, tmp_path: Path) -> None:
+    folder, fifo = tmp_path / "folder", tmp_path / "fifo"
+    folder.mkdir()
+    os.mkfifo(fifo)  # such as /dev/stdout
+    for path in (folder, fifo):
+        done = repo.gitgates("trace", "export", "--output", str(path))
+        assert done.returncode == 64
+        assert f"{path} is not a regular file: nothing was written" in done.stderr.decode()
+    assert fifo.is_fifo()
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    target.write_text("old")
+    assert repo.gitgates("trace", "export", "--output", str(link)).returncode == 0
+    assert (link.is_symlink(), target.read_text()) == (True, "")
+
+
+def prune_it(repo: Repo, *args: str, env: dict[str, str] | None = None) -> Any:
+    token = new_token(find_repo(str(repo.path), dict(os.environ)), "trace prune")
+    return repo.gitgates("trace", "prune", *args, "--token", token, env=env)
+
+
+def test_prune(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    for number in range(3):
+        write(one, f"{number}.py", text(str(number)))
+    assert repo.gitgates("trace", "prune").returncode == 64
+    refused = repo.gitgates("trace", "prune", "--keep", "1")
+    assert refused.returncode == 64
+    assert b"`gitgates trace prune` is for a person" in refused.stderr
+    assert prune_it(repo, "--older-than", "1").stdout == b"0 records removed\n"
+    done = prune_it(repo, "--keep", "1", env={"CLAUDE_CODE_SESSION_ID": "s9"})
+    assert done.stdout == b"2 records removed\n"
+    said = repo.gitgates("trace", "verify").stdout.decode().splitlines()
+    by = "session s9, with a token of Test"
+    assert said[0][20:] == f": {by} removed 2 records"
+    assert said[1] == "1 record, all as they were written"
+    ledger = (repo.path / ".git/gitgates/ledger.jsonl").read_text()
+    assert f'"what": "trace-pruned", "by": "{by}", "records": 2' in ledger
+    path = repo.path / ".git/gitgates/trace/ledger.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"2.py", b"3.py", 1))
+    done = prune_it(repo, "--keep", "0")
+    assert done.returncode == 73
+    assert b"nothing is removed from a damaged ledger: line 2 is damaged" in done.stderr
+
+
+def test_what_was_there_before_keeps_its_writers(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, two = agents
+    own = text("seed = 1", *BODY)
+    write(one, "seed.py", own, "Edit")
+    write(two, "seed.py", text("seed = 1"), "Edit")
+    write(two, "seed.py", own, "Edit")
+    assert blame(repo, "seed.py") == [("1-1", "", ""), ("2-7", "s1", "recorded")]
+    repo.write("seed.py", text("seed = 1", "by_a_person = compute(1)"))
+    one.prompt()
+    shell(one, "git stash -q")
+    shell(one, "git stash pop -q")
+    assert blame(repo, "seed.py") == [("1-2", "", "")]
+
+
+def test_versions_that_were_no_text(repo: Repo, agents: tuple[Agent, Agent]) -> None:
+    one, _two = agents
+    shell(one, "ln -s seed.py a.py; git add a.py; git commit -qm link; rm a.py")
+    shell(one, "git checkout -q a.py")
+    write(one, "b.py", "x\n" * (1 << 20))
+    shell(one, "rm a.py b.py")
+    for name in ("a.py", "b.py"):
+        repo.write(name, text("seed.py", "x"))
+        assert blame(repo, name) == [("1-2", "", "")]

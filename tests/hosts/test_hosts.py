@@ -1,0 +1,235 @@
+"""A host's words are known to `hosts/` alone, and a second host costs one file there."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from pathlib import Path
+from subprocess import CompletedProcess, run
+from typing import TYPE_CHECKING
+
+import pytest
+from abilities import ABILITIES
+
+from gitgates.hosts import AGENTS, agent_host, agent_settings, turn_end_of
+from gitgates.hosts.agents.claude import EVENTS, HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Repo
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "gitgates"
+# Names that are words of English, too, count where they stand alone, or as a key of settings.
+ALONE = {*EVENTS, *HOST.tools}
+WITHIN = re.compile(
+    rf"\b(?:{'|'.join(sorted({*EVENTS} - {'Stop'}))})\b"
+    r"|\bhooks\.Stop\b|\bCLAUDE_\w+|\bCLAUDECODE\b|\bANTHROPIC_\w+|\.claude\b"
+    r"|hook_event_name|hookSpecificOutput|permissionDecision|tool_use_id\b\""
+)
+# What still knows some, or has to, and why.
+KNOWN = {
+    "core/lifecycle.py": "the words of the configuration for an agent's events",
+}
+
+
+def _docstrings(tree: ast.Module) -> set[int]:
+    return {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+
+
+def _words(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_bytes())
+    left_out = _docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+            text = node.value.decode() if isinstance(node.value, bytes) else node.value
+            if id(node) not in left_out and (text in ALONE or WITHIN.search(text)):
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}: {text!r}"
+
+
+def test_no_other_module_knows_a_hosts_words() -> None:
+    paths = [
+        path for path in PACKAGE.rglob("*.py") if "hosts" not in path.relative_to(PACKAGE).parts
+    ]
+    found = {str(path.relative_to(PACKAGE)): [*_words(path)] for path in paths}
+    wrong = [line for file, lines in found.items() if file not in KNOWN for line in lines]
+    assert wrong == []
+    assert [file for file in KNOWN if not found.get(file)] == [], "no exception any more"
+
+
+def test_no_other_module_imports_a_host_of_an_agent() -> None:
+    names = "|".join(re.escape(module) for module, _end, _file in AGENTS.values())
+    modules = re.compile(rf"\b(?:{names})\b|hosts import claude")
+    paths = [path for path in PACKAGE.rglob("*.py") if "hosts" not in path.parts]
+    assert [str(path) for path in paths if modules.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_each_agent_is_known_by_its_name(name: str) -> None:
+    host = agent_host(name)
+    assert name == host.NAME
+    assert agent_settings(name).host is host
+    assert host.DRIVEN is (name in ABILITIES)
+    assert AGENTS[name][2] == host.settings_files("", {}).get("project", "").lstrip("/")
+    ends = [event for event, (kind, _can) in host.EVENTS.items() if kind == "turn-end"]
+    assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends
+
+
+# A second host: its one file is tests/toy_host.py
+
+START = (
+    "import sys; sys.path[:0] = [{tests!r}, {root!r}]\n"
+    "from gitgates import hosts\n"
+    "hosts.AGENTS['toy'] = 'toy_host', b'done', '.toy/settings'\n"
+    "from gitgates.__main__ import main\n"
+    "main()"
+)
+GATES = """
+[gates.check]
+command = "echo no good; exit 1"
+[gates.secret]
+command = "test -z \\"$TOY_SECRET\\""
+[hooks.Stop]
+gates = ["check", "secret"]
+strategy = "collect"
+[hooks.PreToolUse]
+enabled_tools = ["type"]
+gates = ["check"]
+"""
+PAYLOADS = {
+    "hello": "hello\ts1\t{root}\n",
+    "asked": "asked\ts1\t{root}\n",
+    "types": "about-to\ts1\t{root}\ttype\ta.txt\n",
+    "looks": "about-to\ts1\t{root}\tlook\ta.txt\n",
+    "done": "done\ts1\t{root}\n",
+    "unheard of": "flies\ts1\t{root}\n",
+    "torn": "done\ts1\n",
+}
+
+
+@pytest.fixture
+def toy(repo: Repo) -> Repo:
+    repo.config(GATES)
+    return repo
+
+
+def answer(repo: Repo, name: str, **env: str) -> tuple[str, str]:
+    """Return what the toy's client receives for a payload, and what is said."""
+    payload = PAYLOADS[name].format(root=repo.path)
+    toys = {"TOY_ROOT": str(repo.path), "TOY_SECRET": "x"}
+    done = start(repo, "agent-hook", "toy", stdin=payload, **toys, **env)
+    assert done.returncode == 0
+    return done.stdout, done.stderr
+
+
+def start(repo: Repo, *args: str, stdin: str = "", **env: str) -> CompletedProcess[str]:
+    """Run a verb of a gitgates that knows the toy."""
+    started = START.format(tests=str(ROOT / "tests"), root=str(ROOT))
+    return run(
+        [sys.executable, "-c", started, *args],
+        cwd=repo.path,
+        env={**os.environ, **env},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_a_second_host_is_served_by_one_file(toy: Repo) -> None:
+    said, _log = answer(toy, "hello")
+    assert said.startswith("know: gitgates checks the work in this repository.")
+    assert answer(toy, "asked") == ("", "")
+    assert answer(toy, "looks") == ("", "")
+    said, _log = answer(toy, "types")
+    assert said.startswith("no: 1 of 1 gate did not let this pass")
+    assert "no good" in said
+    toy.write("a.txt", "changed\n")
+    said, _log = answer(toy, "done")
+    assert said.startswith("no: ")
+    assert "no good" in said
+    assert "1 failed (`check`)" in said  # it does not see the host's secret
+    assert answer(toy, "unheard of") == ("", "")
+    said, log = answer(toy, "torn")
+    assert (said, log) == ("", "gitgates: the payload cannot be read: 2 fields\n")
+
+
+@pytest.mark.slow
+def test_a_second_host_may_be_switched_off(toy: Repo) -> None:
+    assert answer(toy, "done", GITGATES="0") == ("", "")
+
+
+def test_an_agent_that_is_not_known(toy: Repo) -> None:
+    assert "toy" not in AGENTS
+    done = toy.gitgates("agent-hook", "toy")
+    said = f"gitgates: `agent-hook` wants the name of an agent: {', '.join(AGENTS)}\n"
+    assert done.stderr.decode() == said
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+def test_a_second_host_is_installed_and_taken_out_by_one_file(
+    toy: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = START.format(tests=str(ROOT / "tests"), root=str(ROOT))
+    program = toy.write("../bin/gitgates", f"#!{sys.executable} -S\n{started}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/local/bin:/usr/bin:/bin")
+    settings = toy.path / ".toy/settings"
+    toy.config(GATES + '[hooks.SubagentStop]\ngates = ["check"]\n')
+
+    def ask(*args: str) -> str:
+        done = start(toy, *args)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    ours = (
+        "hello: gitgates agent-hook toy (5 s)\n"
+        "asked: gitgates agent-hook toy (5 s)\n"
+        "about-to type|sh: gitgates agent-hook toy (5 s)\n"
+        "done: gitgates agent-hook toy (615 s)\n"
+    )
+    for theirs in ("# mine\nasked: ring (1 s)\r\nnothing", "", None):
+        if theirs is not None:
+            toy.write(".toy/settings", theirs.encode())
+        said = ask("install-hooks", "--agent", "toy")
+        assert ".toy/settings: our hooks were added: SessionStart, UserPromptSubmit, P" in said
+        assert "The Toy has no event SubagentStop: its gates do not run there\n" in said
+        assert settings.read_bytes().decode().startswith(ours)
+        if theirs:  # what is there already makes no difference to these
+            assert "are there already" in ask("install-hooks", "--agent", "toy")
+            said = ask("doctor", "--prove")
+            assert (
+                "ok       .toy/settings: our hooks are there, for guard, gates, tampering; off: "
+                in said
+            )
+            assert "ok       .toy/settings: proved: Stop is blocked where a gate fails\n" in said
+            assert "Claude" not in said
+            changed = settings.read_bytes().replace(b"to type", b"to look") + b"\nsilent\n"
+            settings.write_bytes(changed)
+            said = start(toy, "doctor").stdout
+            assert "`silent` is true: The Toy runs no hook at all" in said
+            assert (
+                "its matcher at PreToolUse is `look|sh`, where install-hooks writes `type|sh`"
+                in said
+            )
+            settings.write_bytes(changed.removesuffix(b"\nsilent\n"))
+            assert "were brought up to date" in ask("install-hooks", "--agent", "toy")
+            assert "--agent toy --scope project" in ask("uninstall-hooks")
+        ask("uninstall-hooks", "--agent", "toy")
+        assert theirs == (settings.read_bytes().decode() if settings.exists() else None)
+        settings.unlink(missing_ok=True)
+    assert "done: gitgates agent-hook toy (615 s)" in ask(
+        "install-hooks", "--agent", "toy", "--print"
+    )

@@ -1,0 +1,439 @@
+"""`gitgates init` in real projects, called as a person calls it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import forked
+import pytest
+
+from gitgates.config import load
+
+_INTERPRETERS = ("PYTHON", "LC_", "LANG")  # variables of the one that runs the tests
+
+
+class Project:
+    """A folder with files, and gitgates run in it."""
+
+    def __init__(self, root: Path, home: Path) -> None:
+        self.root = root
+        own = {name: value for name, value in os.environ.items() if name.startswith(_INTERPRETERS)}
+        self._env = own | {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+
+    def write(self, name: str, content: str | bytes) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def run(self, *argv: str, cwd: str = ".") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv,
+            cwd=self.root / cwd,
+            env=self._env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def init(self, *args: str, cwd: str = ".") -> tuple[int, str, str]:
+        done = self.gitgates("init", *args, cwd=cwd)
+        said, trouble = done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in trouble
+        return done.returncode, said, trouble
+
+    def gitgates(self, *args: str, cwd: str = ".") -> subprocess.CompletedProcess[bytes]:
+        return forked.run(args, str(self.root / cwd), self._env, b"")
+
+    def files(self) -> dict[str, bytes]:
+        return {entry.name: entry.read_bytes() for entry in self.root.iterdir() if entry.is_file()}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "my project"
+    root.mkdir()
+    made = Project(root, tmp_path)
+    assert made.run("git", "init", "-q").returncode == 0
+    return made
+
+
+MAKEFILE = "format:\n\tblack .\nlint:\n\truff check\ntest:\n\tpytest\n"
+PYPROJECT = '[project]\nname = "x"'
+TABLES = """\
+[tool.gitgates.gates.format]
+description = "Formatting"
+command = "make format"
+timeout = "1m"
+writes = true
+
+[tool.gitgates.gates.lint]
+description = "Linting"
+command = "make lint"
+timeout = "2m"
+
+[tool.gitgates.gates.test]
+description = "Tests"
+command = "make test"
+timeout = "10m"
+
+[tool.gitgates.hooks.pre-commit]
+gates = ["format", "lint"]
+
+[tool.gitgates.hooks.pre-push]
+gates = ["lint", "test"]
+
+[tool.gitgates.hooks.manual]
+gates = ["format", "lint", "test"]
+"""
+FOUND = """\
+languages: Python
+  format  make format  (Makefile: target format)
+  lint    make lint  (Makefile: target lint)
+  test    make test  (Makefile: target test)
+"""
+
+
+@pytest.mark.slow
+def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
+    project.write("Makefile", MAKEFILE)
+    project.write("pyproject.toml", PYPROJECT)
+    assert project.init() == (
+        0,
+        FOUND
+        + "pyproject.toml: added 3 gates: format, lint, test; "
+        + "added 3 hooks: pre-commit, pre-push, manual\n"
+        + "next: gitgates install-hooks, and to try the gates now: gitgates run\n",
+        "",
+    )
+    written = f"{PYPROJECT}\n\n{TABLES}".encode()
+    assert project.files() == {"Makefile": MAKEFILE.encode(), "pyproject.toml": written}
+    assert project.init() == (0, FOUND + "pyproject.toml: nothing is missing\n", "")
+    assert project.files()["pyproject.toml"] == written
+    checked = project.gitgates("check").stdout
+    assert checked == b"pyproject.toml: 3 gates, 3 hooks, no problems\n"
+
+
+@pytest.mark.slow
+def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
+    project.write("Makefile", MAKEFILE)
+    for before in (None, PYPROJECT, "[project]\r\nname = 'x'\r\n"):
+        if before is not None:
+            project.write("pyproject.toml", before)
+        files = project.files()
+        status, diff, said = project.init("--dry-run")
+        assert (status, project.files()) == (0, files)
+        assert said.endswith("(Makefile: target test)\n")
+        (project.root / "p.diff").write_bytes(project.gitgates("init", "--dry-run").stdout)
+        assert project.run("git", "apply", "p.diff").stderr == ""
+        (project.root / "p.diff").unlink()
+        applied = project.files()
+        project.write("pyproject.toml", before or "")
+        if before is None:
+            (project.root / "pyproject.toml").unlink()
+            (project.root / "gitgates.toml").unlink()
+        project.init()
+        assert project.files() == applied
+        assert diff.startswith("--- ")
+        if before is None:
+            (project.root / "gitgates.toml").unlink()
+
+
+@pytest.mark.slow
+def test_only_what_is_missing_is_added(project: Project) -> None:
+    old = """\
+# mine
+[tool.gitgates.gates.style]
+command = "make lint" # under another name
+
+[tool.gitgates.gates.test]
+command = "pytest -x"
+
+[tool.gitgates.hooks.pre-push]
+gates = [
+    "style", # first
+    "test"  # then
+]
+
+[tool.other]
+"""
+    project.write("Makefile", MAKEFILE + "mypy:\n\tmypy src\n")
+    project.write("pyproject.toml", old)
+    status, said, trouble = project.init()
+    assert (status, trouble) == (0, "")
+    assert said.endswith(
+        "pyproject.toml: added 2 gates: format, typecheck; added 1 hook: pre-commit; "
+        "added to pre-push: typecheck\n"
+        "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
+    )
+    new = """
+[tool.gitgates.gates.format]
+description = "Formatting"
+command = "make format"
+timeout = "1m"
+writes = true
+
+[tool.gitgates.gates.typecheck]
+description = "Types"
+command = "make mypy"
+timeout = "3m"
+
+[tool.gitgates.hooks.pre-commit]
+gates = ["format", "typecheck"]
+"""
+    longer = old.replace('"test"  # then\n', '"test",  # then\n    "typecheck"\n')
+    assert project.files()["pyproject.toml"].decode() == longer + new
+
+
+@pytest.mark.slow
+def test_gates_without_hooks_get_their_hooks(project: Project) -> None:
+    project.write("Makefile", "lint:\n\tx\n")
+    project.write("gitgates.toml", '[gates.lint]\ncommand = "mine"\n')
+    assert project.init()[1].endswith(
+        "gitgates.toml: added 3 hooks: pre-commit, pre-push, manual\n"
+        "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
+    )
+    assert project.files()["gitgates.toml"].decode() == (
+        '[gates.lint]\ncommand = "mine"\n\n'
+        '[hooks.pre-commit]\ngates = ["lint"]\n\n[hooks.pre-push]\ngates = ["lint"]\n\n'
+        '[hooks.manual]\ngates = ["lint"]\n'
+    )
+
+
+@pytest.mark.slow
+def test_nothing_found_writes_nothing(project: Project) -> None:
+    project.write("README.md", "hello")
+    status, said, trouble = project.init()
+    assert (status, trouble) == (0, "")
+    assert said.startswith(f"Looked in {project.root} for tasks named test, check, lint, ")
+    assert "  [gates.check]\n" in said
+    assert project.files() == {"README.md": b"hello"}
+    assert project.init("--dry-run")[:2] == (0, "")
+
+
+@pytest.mark.slow
+def test_a_broken_file_is_said_and_the_others_count(project: Project) -> None:
+    project.write("package.json", "{,}")
+    project.write("Makefile", b"test:\n\t\xff\n")
+    project.write("justfile", "lint:\n  x\n")
+    status, said, trouble = project.init()
+    assert status == 0
+    assert (
+        "gitgates.toml: added 1 gate: lint; added 3 hooks: pre-commit, pre-push, manual\n" in said
+    )
+    assert trouble.splitlines() == [
+        "Makefile: cannot be read: byte 8 is not UTF-8; nothing of it is used",
+        (
+            "package.json: is not valid JSON: Expecting property name enclosed in double quotes: "
+            "line 1 column 2 (char 1); nothing of it is used"
+        ),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pyproject", "expected"),
+    [
+        ("[tool", "gitgates: pyproject.toml: is not valid TOML: "),
+        ("\ufeff[a]\n", "gitgates: pyproject.toml: starts with a byte order mark"),
+        ("[tool.gitgates]\njbs=1\n", "gitgates: pyproject.toml: tool.gitgates.jbs: unknown key"),
+    ],
+)
+def test_a_configuration_with_problems_is_left(
+    project: Project, pyproject: str, expected: str
+) -> None:
+    project.write("Makefile", MAKEFILE)
+    project.write("pyproject.toml", pyproject)
+    status, said, trouble = project.init()
+    assert (status, said) == (78, "")
+    assert trouble.startswith(expected)
+    assert project.files()["pyproject.toml"] == pyproject.encode()
+
+
+@pytest.mark.slow
+def test_from_a_folder_inside_and_outside_of_git(project: Project, tmp_path: Path) -> None:
+    project.write("Makefile", MAKEFILE)
+    project.write("src/x", "")
+    project.init(cwd="src")
+    assert sorted(project.files()) == ["Makefile", "gitgates.toml"]
+    plain = Project(tmp_path / "plain", tmp_path)
+    plain.write("Makefile", MAKEFILE)
+    status, said, trouble = plain.init()
+    assert status == 0
+    assert "install-hooks" not in said  # there is nowhere to install them yet
+    assert trouble == (
+        f"gitgates: {plain.root}: not a git repository; gates and hooks need one\n"
+        "  Go into one, or make one with: git init\n"
+    )
+    config = load.load(str(plain.root))
+    assert config is not None
+    assert [gate.name for gate in config.gates] == ["format", "lint", "test"]
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written(project: Project) -> None:
+    project.write("Makefile", MAKEFILE)
+    (project.root / "gitgates.toml").symlink_to("no/such/folder.toml")
+    status, _, trouble = project.init()
+    assert (status, trouble) == (
+        78,
+        (
+            "gitgates: gitgates.toml: is a link to a file that is not there\n"
+            f"  Fix the link, or remove it: {project.root}/gitgates.toml\n"
+        ),
+    )
+
+
+@pytest.mark.slow
+def test_a_try_leaves_out_what_cannot_pass_here(project: Project) -> None:
+    project.write("Makefile", "format:\n\tblack .\nlint:\n\ttrue\ntest:\n\texit 3\n")
+    status, said, trouble = project.init("--try", "--yes")
+    assert (status, trouble) == (0, "")
+    assert "\nformat: not tried, because it may rewrite files\nlint  passed " in said
+    assert "\n  left out: test: make test: failed (exit status 2)\ngitgates.toml: added " in said
+    written = project.files()["gitgates.toml"].decode()
+    assert written.startswith(
+        "# left out by gitgates init --try: test: make test: failed (exit status 2)\n"
+        "[gates.format]\n"
+    )
+    assert written.endswith(
+        '[hooks.pre-commit]\ngates = ["format", "lint"]\n\n[hooks.pre-push]\ngates = ["lint"]\n\n'
+        '[hooks.manual]\ngates = ["format", "lint"]\n'
+    )
+
+
+@pytest.mark.slow
+def test_a_try_that_leaves_nothing_writes_nothing(project: Project) -> None:
+    project.write("Makefile", "test:\n\texit 3\n")
+    status, said, trouble = project.init("--try", "--yes")
+    assert (status, trouble) == (
+        0,
+        (
+            "no gate is left, and nothing was written\n"
+            "  Fix what failed, or write them all the same: gitgates init\n"
+        ),
+    )
+    assert said.endswith("  left out: test: make test: failed (exit status 2)\n")
+    assert list(project.files()) == ["Makefile"]
+
+
+@pytest.mark.slow
+def test_characters_that_nobody_sees_are_written_visibly(project: Project) -> None:
+    project.write("lefthook.yml", 'pre-commit: {commands: {lint: {run: "ruff \\u202e\\x9b"}}}\n')
+    assert project.init()[0] == 0
+    written = project.files()["gitgates.toml"]
+    assert rb'command = "ruff \U0000202e\U0000009b"' in written
+    assert written.isascii()
+
+
+# A few lines that stand for billions of values, by aliases and by merge keys.
+BOMB = "a0: &a0 {x: 1, y: 2}\n" + "".join(
+    f"a{n}: &a{n} {{{key}[{', '.join([f'*a{n - 1}'] * 9)}]}}\n"
+    for key in ("<<: ", "k: ")
+    for n in range(1, 10)
+)
+HOOKS_BOMB = f"{BOMB}repos:\n- repo: local\n  hooks: [{{id: *a9}}]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Taskfile.yml", BOMB),
+        (".pre-commit-config.yaml", HOOKS_BOMB),
+        ("Taskfile.yml", "a: !!bool x\n"),
+        ("Taskfile.yml", "a: !!int ''\n"),
+        ("Taskfile.yml", "a: !!timestamp x\n"),
+        ("Taskfile.yml", "[" * 100_000),
+        ("mise.toml", "a = " + "1" * 5_000),
+    ],
+)
+def test_a_hostile_file_is_named_and_costs_no_time(project: Project, name: str, text: str) -> None:
+    project.write(name, text)
+    project.write("Makefile", "test:\n\tpytest\n")
+    status, said, trouble = project.init("--dry-run")
+    assert status == 0
+    assert f"{name}: is not valid" in trouble
+    assert 'command = "make test"' in said
+
+
+@pytest.mark.slow
+def test_nothing_is_tried_where_nobody_can_be_asked(project: Project) -> None:
+    project.write("Makefile", "test:\n\ttouch tried\n")
+    assert project.init("--try") == (
+        64,
+        "",
+        (
+            "gitgates: --try runs the proposed commands and asks first, but standard input is not "
+            "a terminal; nothing was run or written\n"
+            "  To run them without being asked: gitgates init --try --yes\n"
+        ),
+    )
+    assert list(project.files()) == ["Makefile"]
+
+
+STOP = '[hooks.Stop]\ngates = ["lint", "test", "review"]\nstrategy = "collect"\n'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "args", "expected"),
+    [
+        ({"Makefile": MAKEFILE}, ("--agent", "claude"), STOP),
+        ({"Makefile": MAKEFILE, ".claude/x": ""}, (), STOP),
+        ({"CLAUDE.md": ""}, (), STOP.replace('"lint", "test", ', "")),
+        (
+            {"ruff.toml": "", ".venv/bin/ruff": ""},
+            ("--agent", "claude"),
+            STOP.replace('"test", ', "")
+            + '\n[hooks.PostToolUse]\nenabled_tools = ["Edit", "Write"]\ngates = ["lint"]\n',
+        ),
+    ],
+)
+def test_hooks_of_an_agent(
+    project: Project, files: dict[str, str], args: tuple[str, ...], expected: str
+) -> None:
+    for name, content in files.items():
+        project.write(name, content)
+        (project.root / name).chmod(0o755)
+    assert project.init(*args)[::2] == (0, "")
+    written = project.files()["gitgates.toml"].decode()
+    assert written[written.index("[hooks.Stop]") :] == expected
+    assert project.init(*args)[::2] == (0, "")
+    assert project.files()["gitgates.toml"].decode() == written
+
+
+@pytest.mark.slow
+def test_an_agents_hooks_are_not_forced_on_who_has_hooks(project: Project) -> None:
+    project.write("CLAUDE.md", "")
+    project.write(
+        "gitgates.toml", '[gates.lint]\ncommand = "x"\n[hooks.pre-push]\ngates = ["lint"]\n'
+    )
+    project.init()
+    assert "Stop" not in project.files()["gitgates.toml"].decode()
+    project.init("--agent", "claude")
+    assert (
+        project.files()["gitgates.toml"]
+        .decode()
+        .endswith('[hooks.Stop]\ngates = ["lint", "review"]\nstrategy = "collect"\n')
+    )
+
+
+def test_hooks_are_proposed_for_the_agents_that_are_used(project: Project) -> None:
+    """Every project of GitHub has `.github`; Copilot's hooks have a folder of their own in it."""
+    project.write("Makefile", MAKEFILE)
+    project.write(".github/workflows/ci.yml", "")
+    project.init()
+    assert "Stop" not in project.files()["gitgates.toml"].decode()
+    project.write("gitgates.toml", "")
+    project.write(".github/hooks/x.json", "{}")
+    project.write(".gemini/settings.json", "{}")
+    _status, said, _trouble = project.init()
+    assert "gitgates install-hooks --agent copilot --agent gemini, and" in said
+    assert "[hooks.Stop]" in project.files()["gitgates.toml"].decode()

@@ -1,0 +1,341 @@
+"""`gitgates doctor` finds what keeps gates from running, and names what mends it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import SRC, Repo
+from doctor_support import CONFIG, HOOKS, Said, examine, healthy
+
+from gitgates import __version__
+from gitgates.config.load import load
+from gitgates.core.types import Gate
+from gitgates.setup.doctor.checks import find_missing, program_of
+from gitgates.setup.install.framework import read_framework
+
+INSTALL = "gitgates install-hooks"
+
+
+def test_healthy(repo: Repo) -> None:
+    healthy(repo)
+    version = repo.git("version")
+    done = repo.gitgates("doctor")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == (
+        f"ok       git: {version}\n"
+        "ok       pyproject.toml: 1 gate, 2 hooks\n"
+        "ok       .git/hooks/pre-commit: installed, and alive\n"
+        "ok       .git/hooks/pre-merge-commit: installed, and alive\n"
+        "ok       .git/hooks/pre-push: installed, and alive\n"
+        "gitgates doctor: nothing is wrong\n"
+    )
+
+
+def test_nothing_installed(repo: Repo) -> None:
+    repo.config(CONFIG)
+    done = repo.gitgates("doctor")
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert (
+        done.stdout.decode().split("\n", 2)[2]
+        == "".join(
+            f"problem  .git/hooks/{hook}: {hook} is not installed: git runs none of its gates\n"
+            f"         {INSTALL}\n"
+            for hook in HOOKS
+        )
+        + "gitgates doctor: 3 problems\n"
+    )
+
+
+def test_what_it_names_mends_it(repo: Repo) -> None:
+    repo.config(CONFIG)
+    for mend in {found.mend for found in examine(repo)}:
+        assert repo.ask("sh", "-c", mend).returncode == 0
+    assert examine(repo) == []
+
+
+def test_outside_of_a_repository(tmp_path: Path) -> None:
+    done = Repo(tmp_path).gitgates("doctor")
+    assert (done.returncode, done.stdout) == (74, b"")
+
+
+def test_colour_only_where_it_is_wanted(repo: Repo) -> None:
+    repo.config(CONFIG)
+    said = repo.gitgates("doctor", env={"FORCE_COLOR": "1"}).stdout
+    assert b"\x1b[31mproblem \x1b[0m .git/hooks/pre-commit" in said
+
+
+def test_changes_nothing(repo: Repo) -> None:
+    healthy(repo)
+    before = sorted(str(path) for path in repo.path.rglob("*"))
+    assert examine(repo) == []
+    assert sorted(str(path) for path in repo.path.rglob("*")) == before
+
+
+# -- the configuration --
+
+
+def test_no_configuration(repo: Repo) -> None:
+    what = "no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
+    assert examine(repo) == [
+        Said("problem", "configuration", str(repo.path), what, "gitgates init")
+    ]
+
+
+def test_problems_of_the_configuration_deferred_ones_included(repo: Repo) -> None:
+    healthy(repo)
+    repo.config("jobs = true\n" + CONFIG.replace('"g"]', '"g", "gg"]', 1))
+    assert examine(repo) == [
+        Said(
+            "problem",
+            "configuration",
+            "pyproject.toml: tool.gitgates.jobs",
+            "got true, expected a whole number, 0 or more",
+            "",
+        ),
+        Said(
+            "problem",
+            "configuration",
+            "pyproject.toml: tool.gitgates.hooks.pre-commit.gates",
+            "gate `gg` is not defined",
+            "Did you mean `g`?",
+        ),
+    ]
+
+
+def test_broken_configuration_does_not_hide_a_broken_hook(repo: Repo) -> None:
+    healthy(repo)
+    repo.write("pyproject.toml", "[tool.gitgates")
+    (repo.path / ".git/hooks/pre-push").chmod(0o644)
+    assert [(one.check, one.where) for one in examine(repo)] == [
+        ("configuration", str(repo.path)),
+        ("shim", ".git/hooks/pre-push"),
+    ]
+
+
+def test_no_hook_of_git_is_configured(repo: Repo) -> None:
+    repo.config('[gates.g]\ncommand = "true"\n[hooks.manual]\ngates = ["g"]\n')
+    assert examine(repo) == []
+
+
+# -- the shim --
+
+
+def edit_shim(repo: Repo, old: str, new: str) -> None:
+    path = repo.path / ".git/hooks/pre-commit"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def the_shim(what: str, severity: str = "problem", mend: str = INSTALL) -> list[Said]:
+    return [Said(severity, "shim", ".git/hooks/pre-commit", what, mend)]
+
+
+def test_not_executable(repo: Repo) -> None:
+    path = healthy(repo).path / ".git/hooks/pre-commit"
+    path.chmod(0o644)
+    what = "is not executable, so that git does not run it"
+    assert examine(repo) == the_shim(what, mend=f"chmod +x {path}")
+
+
+def test_interpreter_is_gone(repo: Repo) -> None:
+    edit_shim(healthy(repo), f"python={sys.executable}\n", "python='/no where/python'\n")
+    assert examine(repo) == the_shim("its interpreter is gone: /no where/python")
+
+
+def test_interpreter_that_does_not_run(repo: Repo) -> None:
+    broken = repo.write("broken", "#!/bin/sh\necho no such library >&2\nexit 3\n")
+    broken.chmod(0o755)
+    edit_shim(healthy(repo), f"python={sys.executable}\n", f"python={broken}\n")
+    what = f"its interpreter {broken} does not run it: no such library"
+    assert examine(repo) == the_shim(what)
+
+
+def test_home_is_gone(repo: Repo) -> None:
+    edit_shim(healthy(repo), f"home={SRC}\n", "home=/nowhere\n")
+    assert examine(repo) == the_shim("gitgates is gone from /nowhere")
+
+
+def test_another_version(repo: Repo) -> None:
+    repo.write("old/gitgates/__init__.py", '__version__ = "0.0.1"\n')
+    edit_shim(healthy(repo), f"home={SRC}\n", f"home={repo.path}/old\n")
+    what = f"runs gitgates 0.0.1 of {repo.path}/old; this is {__version__}"
+    assert examine(repo) == the_shim(what, "note")
+
+
+def test_shim_of_an_older_version(repo: Repo) -> None:
+    edit_shim(healthy(repo), "(shim 2)", "(shim 0)")
+    assert examine(repo) == the_shim("is not as this version of gitgates writes it", "note")
+
+
+# -- what surrounds us --
+
+
+def test_git_that_is_too_old(repo: Repo, tmp_path: Path) -> None:
+    healthy(repo)
+    real = repo.ask("sh", "-c", "command -v git").stdout.decode().strip()
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text(
+        '#!/bin/sh\nfor arg; do [ "$arg" = version ] && echo git version 2.30.9 && exit; done\n'
+        f'exec {real} "$@"\n'
+    )
+    fake.chmod(0o755)
+    assert examine(repo, PATH=f"{fake.parent}:{os.environ['PATH']}") == [
+        Said(
+            "problem",
+            "git",
+            "git",
+            "git version 2.30.9; gitgates needs 2.31 or later",
+            "install git 2.31 or later",
+        )
+    ]
+
+
+def test_switched_off(repo: Repo) -> None:
+    what = "GITGATES=0 is set here: no hook runs any gate"
+    assert examine(healthy(repo), GITGATES="0") == [
+        Said("problem", "environment", "GITGATES", what, "unset GITGATES")
+    ]
+
+
+def test_skips(repo: Repo) -> None:
+    what = "set here, and skips gate `g`"
+    assert examine(healthy(repo), SKIP="g") == [
+        Said("note", "environment", "SKIP", what, "unset SKIP")
+    ]
+
+
+def test_index_that_a_killed_run_has_left(repo: Repo) -> None:
+    left = healthy(repo).write(".git/gitgates-index", "x")
+    what = f"a run that was killed has left {left}"
+    assert examine(repo) == [Said("note", "left over", str(repo.path), what, f"rm {left}")]
+
+
+def test_unstaged_work_that_a_killed_run_has_hidden(repo: Repo) -> None:
+    healthy(repo).write(".git/gitgates/rescue/journal", "{}")
+    what = "a run that was killed has hidden unstaged work, which is not back yet"
+    assert examine(repo) == [Said("problem", "left over", str(repo.path), what, "gitgates recover")]
+
+
+def test_run_that_is_alive_has_left_nothing(repo: Repo) -> None:
+    healthy(repo).write(".git/gitgates/rescue/journal", "{}")
+    repo.write(".git/gitgates-index", "x")
+    with repo.write(".git/gitgates/lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        assert examine(repo) == []
+
+
+# -- what gates need --
+
+
+def test_programs_and_folders(repo: Repo) -> None:
+    repo.config(
+        '[gates.gone]\ncommand = "no-such-program --flag"\n'
+        '[gates.argv]\ncommand = ["no-such-program"]\n'
+        '[gates.path]\ncommand = "./tool x"\nworking_dir = "sub"\n'
+        '[gates.fine]\ncommand = "A=b ./tool x"\n'
+        '[gates.folder]\ncommand = "true"\nworking_dir = "no such"\n'
+        '[gates.shell]\ncommand = "cd x && make"\n'
+    )
+    repo.write("sub/x")
+    repo.write("tool").chmod(0o755)
+    mend = "install it, or name its folder in the PATH of the gate's env"
+    gone = "its program `no-such-program` is not found in the PATH"
+    assert examine(repo) == [
+        Said("problem", "command", "gate `gone`", gone, mend),
+        Said("problem", "command", "gate `argv`", gone, mend),
+        Said(
+            "problem",
+            "command",
+            "gate `path`",
+            "its program ./tool is not there, or not executable",
+            "look at: ls -l ./tool",
+        ),
+        Said(
+            "problem",
+            "command",
+            "gate `folder`",
+            "its working_dir `no such` is not there",
+            "mkdir -p 'no such'",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("ruff check", "ruff"),
+        ("A=b C='d' ruff", "ruff"),
+        ("'ruff' check", "ruff"),
+        ("cd x && y", ""),
+        ("$TOOL x", ""),
+        ("(a; b)", ""),
+        ("! grep x", ""),
+        ("if true; then a; fi", ""),
+        ("a=1", ""),
+        ("# nothing", ""),
+        ("test -f x", ""),
+        ("true|false", ""),
+        (("a b", "c"), "a b"),
+    ],
+)
+def test_program_of_a_command(command: str | tuple[str, ...], program: str) -> None:
+    assert program_of(Gate(name="g", command=command)) == program
+
+
+def test_pre_commit_gates(repo: Repo) -> None:
+    config = '[gates.g]\npre-commit = ["ruff", "mypy"]\n[gates.all]\npre-commit = true\n'
+    repo.config(config)
+    what = "it runs hooks of .pre-commit-config.yaml, which is not there"
+    mend = "pre-commit sample-config > .pre-commit-config.yaml"
+    assert examine(repo) == [
+        Said("problem", "pre-commit", "gate `g`", what, mend),
+        Said("problem", "pre-commit", "gate `all`", what, mend),
+    ]
+    repo.write(
+        ".pre-commit-config.yaml",
+        "repos:\n- repo: local\n  hooks:\n  - {id: ruff-check, alias: ruff, name: r, entry: r, "
+        "language: system}\n",
+    )
+    assert examine(repo) == [
+        Said(
+            "problem",
+            "pre-commit",
+            "gate `g`",
+            ".pre-commit-config.yaml has no hook `mypy`",
+            "add it there, or take it out of `g`",
+        )
+    ]
+    repo.write(".pre-commit-config.yaml", "repos: [")
+    (found,) = examine(repo)
+    assert found.what.startswith("cannot be read: while parsing a flow node")
+
+
+def test_runner_is_missing(repo: Repo, tmp_path: Path) -> None:
+    # An interpreter of its own has no prek beside it.
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    repo.config('[gates.g]\npre-commit = true\nrunner = "prek"\n')
+    repo.write(".pre-commit-config.yaml", "repos: []\n")
+    root = str(repo.path)
+    config = load(root)
+    assert config is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.executable", str(python))
+        found = list(find_missing(config.gates, root, read_framework(root), {"PATH": "/no"}))
+    assert [(one.what, one.mend) for one in found] == [
+        ("its runner prek is not found", "pipx install prek")
+    ]
+
+
+def test_json_of_odd_names(tmp_path: Path) -> None:
+    repo = Repo.init(Path(os.fsdecode(os.fsencode(tmp_path) + b"/latin-\xe9")))
+    done = repo.gitgates("doctor", "--format", "json")
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert "latin-\ufffd" in json.loads(done.stdout)["findings"][1]["where"]

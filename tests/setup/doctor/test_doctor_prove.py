@@ -1,0 +1,423 @@
+"""`doctor --prove`: what is installed is run, and has to block where a gate fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+pytestmark = pytest.mark.slow  # each proof makes a repository, and starts hosts in it
+thorough = pytest.mark.thorough
+
+PROJECT = ".claude/settings.json"
+GATE = '[gates.g]\ncommand = "true"\n'
+COMMIT = f'{GATE}[hooks.pre-commit]\ngates = ["g"]\n'
+STOP = f'{GATE}[hooks.Stop]\ngates = ["g"]\n'
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+
+
+@pytest.fixture(autouse=True)
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The real gitgates, as it stands here, in the PATH."""
+    path = tmp_path / "bin/gitgates"
+    path.parent.mkdir()
+    source = Path(__file__).resolve().parents[3]
+    path.write_text(
+        f"#!/bin/sh\nPYTHONPATH='{source}' exec '{sys.executable}' -S -m gitgates \"$@\"\n"
+    )
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{path.parent}:{SYSTEM}")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return path
+
+
+def answers(program: Path, script: str) -> None:
+    program.write_text(f"#!/bin/sh\n{script}\n")
+
+
+def prove(repo: Repo) -> list[tuple[str, str, str]]:
+    done = repo.gitgates("doctor", "--prove", "--format", "json")
+    assert done.stderr == b""
+    found = json.loads(done.stdout)["findings"]
+    return [(f["severity"], f["where"], f["what"]) for f in found if f["check"] == "proof"]
+
+
+def install(repo: Repo, config: str, *args: str) -> None:
+    repo.config(config)
+    done = repo.gitgates("install-hooks", *args)
+    assert done.returncode == 0, done.stderr
+
+
+def everything(path: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.thorough
+def test_each_installed_host_is_proved_and_nothing_is_changed(repo: Repo) -> None:
+    install(repo, COMMIT + '[hooks.Stop]\ngates = ["g"]\n')
+    install(repo, COMMIT + '[hooks.Stop]\ngates = ["g"]\n', "--agent", "claude")
+    repo.write("work in progress", "mine")
+    before = everything(repo.path)
+    assert prove(repo) == [
+        ("ok", ".git/hooks/pre-commit", "proved: a commit whose gate fails is refused"),
+        ("ok", PROJECT, "proved: Stop is blocked where a gate fails"),
+    ]
+    assert everything(repo.path) == before
+    done = repo.gitgates("doctor", "--prove")
+    assert done.returncode == 0
+    assert b"ok       .claude/settings.json: proved: Stop is blocked" in done.stdout
+
+
+def test_nothing_is_installed(repo: Repo) -> None:
+    repo.config(COMMIT)
+    ((severity, _where, what),) = prove(repo)
+    assert severity == "note"
+    assert what.endswith("is installed: nothing to prove")
+
+
+@pytest.mark.parametrize(("hook", "verb"), [("pre-commit", "commit"), ("pre-push", "push")])
+def test_another_manager_runs_the_gates(repo: Repo, hook: str, verb: str) -> None:
+    install(repo, COMMIT.replace("pre-commit", hook), "--via", "lefthook")
+    ((severity, where, what),) = prove(repo)
+    assert (severity, where) == ("note", "lefthook.yml")
+    assert what.startswith("lefthook is not tried: ")
+    advice = repo.gitgates("doctor", "--prove").stdout
+    assert f"Try it yourself: {verb} while a gate fails\n".encode() in advice
+
+
+def test_without_being_asked_it_proves_nothing(repo: Repo) -> None:
+    install(repo, COMMIT)
+    assert b"proved" not in repo.gitgates("doctor").stdout
+
+
+# Git
+
+
+def test_a_push(repo: Repo) -> None:
+    install(repo, f'{GATE}[hooks.pre-push]\ngates = ["g"]\n')
+    assert prove(repo) == [
+        ("ok", ".git/hooks/pre-push", "proved: a push whose gate fails is refused")
+    ]
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("exit 0", "a commit whose gate fails goes through"),
+        ("echo no >&2; exit 1", "a commit whose gates pass is refused: no"),
+        (
+            "[ -e ../passes ] || { echo no >&2; exit 1; }; exit 0",
+            "a commit is refused, but not for its gate: no",
+        ),
+    ],
+)
+def test_a_shim_that_only_looks_wired(repo: Repo, line: str, what: str) -> None:
+    install(repo, COMMIT)
+    shim = repo.path / ".git/hooks/pre-commit"
+    head, mark, rest = shim.read_text().split("\n", 2)
+    shim.write_text(f"{head}\n{mark}\n{line}\n{rest}")
+    assert prove(repo) == [("problem", ".git/hooks/pre-commit", what)]
+
+
+def test_a_hook_that_was_there_before(repo: Repo) -> None:
+    hook = repo.write(".git/hooks/pre-commit", '#!/bin/sh -e\n. "$(dirname "$0")/h"\n')
+    hook.chmod(0o755)
+    install(repo, COMMIT)
+    where = ".git/hooks/pre-commit.before-gitgates"
+    proved = "proved: it runs under its own name, and what it refuses is refused"
+    assert prove(repo)[1:] == [("ok", where, proved)]
+    # A shim that runs it under the name that it is kept with.
+    shim = repo.path / ".git/hooks/pre-commit"
+    head, mark, rest = shim.read_text().split("\n", 2)
+    line = '[ ! -x "$0.before-gitgates" ] || "$0.before-gitgates" || exit 1'
+    shim.write_text(f"{head}\n{mark}\n{line}\n{rest}")
+    ((severity, _where, what),) = prove(repo)[1:]
+    assert (severity, what[:52]) == (
+        "problem",
+        "the hook that was there before ours does not count: ",
+    )
+
+
+def test_a_persons_own_settings_of_git_do_not_matter(repo: Repo) -> None:
+    install(repo, COMMIT)
+    repo.git("config", "--global", "commit.gpgSign", "true")
+    repo.git("config", "--global", "gpg.program", "false")
+    assert [one[0] for one in prove(repo)] == ["ok"]
+
+
+def test_a_persons_own_hooks_do_not_run(repo: Repo, tmp_path: Path) -> None:
+    install(repo, COMMIT)
+    for name in ("commit-msg", "post-commit"):
+        hook = tmp_path / "template/hooks" / name
+        hook.parent.mkdir(parents=True, exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'; exit 1\n")
+        hook.chmod(0o755)
+    repo.git("config", "--global", "init.templateDir", str(tmp_path / "template"))
+    assert [one[0] for one in prove(repo)] == ["ok"]
+    assert not (tmp_path / "ran").exists()
+
+
+@thorough
+def test_a_push_that_a_person_would_sign(repo: Repo) -> None:
+    install(repo, f'{GATE}[hooks.pre-push]\ngates = ["g"]\n')
+    repo.git("config", "--global", "push.gpgSign", "true")
+    assert [one[0] for one in prove(repo)] == ["ok"]
+
+
+def test_without_a_repository_to_try_in_the_rest_is_told(repo: Repo, program: Path) -> None:
+    install(repo, COMMIT)
+    git = program.parent / "git"
+    git.write_text(f'#!/bin/sh\n[ "$1" = init ] && exit 1\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    what = "no repository to try hosts in: exit status 1"
+    assert prove(repo) == [("problem", str(repo.path), what)]
+
+
+def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path) -> None:
+    monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:{SYSTEM}")
+    broken = "- repo: https://gone.invalid/x\n  rev: v1\n  hooks:\n  - id: x\n"
+    repo.write(".pre-commit-config.yaml", f"repos:\n{broken}")
+    install(repo, COMMIT, "--pre-commit")
+    assert prove(repo) == [
+        ("ok", ".git/hooks/pre-commit", "proved: a commit whose gate fails is refused")
+    ]
+    answers(program, "exit 0")
+    assert prove(repo) == [
+        ("problem", ".git/hooks/pre-commit", "a commit whose gate fails goes through")
+    ]
+
+
+# Claude Code
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    "event",
+    [
+        "PreToolUse",
+        "SubagentStop",
+        *(pytest.param(event, marks=thorough) for event in ("PostToolUse", "UserPromptSubmit")),
+    ],
+)
+def test_the_event_with_gates_is_tried(repo: Repo, event: str) -> None:
+    install(repo, f'{GATE}[hooks.{event}]\ngates = ["g"]\n', "--agent", "claude")
+    assert prove(repo) == [("ok", PROJECT, f"proved: {event} is blocked where a gate fails")]
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("cat >/dev/null", "Stop goes through where a gate fails: it answers nothing"),
+        ("echo fine", "Stop goes through where a gate fails: it answers 'fine'"),
+        ("echo oops >&2; exit 1", "Stop goes through where a gate fails: it answers oops"),
+        ('echo \'{"decision": "block"}\'', "Stop is blocked where the gates pass"),
+        ("exit 2", "Stop is blocked where the gates pass"),
+        (
+            '[ -e ../passes ] || echo \'{"decision": "block"}\'',
+            'Stop is blocked, but not for its gate: it answers \'{"decision": "block"}\'',
+        ),
+    ],
+)
+def test_a_command_that_only_looks_wired(repo: Repo, program: Path, script: str, what: str) -> None:
+    install(repo, STOP, "--agent", "claude")
+    answers(program, script)
+    assert prove(repo) == [("problem", PROJECT, what)]
+
+
+def trap(repo: Repo, path: str) -> Path:
+    """Write a program that leaves a mark when it is started; return the mark."""
+    mark = repo.path.parent / "started"
+    repo.write(path, f"#!/bin/sh\ntouch '{mark}'\n").chmod(0o755)
+    return mark
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("args", [(), ("--prove",)], ids=["looking", "proving"])
+def test_nothing_that_a_repository_names_is_started(repo: Repo, args: tuple[str, ...]) -> None:
+    install(repo, STOP, "--agent", "claude")
+    mark = trap(repo, "evil/gitgates")
+    evil = repo.path / "evil"
+    settings = json.loads((repo.path / PROJECT).read_text())
+    harm = {
+        "BROWSER": f"{evil}/gitgates",
+        "PYTHONWARNINGS": "all:0:antigravity.x:0:0",
+        "BASH_ENV": f"{evil}/gitgates",
+        "PATH": f"{evil}:{SYSTEM}",
+    }
+    repo.write(PROJECT, json.dumps({**settings, "env": harm}))
+    done = repo.gitgates("doctor", *args)
+    assert done.returncode == 1
+    said = done.stdout.decode()
+    assert "its `env` sets BASH_ENV, PYTHONWARNINGS: other code may run instead of our" in said
+    assert f"its `env` sets PATH, in which `gitgates` is {evil}/gitgates, not this one" in said
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = f"{evil}/gitgates agent-hook claude"
+    repo.write(PROJECT, json.dumps(settings))
+    done = repo.gitgates("doctor", *args)
+    assert done.returncode == 1
+    assert f"its program {evil}/gitgates is not the gitgates of this" in done.stdout.decode()
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("args", [(), ("--prove",)], ids=["looking", "proving"])
+def test_nothing_that_a_file_of_the_worktree_names_is_started(
+    repo: Repo, args: tuple[str, ...]
+) -> None:
+    install(repo, COMMIT)
+    mark = trap(repo, "evil")
+    shim = (repo.path / ".git/hooks/pre-commit").read_text()
+    line = next(line for line in shim.splitlines() if line.startswith("python="))
+    repo.write("hooks/pre-commit", shim.replace(line, f"python='{repo.path}/evil'")).chmod(0o755)
+    repo.git("config", "core.hooksPath", "hooks")
+    said = repo.gitgates("doctor", *args).stdout.decode()
+    assert f"hooks/pre-commit: names {repo.path}/evil, and a file of the repository is not" in said
+    assert not mark.exists()
+
+
+@pytest.mark.thorough
+def test_an_entry_of_the_framework_that_is_not_ours_is_not_started(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path
+) -> None:
+    monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:{SYSTEM}")
+    install(repo, COMMIT, "--pre-commit")
+    mark = trap(repo, "evil")
+    path = repo.path / ".pre-commit-config.yaml"
+    entry = f"{repo.path}/evil gitgates pre-commit-hook pre-commit"
+    path.write_text(path.read_text().replace("gitgates pre-commit-hook pre-commit", entry))
+    what = f"the entry `{entry}` was not tried: install-hooks would not write it"
+    assert ("note", ".pre-commit-config.yaml", what) in prove(repo)
+    assert not mark.exists()
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("gitgates agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
+        ("gitgate agent-hook claude", "where install-hooks writes `gitgates agent-hook claude`"),
+        ("gitgtes agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
+        ("gitgates agent-hook claude || true", "`|| true` may hide what it answers"),
+        ("gitgates agent-hook claude; exit 0", "`; exit 0` may hide what it answers"),
+        ("gitgates agent-hook codex", "where install-hooks writes `gitgates agent-hook claude`"),
+    ],
+)
+def test_a_command_that_is_not_as_we_write_it_is_a_problem(
+    repo: Repo, command: str, what: str
+) -> None:
+    install(repo, STOP, "--agent", "claude")
+    settings = json.loads((repo.path / PROJECT).read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = command
+    repo.write(PROJECT, json.dumps(settings))
+    done = repo.gitgates("doctor", "--prove")
+    assert done.returncode == 1
+    said = done.stdout.decode()
+    assert f"problem  {PROJECT}: runs `{command}` at Stop, where install-hooks writes" in said
+    assert what in said
+
+
+@pytest.mark.thorough
+def test_what_the_settings_switch_off_is_not_proved(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
+    assert [one[:2] for one in prove(repo)] == [("note", PROJECT)]
+
+
+@thorough
+def test_of_two_settings_the_local_ones_count_more(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    settings = json.loads((repo.path / PROJECT).read_text())
+    repo.write(PROJECT, json.dumps({**settings, "env": {"GITGATES": "1"}}))
+    repo.write(".claude/settings.local.json", '{"env": {"GITGATES": "0"}}')
+    assert [one[0] for one in prove(repo)] == ["note"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"async": True},
+        pytest.param({"if": "Bash(git *)"}, marks=thorough),
+        pytest.param({"shell": "powershell"}, marks=thorough),
+        pytest.param({"timeout": "45"}, marks=thorough),
+    ],
+)
+def test_what_the_client_would_not_wait_for_is_not_proved(
+    repo: Repo, more: dict[str, object]
+) -> None:
+    install(repo, STOP, "--agent", "claude")
+    settings = json.loads((repo.path / PROJECT).read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0] |= more
+    repo.write(PROJECT, json.dumps(settings))
+    doubt = "Stop is blocked where a gate fails, once the problems above are mended"
+    assert prove(repo) == [("note", PROJECT, doubt)]
+
+
+@thorough
+def test_what_the_client_does_not_run_is_not_proved(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    repo.write(".claude/settings.local.json", '{"disableAllHooks": true}')
+    assert [one[0] for one in prove(repo)] == ["note"]
+
+
+def test_an_event_without_gates_proves_nothing(repo: Repo) -> None:
+    install(repo, STOP, "--agent", "claude")
+    text = (repo.path / PROJECT).read_text()
+    settings = json.loads(text)
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] += " || true"
+    repo.write(PROJECT, json.dumps(settings))
+    what = "calls us at no event that has gates and can be blocked: nothing to prove"
+    assert prove(repo) == [("note", PROJECT, what)]
+
+
+@pytest.mark.thorough
+def test_the_plugin(repo: Repo) -> None:
+    repo.config(STOP)
+    repo.write(PROJECT, '{"enabledPlugins": {"gitgates@gitgates": true}}')
+    assert prove(repo) == [
+        ("ok", "plugin gitgates@gitgates", "proved: Stop is blocked where a gate fails")
+    ]
+
+
+def test_events_that_cannot_be_blocked_prove_nothing(repo: Repo) -> None:
+    repo.config(STOP)
+    hook = {"type": "command", "command": "gitgates agent-hook claude"}
+    repo.write(PROJECT, json.dumps({"hooks": {"SessionEnd": [{"hooks": [hook]}]}}))
+    assert prove(repo) == [("note", PROJECT, "calls us at no event that can be blocked")]
+
+
+def doctor_without_programs_in(repo: Repo, *folders: str) -> str:
+    """Return what doctor says where these are mounted so that nothing can be started there."""
+    mount = "mount --bind {0} {0} && mount -o remount,bind,noexec {0}"
+    script = " && ".join((*(mount.format(one) for one in folders), 'exec "$@"'))
+    doctor = (sys.executable, "-m", "gitgates", "doctor", "--prove")
+    within = ("unshare", "-rm", "sh", "-c", script, "sh")
+    if repo.ask(*within, "true").returncode:
+        pytest.skip("mounting needs a namespace of one's own, which is refused here")
+    done = repo.ask(*within, *doctor)
+    return (done.stdout + done.stderr).decode()
+
+
+@pytest.mark.thorough
+def test_a_temporary_folder_that_nothing_can_be_started_from(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "noexec"
+    folder.mkdir()
+    install(repo, COMMIT)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    said = doctor_without_programs_in(repo, str(folder))
+    assert "proved: a commit whose gate fails is refused" in said
+    assert "goes through" not in said
+
+
+def test_no_folder_that_anything_can_be_started_from(repo: Repo) -> None:
+    install(repo, COMMIT)
+    folders = [one for one in ("/tmp", "/var/tmp", "/dev/shm") if Path(one).is_dir()]
+    said = doctor_without_programs_in(repo, *folders)
+    assert "no hook can be tried: programs cannot be started from" in said
+    assert "TMPDIR=FOLDER gitgates doctor --prove" in said
+    assert "goes through" not in said

@@ -1,0 +1,207 @@
+"""Gates before a push see the pushed commit, and nothing that lies about in the working tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Repo, timeless
+from worktree_state import whole
+
+LOOK = 'pwd >> "$OUT/where"; cat a >> "$OUT/a"; ls >> "$OUT/names"; git ls-files >> "$OUT/git"'
+CONFIG = f"""
+[gates.look]
+command = '''{LOOK}'''
+[gates.good]
+command = "! grep -l bad a"
+[gates.paths]
+command = 'cat "$@" >> "$OUT/paths"'
+files = ["*.txt"]
+pass_files = true
+[hooks.pre-push]
+gates = ["look", "good", "paths"]
+"""
+
+
+@pytest.fixture
+def pushing(repo: Repo, out: Path) -> Repo:
+    """A repository with a remote that has its first commit."""
+    assert out.exists()
+    repo.config(CONFIG)
+    repo.write("a", "first\n")
+    repo.commit_all("first")
+    repo.add_origin()
+    repo.shim("pre-push")
+    return repo
+
+
+def change(repo: Repo, text: str, name: str = "a") -> None:
+    repo.write(name, text)
+    repo.git("add", name)
+    repo.git("commit", "-qm", text.strip())
+
+
+def said(out: Path, name: str) -> list[str]:
+    path = out / name
+    lines = path.read_text().splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return lines
+
+
+def test_where_the_tree_is_the_commit_gates_run_in_it(pushing: Repo, out: Path) -> None:
+    change(pushing, "second\n")
+    pushing.git("push", "-q", "origin", "main")
+    assert said(out, "where") == [str(pushing.path)]
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("dirt", ["unstaged", "staged", "untracked"])
+def test_what_is_not_pushed_is_not_seen(pushing: Repo, out: Path, dirt: str) -> None:
+    change(pushing, "second\n")
+    if dirt == "untracked":
+        pushing.write("forgotten", "x\n")
+    else:
+        pushing.write("a", "not pushed\n")
+    if dirt == "staged":
+        pushing.git("add", "a")
+    before = whole(pushing)
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 0, done.stderr
+    assert b"checking what is pushed to main in a private checkout" in done.stderr
+    assert said(out, "where") != [str(pushing.path)]
+    assert said(out, "a") == ["second"]
+    assert said(out, "names") == said(out, "git") == ["a", "pyproject.toml"]
+    assert whole(pushing) == before
+    assert len(pushing.git("worktree", "list").splitlines()) == 1
+
+
+def test_git_has_nothing_to_complain_of_there(pushing: Repo, out: Path) -> None:
+    look = "git status --short >> $OUT/said 2>&1; git log -1 --format=%s >> $OUT/said 2>&1"
+    pushing.config(f"[gates.look]\ncommand = '{look}'\n[hooks.pre-push]\ngates = ['look']\n")
+    pushing.git("add", ".")
+    change(pushing, "second\n")
+    pushing.write("forgotten", "x")
+    done = pushing.ask("git", "push", "origin", "main")
+    assert b"in a private checkout" in done.stderr
+    assert said(out, "said") == ["second"]
+
+
+def test_a_mistake_that_is_mended_but_not_committed_is_found(pushing: Repo) -> None:
+    change(pushing, "bad\n")
+    pushing.write("a", "mended\n")
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 1
+    assert b"gitgates pre-push: blocked: gate `good` failed" in done.stderr
+    pushing.git("commit", "-qam", "mended")
+    assert pushing.ask("git", "push", "origin", "main").returncode == 0
+
+
+def test_each_of_two_branches_is_checked_by_itself(pushing: Repo, out: Path) -> None:
+    for name in ("one", "two"):
+        pushing.git("checkout", "-qb", name, "main")
+        change(pushing, f"{name}\n")
+        change(pushing, f"text of {name}\n", f"{name}.txt")
+    pushing.git("checkout", "-q", "main")
+    done = pushing.ask("git", "push", "origin", "one", "two")
+    assert done.returncode == 0, done.stderr
+    assert said(out, "a") == ["one", "two"]
+    assert said(out, "paths") == ["text of one", "text of two"]
+
+
+def test_one_bad_branch_of_two_refuses_the_push(pushing: Repo) -> None:
+    for name in ("one", "two"):
+        pushing.git("checkout", "-qb", name, "main")
+        change(pushing, "bad\n" if name == "two" else "fine\n")
+    pushing.git("checkout", "-q", "main")
+    done = pushing.ask("git", "push", "origin", "one", "two")
+    assert done.returncode == 1
+    assert timeless(done.stderr).count("good   failed") == 1
+
+
+def test_keep_checks_the_working_tree(pushing: Repo, out: Path) -> None:
+    pushing.config(CONFIG + 'unstaged = "keep"\n')
+    change(pushing, "second\n")
+    pushing.git("push", "-q", "origin", "main")
+    assert said(out, "where") == [str(pushing.path)]
+
+
+def test_a_deletion_needs_no_checkout(pushing: Repo, out: Path) -> None:
+    pushing.git("push", "-q", "--no-verify", "origin", "main:doomed")
+    pushing.write("forgotten", "x")
+    pushing.git("push", "-q", "origin", ":doomed")
+    assert said(out, "where") == [str(pushing.path)]
+
+
+def test_why_jest_finds_no_test_there_is_said(pushing: Repo) -> None:
+    """In the words of Jest 30, which leaves out all paths with `/.git/` in them."""
+    jest = "case $PWD in */.git/*) echo No tests found, exiting with code 1; exit 1; esac"
+    pushing.config(f"[gates.test]\ncommand = '{jest}'\n[hooks.pre-push]\ngates = ['test']\n")
+    pushing.git("add", ".")
+    change(pushing, "second\n")
+    pushing.write("forgotten", "x")
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 1
+    assert b"gitgates: Jest finds no files below .git, where private checkouts are;" in done.stderr
+    assert b'set unstaged = "keep" in the table hooks.pre-push\n' in done.stderr
+    (pushing.path / "forgotten").unlink()
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 0
+    assert b"Jest" not in done.stderr
+
+
+def test_uv_installs_nothing_into_the_linked_environment(pushing: Repo) -> None:
+    """`uv run` installs the project from where it runs, into what this variable names."""
+    install = 'e=${UV_PROJECT_ENVIRONMENT:-.venv} && mkdir -p "$e" && pwd > "$e/project.pth"'
+    tables = f"[gates.test]\ncommand = '{install}'\n[hooks.pre-push]\ngates = ['test']\n"
+    pushing.config(tables)
+    pushing.write(".gitignore", ".venv/\n")
+    pushing.write(".venv/project.pth", str(pushing.path))
+    pushing.git("add", ".")
+    change(pushing, "second\n")
+    pushing.write("forgotten", "x")
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 0, done.stderr
+    assert b"in a private checkout" in done.stderr
+    assert (pushing.path / ".venv/project.pth").read_text() == str(pushing.path)
+
+
+def test_ignored_tools_are_linked(pushing: Repo) -> None:
+    pushing.config("[gates.tool]\ncommand = '.venv/bin/tool'\n[hooks.pre-push]\ngates = ['tool']\n")
+    pushing.write(".gitignore", ".venv/\n")
+    pushing.write(".venv/bin/tool", "#!/bin/sh\nexit 0\n").chmod(0o755)
+    pushing.git("add", ".")
+    change(pushing, "second\n")
+    pushing.write("forgotten", "x")
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_gate_that_stages_and_commits_there_touches_nothing_here(pushing: Repo) -> None:
+    pushing.config(
+        "[gates.wild]\ncommand = 'echo x > new; git add -A; git stash list; git status'\n"
+        "[hooks.pre-push]\ngates = ['wild']\n"
+    )
+    pushing.git("add", ".")
+    change(pushing, "second\n")
+    pushing.write("a", "mine\n")
+    before = whole(pushing)
+    assert pushing.ask("git", "push", "origin", "main").returncode == 0
+    assert whole(pushing) == before
+
+
+def test_a_commit_can_be_checked_in_a_checkout(repo: Repo, out: Path) -> None:
+    hook = '[hooks.pre-commit]\ngates = ["look"]\nunstaged = "checkout"\n'
+    repo.config(CONFIG.partition("[hooks")[0] + hook)
+    repo.write("a", "committed\n")
+    repo.commit_all("base")
+    repo.shim("pre-commit")
+    repo.write("a", "staged\n")
+    repo.git("add", "a")
+    repo.write("a", "unstaged\n")
+    repo.write("untracked", "x\n")
+    before = whole(repo)
+    done = repo.commit()
+    assert done.returncode == 0, done.stderr
+    assert said(out, "a") == ["staged"]
+    assert said(out, "names") == ["a", "pyproject.toml"]
+    assert whole(repo)[0] == before[0]
