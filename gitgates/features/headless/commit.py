@@ -116,6 +116,7 @@ def _own_index(point: Checkpoint, repo: Repo, name: str) -> Git:
     index_abs = f"{point.folder_abs}/{name}"
     users_abs = f"{repo.git_dir_abs}/index"
     remove_file(index_abs)
+    remove_file(f"{index_abs}.lock")  # of a git that was killed with an earlier call
     if os.path.exists(users_abs):
         from shutil import copy2
 
@@ -182,6 +183,7 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
     message = f"Work of the failed headless run {point.run}".encode()
     made = git.out("commit-tree", prepared.tree, *parents, stdin=message).decode().strip()
     ref = f"{FAILED_REFS}/{point.run}"
+    remove_file(f"{repo.common_dir_abs}/{ref}.lock")  # likewise; no other run has this ref
     git.out("update-ref", ref, made)
     run_abs = f"{repo.state_abs}/runs/{point.run}"
     if point.dirty.intersection(prepared.paths) and os.path.isdir(run_abs):
