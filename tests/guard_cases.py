@@ -7,7 +7,9 @@ CONFIG = """\
 [gates.check]
 command = "true"
 [hooks.Stop]
-gates = ["check"]
+gates = ["check", "review"]
+[review]
+mode = "off"
 """
 MESSAGE = """git commit -F - <<'EOF'
 Don't use --no-verify, nor HUSKY=0 or core.hooksPath

@@ -26,17 +26,11 @@ LONGEST_FUNCTION = 60
 
 # What is left to be taken apart: none is to be added.
 FEATURE_IMPORTS = {
-    "advice imports gates",
-    "advice imports guard",
     "advice imports intents",
-    "advice imports review",
-    "gates imports review",
-    "guard imports review",
     "intents imports review",
     "intents imports trace",
     "session imports intents",
     "session imports review",
-    "trace imports intents",
 }
 
 # Heavy packages, and the only places that may load them: no hook comes there.

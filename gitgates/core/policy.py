@@ -39,8 +39,11 @@ if TYPE_CHECKING:
         """The interface of a policy's module.
 
         It may also have `needs(config)`, `agents(config)`, `rules(config)`, `repeat(call, answer)`;
-        `always`: it is asked even after a final verdict; and `fails_closed(config)`: whether a tool
-        call is refused where it fails in itself, and `WAY_OUT`: what can be done then.
+        `always`: it is asked even after a final verdict; `fails_closed(config)`: whether a tool
+        call is refused where it fails in itself, and `WAY_OUT`: what can be done then. Of its
+        feature it may tell others, by `functions_of`: `person_verbs(call)`, the verbs that an agent
+        may not run, `guarded_files(call)`, rules of the guard with the paths that they are about,
+        and `labels(call)`, what the trace notes of a tool call.
         """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
@@ -194,6 +197,12 @@ def needs_of(module: PolicyModule, config: Config) -> tuple[Need, ...]:
     """Return the events that a policy needs; one that never needs any does not say so."""
     own: Callable[[Config], tuple[Need, ...]] | None = getattr(module, "needs", None)
     return own(config) if own else ()
+
+
+def functions_of(config: Config, name: str, kind: EventKind = "") -> list[Callable[..., Any]]:
+    """Return the functions of a name that modules of enabled policies have, in their order."""
+    modules = map(module_of, wanted(config, kind))
+    return [function for module in modules if (function := getattr(module, name, None))]
 
 
 def asked_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:

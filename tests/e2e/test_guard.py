@@ -48,7 +48,9 @@ FINE = {
 
 def begin(folder: Path, more: str = "") -> Scene:
     """Return a repository whose agent can commit."""
-    scene = Scene(folder, CHECK + STOP + more)
+    scene = Scene(
+        folder, CHECK + STOP.replace('"]', '", "review"]') + '[review]\nmode = "off"\n' + more
+    )
     scene.repo.git("config", "user.name", "Agent")
     scene.repo.git("config", "user.email", "agent@example.org")
     return scene

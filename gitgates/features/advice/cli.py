@@ -25,7 +25,7 @@ from gitgates.features.advice.items import (
     identify,
     target_of,
 )
-from gitgates.features.review.weakening.session import compare_advice
+from gitgates.features.advice.weaker import compare_advice
 from gitgates.hosts import git as githook
 from gitgates.report.artifacts import save_run
 from gitgates.report.text import Console

@@ -44,6 +44,13 @@ def needs(config: Config) -> tuple[Need, ...]:
     return tuple(found.values())
 
 
+def person_verbs(call: Call) -> list[tuple[str, ...]]:
+    """Return the verbs that take away advice that blocks."""
+    live = [one for one in call.config.advice if one.status in LIVE]
+    blocking = [one.id for one in live if one.hook_on_failure == "block"]
+    return [("advice", verb, one) for one in blocking for verb in ("close", "edit", "remove")]
+
+
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
     """Run the hooks of this moment, unless it is refused already; or show the guidance."""
     if call.kind in ("before-commit", "before-push"):

@@ -11,9 +11,9 @@ from gitgates.core.types import ALLOW, BLOCK, WARN, Event, Hook, Verdict
 from gitgates.engine.plan import make_plan, record_skips
 from gitgates.features.advice.items import content_hash, with_hooks
 from gitgates.features.advice.results import records, without_ignored
-from gitgates.features.gates.run import GateRun, deciding
 from gitgates.hosts.capabilities import express
 from gitgates.report.feedback import feedback, warning_text
+from gitgates.session.gate_run import GateRun, deciding
 from gitgates.session.state import Projection
 
 TYPE_CHECKING = False
@@ -130,7 +130,7 @@ def due_here(
 
     Those are all where no hook of git is ours, else those that are not known to it.
     """
-    from gitgates.features.guard.rules import skips_hooks
+    from gitgates.shell.no_verify import skips_hooks
     from gitgates.shell.syntax import read
 
     line = read(call.payload.command)

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from gitgates.core.errors import GitgatesError, Interrupted
 from gitgates.core.types import BLOCK, STOP, WARN, Decision, Verdict
-from gitgates.features.gates.run import deciding, failures_of, read_log, unchecked, unpassed
 from gitgates.report.feedback import feedback, person_text, readable, stop_text, warning_text
 from gitgates.session.breaker import (
     BLOCKED,
@@ -17,6 +16,7 @@ from gitgates.session.breaker import (
     Attempt,
     rule,
 )
+from gitgates.session.gate_run import deciding, failures_of, read_log, unchecked, unpassed
 from gitgates.session.state import NO_RESULT, UNCHECKED
 from gitgates.store.runs import log_abs
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from gitgates.core.types import Level
     from gitgates.engine.failures import Change, Failure
     from gitgates.features.gates.baseline import BaselineFailures
-    from gitgates.features.gates.run import GateRun
     from gitgates.report.feedback import EventReport, GateReport
     from gitgates.session.breaker import Ruling
+    from gitgates.session.gate_run import GateRun
     from gitgates.session.state import Fact, Round
 
     Statuses: TypeAlias = tuple[tuple[str, str], ...]

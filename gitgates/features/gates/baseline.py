@@ -14,14 +14,14 @@ from gitgates.core.record import Record
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import Failure
 from gitgates.engine.run import RunOptions, run_plan
-from gitgates.features.gates.run import failures_of, whole_output
+from gitgates.session.gate_run import failures_of, whole_output
 from gitgates.session.state import Baseline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Decision, Gate, GateResult, Step
-    from gitgates.features.gates.run import GateRun
     from gitgates.git.repo import Repo
+    from gitgates.session.gate_run import GateRun
     from gitgates.session.state import Fact, Session
 
 _NO_VERDICT = {

@@ -62,7 +62,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         return so_far  # it is refused already
     own = Verdict()
     if has_gates:
-        from gitgates.features.gates.run import decide_event  # most events have none to run
+        from gitgates.features.gates.event import decide_event  # most events have none to run
 
         own = decide_event(call)
     if express(payload, own.level)[0] >= BLOCK:
@@ -83,7 +83,7 @@ def _decide_ending(call: Call) -> Verdict:
         return Verdict(entries=({"what": "told"},) if call.session.warnings else ())
     # What runs gates takes as long to load as git takes to tell what has changed.
     from gitgates.features.gates.attempt import StopAttempt
-    from gitgates.features.gates.run import plan_run
+    from gitgates.features.gates.event import plan_run
 
     run = plan_run(call, call.changes)
     if run is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates.config.load import LOCAL_FILE, OWN_FILE, PYPROJECT
+from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.hosts import DEFAULT_AGENT, agent_host, project_settings
 
@@ -89,8 +90,9 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
     yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
     for name in (OWN_FILE, LOCAL_FILE, *_FRAMEWORK_FILES):
         yield Place(f"{root}/{name}", "gate_settings")
-    if config.intents:
-        yield Place(f"{root}/{config.intents.file}", "intents_file")
+    for files_of in functions_of(config, "guarded_files", call.kind):
+        for rule, path_abs in files_of(call):
+            yield Place(path_abs, rule)
     for path in dict.fromkeys((f"{git}/gitgates", f"{common}/gitgates")):
         yield Place(path, "state_folder", is_folder=True)
     yield Place(f"{common}/info/exclude", "git_exclude")
@@ -98,7 +100,7 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
 
 
 def _places_of_agent(call: Call) -> Iterator[Place]:
-    root, env, review = call.repo.root_abs, call.env, call.config.review
+    root, env = call.repo.root_abs, call.env
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     for folder in dict.fromkeys((root, call.payload.project_abs or root)):
         mentions = dict.fromkeys(host.settings_files(folder, env).values(), "")
@@ -109,13 +111,6 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
         if os.path.lexists(f"{root}/{file}"):  # of other agents: what there is
             for path in (file, *agent_host(name).SWITCHES):
                 yield Place(f"{root}/{path}", "agent_settings")
-    folders = host.folders_of(root, env)
-    for name in dict.fromkeys((review.reviewer, *review.agents)):
-        for path in host.agent_files(name.rpartition(":")[2], folders):
-            yield Place(path, "reviewer_files")
-    for name in review.skills:
-        for path in host.skill_files(name.rpartition(":")[2], folders):
-            yield Place(path, "reviewer_files")
 
 
 def git_settings(call: Call) -> str:

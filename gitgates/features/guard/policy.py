@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from gitgates.core.policy import Need
-from gitgates.core.types import BLOCK, LIVE, WARN, Verdict
+from gitgates.core.policy import Need, functions_of
+from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.needs import is_guardable
 
@@ -60,7 +60,7 @@ RULES = {
 _WORDS = (
     *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip"),
     *("gitgates=", "gitgates_", "uninstall", "approve", "advice", "notes", "update-ref", "core."),
-    *("assume-unchanged", "fixup", "remove", "which", "command", "bin/gitgates"),
+    *("assume-unchanged", "fixup", "remove", "prune", "which", "command", "bin/gitgates"),
     "-packages/gitgates",
     *AGENTS,
     "@factory/",
@@ -183,7 +183,6 @@ def _in_command(call: Call) -> Iterable[Violation]:
     if not _may_matter(text, settings, places, call.payload.cwd_abs):
         return ()
     from gitgates.features.guard.rules import Known, find  # most commands do not matter
-    from gitgates.features.review.evidence import is_strict
 
     has_agent = any(name in text.lower() for name in (*AGENTS, "@factory/"))
     known = Known(
@@ -196,14 +195,15 @@ def _in_command(call: Call) -> Iterable[Violation]:
         unasked=_unasked if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
         unhooked=_unhooked,
-        is_strict="skip" in text and is_strict(call),
-        blocking=tuple(
-            one.id
-            for one in call.config.advice
-            if one.hook_on_failure == "block" and one.status in LIVE
-        ),
+        person_verbs=lambda: _person_verbs(call),
     )
     return find(text, known)
+
+
+def _person_verbs(call: Call) -> list[tuple[str, ...]]:
+    """Return the verbs that are for a person to run, as the policies name them."""
+    verbs_of = functions_of(call.config, "person_verbs", call.kind)
+    return [("approve",), *(verb for of_policy in verbs_of for verb in of_policy(call))]
 
 
 def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str) -> bool:

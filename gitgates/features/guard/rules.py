@@ -12,12 +12,13 @@ from itertools import pairwise
 
 from gitgates.core.record import Record
 from gitgates.features.guard.places import Place, Violation, find_places, linked, touched
+from gitgates.shell.no_verify import skips_hooks
 from gitgates.shell.repositories import Repositories, git_call
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # Settings of git, in lower case → rule.
 _SETTINGS = {
@@ -53,26 +54,7 @@ _REMOVING = {"uninstall", "remove", "uninject"}
 # Where the program itself is.
 _OUR_PROGRAM = ("bin/gitgates", "site-packages/gitgates")
 # Commands of ours that are a person's; approval.py lets those pass that have a token.
-PERSONS = (("approve",), ("intent", "approve-scope"), ("trace", "prune"), ("review", "skip"))
-_IF_STRICT = PERSONS[-1]
-_OF_ADVICE = ("close", "edit", "remove")  # of one that blocks
 _TOKEN = "--token"
-# Commands of git that run hooks: letters for --no-verify, and letters that take a value.
-_VERIFYING = {
-    "commit": ("n", "mFCct"),
-    "am": ("n", ""),
-    "merge": ("", "mFsX"),
-    "pull": ("", "sX"),
-    "push": ("", "o"),
-    "rebase": ("", "sXx"),
-}
-_NO_VERIFY, _SHORTEST = "--no-verify", len("--no-veri")  # what is shorter may mean --no-verbose
-_OPTIONAL = "uS"  # letters whose value is in the same word, or missing
-_LONG_WITH_VALUE = (
-    *("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message"),
-    *("--template", "--trailer", "--fixup", "--squash", "--cleanup", "--strategy", "--exec"),
-    *("--strategy-option", "--push-option", "--receive-pack", "--repo", "--pathspec-from-file"),
-)
 _EVIDENCE = ("refs/notes/gitgates", "notes/gitgates", "gitgates")
 _NOTES_WRITING = {"add", "append", "copy", "edit", "merge", "prune", "remove"}
 _HIDING = ("--skip-worktree", "--assume-unchanged")
@@ -93,8 +75,8 @@ class Known(Record):
     env: Mapping[str, str] = {}
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
     alias: Callable[[str], str] = lambda _name: ""  # of git
-    is_strict: bool = False  # a reviewer has to decide
-    blocking: tuple[str, ...] = ()  # ids of advice that blocks
+    # verbs of ours, with arguments, that are for a person to run
+    person_verbs: Callable[[], Sequence[tuple[str, ...]]] = tuple
     # programs that start an agent → options with which it asks nobody
     unasked: Callable[[str], tuple[str, ...]] = lambda _program: ()
     # whether one is started, with these words and variables, so that it runs no hooks
@@ -257,11 +239,7 @@ def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[st
         yield "uninstall"
     elif program == "gitgates":
         has_token = any(word.partition("=")[0] == _TOKEN for word in rest)
-        verbs: list[tuple[str, ...]] = [
-            verb for verb in PERSONS if known.is_strict or verb != _IF_STRICT
-        ]
-        verbs += [("advice", verb, one) for one in known.blocking for verb in _OF_ADVICE]
-        if not has_token and any(plain[: len(verb)] == verb for verb in verbs):
+        if not has_token and any(plain[: len(verb)] == verb for verb in known.person_verbs()):
             yield "person_verbs"
     elif signs := known.unasked(program) or known.unasked(_package(one.words[0])):
         values = (word.partition("=")[2].strip("'\"") for word in rest)
@@ -322,30 +300,6 @@ def _of_alias(text: str, rest: list[str], one: SimpleCommand, known: Known) -> I
         whole = inner._replace(words=(*inner.words, *more), cwd=one.cwd)
         everywhere = Repositories(known.cwd_abs, "", UNKNOWN)
         yield from (found.rule for found in _in_command(whole, known, everywhere))
-
-
-def skips_hooks(verb: str, words: list[str]) -> bool:
-    """Return whether a command of git is told to run no hooks; `words` are behind its verb."""
-    if verb == "history":  # it runs none, and this one commits what is staged
-        return "fixup" in words[:1] and "--dry-run" not in words
-    if verb not in _VERIFYING:
-        return False
-    letters, valued = _VERIFYING[verb]
-    while words and words[0] != "--":
-        word, *words = words
-        if word.startswith("--"):
-            if len(word) >= _SHORTEST and _NO_VERIFY.startswith(word):
-                return True
-            words = words[1:] if word in _LONG_WITH_VALUE else words
-        elif word.startswith("-"):
-            until = next(
-                (at for at, one in enumerate(word) if one in valued + _OPTIONAL), len(word)
-            )
-            if any(letter in word[:until] for letter in letters):
-                return True
-            is_last = until == len(word) - 1 and word[until] in valued
-            words = words[1:] if is_last else words
-    return False
 
 
 def _of_git_config(words: list[str], known: Known) -> Iterator[str]:

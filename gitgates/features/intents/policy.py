@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config, Verdict
+    from gitgates.session.call import Call
 
 _SNAPSHOT_S = 15.0  # in a large repository
 _ANY: tuple[EventKind, ...] = (
@@ -47,6 +48,30 @@ WAY_OUT = (
 def fails_closed(config: Config) -> bool:
     """Return whether a tool is refused where this policy fails in itself."""
     return config.intents is not None and config.intents.required
+
+
+def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
+    """Return the verbs that an agent may not run: to widen the scope of an intent."""
+    return (("intent", "approve-scope"),)
+
+
+def guarded_files(call: Call) -> tuple[tuple[str, str], ...]:
+    """Return the file with the intents."""
+    settings = call.config.intents
+    return (("intents_file", f"{call.repo.root_abs}/{settings.file}"),) if settings else ()
+
+
+def labels(call: Call) -> dict[str, str]:
+    """Return the intent that the agent has selected, for the trace."""
+    from gitgates.features.intents.lease import (  # where there are any
+        held_by,
+        holder_of,
+        read_leases,
+    )
+
+    holder = holder_of(call.payload.session, call.payload.agent_id)
+    own = held_by(read_leases(call.repo.shared_state_abs), holder)
+    return {"intent": own.intent} if own else {}
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git

@@ -10,6 +10,7 @@ from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 from gitgates.engine.hooks import matches_agent
 from gitgates.features.review.config import asks_for_review, is_review_on, review_needs, reviews
+from gitgates.hosts import DEFAULT_AGENT, agent_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,28 @@ def rules(config: Config) -> str:
     from gitgates.features.review.text import rules_of
 
     return rules_of(config.review)
+
+
+def person_verbs(call: Call) -> tuple[tuple[str, ...], ...]:
+    """Return the verb that skips a review, where a reviewer has to decide."""
+    from gitgates.features.review.evidence import is_strict
+
+    return (("review", "skip"),) if is_strict(call) else ()
+
+
+def guarded_files(call: Call) -> list[tuple[str, str]]:
+    """Return the files of the agents and skills that review."""
+    host, review = agent_host(call.payload.host or DEFAULT_AGENT), call.config.review
+    folders = host.folders_of(call.repo.root_abs, call.env)
+    agents = dict.fromkeys((review.reviewer, *review.agents))
+    paths = [path for name in agents for path in host.agent_files(_plain(name), folders)]
+    paths += [path for name in review.skills for path in host.skill_files(_plain(name), folders)]
+    return [("reviewer_files", path) for path in paths]
+
+
+def _plain(name: str) -> str:
+    """Return a name without the plugin that it is of."""
+    return name.rpartition(":")[2]
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

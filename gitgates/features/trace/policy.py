@@ -13,7 +13,7 @@ import time
 
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import Need
+from gitgates.core.policy import Need, functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK
 
@@ -69,6 +69,11 @@ def needs(config: Config) -> tuple[Need, ...]:
     )
 
 
+def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
+    """Return the verb that removes records."""
+    return (("trace", "prune"),)
+
+
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Note what a file is like before a tool writes it; record what has become of it.
 
@@ -107,7 +112,7 @@ def _record(call: Call, found: Sequence[Change], head: str, more: int = 0) -> No
         "session": payload.session,
         "agent": payload.agent_id,
         "agent_type": payload.agent_type,
-        "intent": _intent(call),
+        **_labels(call),
         "tool": payload.tool,
         "tool_use": payload.tool_use_id,
         "commit": head,
@@ -120,19 +125,12 @@ def _record(call: Call, found: Sequence[Change], head: str, more: int = 0) -> No
             remember(call.repo.state_abs, change["was"], GONE)
 
 
-def _intent(call: Call) -> str:
-    """Return the intent that the agent has selected; empty: none."""
-    if call.config.intents is None:
-        return ""
-    from gitgates.features.intents.lease import (  # where there are any
-        held_by,
-        holder_of,
-        read_leases,
-    )
-
-    holder = holder_of(call.payload.session, call.payload.agent_id)
-    own = held_by(read_leases(call.repo.shared_state_abs), holder)
-    return own.intent if own else ""
+def _labels(call: Call) -> Fact:
+    """Return what other policies have noted of the agent's work."""
+    labels: Fact = {"intent": ""}
+    for labels_of in functions_of(call.config, "labels", call.kind):
+        labels |= labels_of(call)
+    return labels
 
 
 # Tools that name the file that they write.

@@ -12,7 +12,7 @@ from gitgates.config.advice_values import slug
 from gitgates.config.load import load
 from gitgates.core.types import Advice
 from gitgates.features.advice.items import content_hash
-from gitgates.features.review.weakening.session import compare_advice
+from gitgates.features.advice.weaker import compare_advice
 
 HOOK = 'hook_command = "make test"\nhook_trigger = "before-commit"\n'
 

@@ -15,7 +15,6 @@ from guard_cases import CONFIG, SHELL
 from gitgates.config.load import load
 from gitgates.core.types import Config, Guard
 from gitgates.features.guard.policy import RULES
-from gitgates.features.guard.rules import PERSONS
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.approval import ACTIONS
 from gitgates.setup.install.agents import entries
@@ -342,17 +341,19 @@ def test_many_commands_end_in_time(agent: Agent) -> None:
 
 
 def test_a_review_may_not_be_skipped_in_the_strict_form(repo: Repo) -> None:
-    config = CONFIG.replace('["check"]', '["review"]') + '[review]\nmode = "require"\n'
-    agent = begin(repo, config)
+    agent = begin(repo, CONFIG.replace('"off"', '"require"'))
     assert shell(agent, "gitgates review skip --reason x") == "deny person_verbs"
     assert shell(agent, "gitgates review skip --reason x --token abc") == ""
     assert shell(agent, "gitgates review status") == ""
 
 
-def test_the_verbs_are_those_that_want_a_person() -> None:
-    # Whether an advice blocks, its verbs know; they ask for a person then.
-    others = {action for action in ACTIONS if not action.startswith("advice ")}
-    assert {" ".join(verb) for verb in PERSONS} == {"approve", *others}
+def test_the_verbs_are_those_that_want_a_person(repo: Repo) -> None:
+    config = CONFIG.replace('"off"', '"require"')
+    advice = 'title = "tests"\nid = "tests"\nhook_command = "true"\nhook_on_failure = "block"\n'
+    agent = begin(repo, f'{config}[[advice]]\n{advice}hook_trigger = "before-commit"\n')
+    for action in (*ACTIONS, "approve"):
+        name = " tests" if action.startswith("advice ") else ""
+        assert shell(agent, f"gitgates {action}{name}") == "deny person_verbs", action
 
 
 def test_it_is_off_where_nothing_is_checked(repo: Repo) -> None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from gitgates.config import load
-from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key
-from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS, Section
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS
+from gitgates.config.section_keys import SECTION_KEYS, Section
+from gitgates.config.weaker import Table, weaker_values
 from gitgates.core.errors import ConfigError
-from gitgates.core.types import ACTIONS, LIVE, Advice, Config, Gate, Headless, Hook, Review
+from gitgates.core.parts import feature_parts
+from gitgates.core.types import Config, Review
 from gitgates.features.review.significance import kinds_of
 from gitgates.features.review.weakening.commands import find_in_commands
 from gitgates.features.review.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
@@ -32,7 +34,6 @@ from gitgates.hosts.settings.base import HookSettings
 from gitgates.store.files import read_regular
 
 Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
-Table: TypeAlias = Advice | Config | Gate | Headless | Hook | Review
 
 _NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
 
@@ -147,9 +148,6 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
 
 # Our own gates
 
-# How much of a limit must be left, so that less is no finding: a test suite may well be faster.
-_SHARPLY = 0.5
-
 
 def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Weakening, ...]:
     """Return what has become weaker. `path` is the file that the settings stand in."""
@@ -158,101 +156,30 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
     if after is None:
         return (Weakening(path, GATE, "all settings of gitgates are gone"),)
     gates, hooks = ({one.name: one for one in ones} for ones in (after.gates, after.hooks))
-    texts = [*_compare(TOP_KEYS, before, after, "")]
+    texts = [*weaker_values(TOP_KEYS, before, after, "")]
     for gate in before.gates:
         if gate.name in gates:
-            texts += _compare(GATE_KEYS, gate, gates[gate.name], f"gates.{gate.name}.")
+            texts += weaker_values(GATE_KEYS, gate, gates[gate.name], f"gates.{gate.name}.")
         else:
             texts.append(f"gates.{gate.name}: removed")
     for hook in before.hooks:
         if hook.gates and hook.name not in hooks:
             texts.append(f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}")
         elif hook.gates:
-            texts += _compare(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
+            texts += weaker_values(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
     for section in SECTION_KEYS:
         texts += _compare_section(
             section, getattr(before, section.name), getattr(after, section.name)
         )
-    for advice in before.advice:
-        texts += compare_advice(advice, next((a for a in after.advice if a.id == advice.id), None))
+    for module in feature_parts("weaker"):
+        texts += module.compare(before, after)
     return tuple(Weakening(path, GATE, text) for text in texts)
-
-
-def compare_advice(old: Advice, new: Advice | None) -> list[str]:
-    """Return what has become weaker of an advice that blocks; nothing of any other."""
-    if old.status not in LIVE or old.hook_on_failure != "block":
-        return []
-    place = f"advice.{old.id}"
-    return [*_compare(ADVICE_KEYS, old, new, f"{place}.")] if new else [f"{place}: removed"]
 
 
 def _compare_section(section: Section, old: Table | None, new: Table | None) -> Iterable[str]:
     if old and new:
-        return _compare(section.keys, old, new, f"{section.name}.")
+        return weaker_values(section.keys, old, new, f"{section.name}.")
     return [f"{section.name}: removed"] if old else []
-
-
-def _compare(keys: tuple[Key, ...], old_side: Table, new_side: Table, place: str) -> Iterable[str]:
-    """Yield values that have become weaker, by the column `weaker` of the table of keys."""
-    for key in keys:
-        old, new, way = getattr(old_side, key.field), getattr(new_side, key.field), key.weaker
-        if old == new or not way:
-            continue
-        if way in ("more", "fewer"):
-            text = _entries(str(way), old, new)
-        elif isinstance(way, str):
-            text = f"{_shown(old)} → {_shown(new)}" if _WEAKER[way](old, new) else ""
-        else:
-            is_weaker = new in way and (old not in way or way.index(new) < way.index(old))
-            text = f"{_shown(old)} → {_shown(new)}" if is_weaker else ""
-        if text:
-            yield f"{place}{key.name}: {text}"
-
-
-def _is_weaker_action(old: str, new: str) -> bool:
-    # What a chain of gates comes to, only reading it tells.
-    was = ACTIONS.index(old) if old in ACTIONS else 1
-    return new not in ACTIONS or ACTIONS.index(new) < was
-
-
-# way → whether the second value is weaker than the first
-_WEAKER: dict[str, Callable[[Any, Any], bool]] = {
-    "any": lambda _old, _new: True,
-    "off": lambda _old, new: not new,
-    "on": lambda _old, new: bool(new),
-    "action": _is_weaker_action,
-    "less": lambda old, new: new < old,
-    "greater": lambda old, new: new > old,
-    "sharply": lambda old, new: 0 < new < _SHARPLY * old or (not old and new > 0),
-    "each": lambda old, new: any(now < was for was, now in zip(old, new, strict=True)),
-}
-
-
-def _entries(way: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
-    """Return which entries too many, or too few, a list has now. None: all."""
-    if way == "fewer" and old is None:
-        return f"all → {_shown(new)}"
-    if new is None:
-        return ""
-    gone = [f"- {one}" for one in old or () if one not in new]
-    added = [f"+ {one}" for one in new if one not in (old or ())]
-    wrong, back = (added, gone) if way == "more" else (gone, added)
-    # A pattern with `!` takes away what others have put in.
-    plain = [one for one in wrong if not one.startswith("!", 2)]
-    return ", ".join([*plain, *(one for one in back if one.startswith("!", 2))])
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "all"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return f"{value:g}"
-    if isinstance(value, tuple):
-        parts = (_shown(one) for one in value)
-        return f"[{', '.join(parts)}]"
-    return f"`{value}`" if value != "" else "nothing"
 
 
 # Hooks of agents

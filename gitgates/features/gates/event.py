@@ -1,0 +1,88 @@
+"""Run the gates of an agent's event that does not end a turn."""
+
+from __future__ import annotations
+
+from gitgates.config.load import FILES
+from gitgates.core.environ import skipped_gates
+from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Event, Verdict
+from gitgates.engine.hooks import host_limit_s
+from gitgates.engine.plan import make_plan, record_skips
+from gitgates.hosts.capabilities import express
+from gitgates.report.feedback import feedback, stop_text
+from gitgates.session.breaker import is_reported_unable
+from gitgates.session.call import Changes
+from gitgates.session.gate_run import GateRun, deciding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Decision
+    from gitgates.session.call import Call
+
+_FINE = ("passed", "skipped")
+_OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked", STOP: "stopped"}
+
+
+def plan_run(call: Call, changes: Changes) -> GateRun | None:
+    """Return the run of an event; None if every gate is skipped."""
+    event = Event(
+        host=call.payload.host,
+        name=call.payload.event,
+        root_abs=call.repo.root_abs,
+        paths=changes.paths,
+        gone=changes.gone,
+        stdin=call.raw,
+        payload=call.payload,
+    )
+    plan = make_plan(call.config, call.hook, event, skipped_gates(call.env))
+    call.rests_on["gates"] = plan
+    if not call.is_dry:
+        record_skips(plan, call.repo)
+    if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
+        return None
+    return GateRun(call, plan)
+
+
+def decide_event(call: Call) -> Verdict:
+    """Run the gates of an event that does not end a turn; return the verdict."""
+    paths = call.edited_paths
+    run = plan_run(call, Changes(paths))
+    if run is None or call.is_dry:
+        return Verdict()
+    call.end_within(host_limit_s(call.config, call.hook))
+    decision = _allow_config_fix(call, run.run(), paths)
+    verdict = _say(run, decision)
+    if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
+        run.save(decision, verdict.to_agent)  # an edit that is fine leaves nothing behind
+    return verdict._replace(entries=(run.entry(_OUTCOMES[verdict.level], deciding(decision)),))
+
+
+def _say(run: GateRun, decision: Decision) -> Verdict:
+    call, said = run.call, run.report(decision)
+    leads_to, why = express(call.payload, decision.verdict)
+    said = said._replace(leads_to=leads_to)
+    if why:
+        call.say(f"{why}: {decision.reason}")
+        said = said._replace(notes=(*said.notes, f"{why}."))
+    person = "\n".join(said.observed)
+    if decision.verdict == STOP:
+        return Verdict(STOP, to_agent=feedback(said), to_person=stop_text(said))
+    here = (call.prompt, call.payload.event)
+    rounds = [one for one in call.session.rounds if (one.prompt, one.hook) == here]
+    if decision.verdict == BLOCK and is_reported_unable(deciding(decision), rounds):
+        # A tool that is missing must not lock the agent out of everything.
+        said = said._replace(leads_to=WARN)
+        return Verdict(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
+    if decision.verdict >= WARN or said.changed_paths:
+        level = max(decision.verdict, WARN)
+        return Verdict(level, to_agent=feedback(said), to_person=person)
+    return Verdict(to_person=person)
+
+
+def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
+    """Allow an edit of the configuration if only a mistake in the configuration blocks."""
+    is_fault = decision.verdict == STOP and all(
+        visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
+    )
+    if call.payload.kind == "before-tool" and is_fault and set(paths or ()) & set(FILES):
+        return decision._replace(verdict=WARN)
+    return decision
