@@ -26,10 +26,7 @@ LONGEST_FUNCTION = 60
 
 # What is left to be taken apart: none is to be added.
 FEATURE_IMPORTS = {
-    "advice imports intents",
     "intents imports review",
-    "intents imports trace",
-    "session imports intents",
     "session imports review",
 }
 
@@ -103,6 +100,8 @@ NOT_IMPORTED = {
     "tree-sitter-bash": "the same",
 }
 IMPORTED_AS = {"pyyaml": "yaml"}
+# What a feature may have in its folder that cold code finds by its name: core/parts.py.
+PARTS = ("checks.py", "handoff.py", "weaker.py")
 
 
 class Import(NamedTuple):
@@ -306,6 +305,7 @@ def test_every_module_is_imported() -> None:
         and not (
             module.path.startswith(("gitgates/cli/", "gitgates/features/")) and _has_command(module)
         )
+        and module.path.rpartition("/")[2] not in PARTS
     ]
     assert unused == []
 

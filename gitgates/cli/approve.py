@@ -8,7 +8,7 @@ import click
 
 from gitgates.config.values import did_you_mean
 from gitgates.core.errors import OK, UsageError
-from gitgates.features.intents.approved import approve_intents
+from gitgates.core.policy import functions_of
 from gitgates.session.approval import ACTIONS, LASTS_S, is_person_at_terminal, new_token
 from gitgates.session.rules import approve_settings
 from gitgates.verbs.repository import configuration, current_repo
@@ -57,9 +57,8 @@ def command(action: tuple[str, ...]) -> int:
 
 def _approve_rules(repo: Repo) -> int:
     config = configuration(repo)
-    if config.intents:
-        approve_intents(repo, config)
+    files = [approve(repo, config) for approve in functions_of(config, "approve")]
     approve_settings(repo, config)
-    what = f"{config.intents.file} and the settings" if config.intents else "the settings"
+    what = " and ".join([*files, "the settings"])
     click.echo(f"gitgates: {what} of policies count as they are now, in running sessions, too")
     return OK

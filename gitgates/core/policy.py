@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 
         It may also have `needs(config)`, `agents(config)`, `rules(config)`, `repeat(call, answer)`;
         `always`: it is asked even after a final verdict; `fails_closed(config)`: whether a tool
-        call is refused where it fails in itself, and `WAY_OUT`: what can be done then. Of its
-        feature it may tell others, by `functions_of`: `person_verbs(call)`, the verbs that an agent
-        may not run, `guarded_files(call)`, rules of the guard with the paths that they are about,
-        and `labels(call)`, what the trace notes of a tool call.
+        call is refused where it fails in itself, and `WAY_OUT`: what can be done then.
+        What it tells others, by `functions_of`: `person_verbs(call)`, the verbs that no agent may
+        run; `guarded_files(call)`, rules of the guard with paths; `labels(call)`, what the trace
+        notes of a tool call; `rules_at(repo, config, head)`, what a session begins with, and
+        `approve(repo, config)`, by which that counts as it is now; `watched_files(call)`, and
+        `unapproved(call, changed)`, what the person is told of changes to these.
         """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
@@ -66,6 +68,7 @@ class WantedAgent(Record):
 
     name: str
     model: str
+    setting: str  # where the configuration names it
     is_needed: bool  # without it, nobody can give what the policy may ask for
     is_required: bool  # it will ask for that
 
@@ -141,7 +144,7 @@ POLICIES: tuple[Policy, ...] = (
     ),
     Policy(
         name="handoff",
-        module="gitgates.features.advice.handoff",
+        module="gitgates.features.advice.received",
         kinds=("session-start",),
         passive=True,
     ),

@@ -6,15 +6,17 @@ import json
 import re
 from importlib.resources import files
 
+PLUGIN_AGENT = "reviewer"  # the one sub-agent that our plugin brings
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _HEAD = re.compile(r"\A\ufeff?---\r?\n(.*?)^---\s*$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MULTILINE)
 
 
-def reviewer(name: str, model: str) -> str:
-    """Return the file of our reviewer, with this name; without a model, it has the session's."""
+def definition(name: str, model: str) -> str:
+    """Return the file of our plugin's agent, named so; without a model, it has the session's."""
     shown = model if _NAME.fullmatch(model) else json.dumps(model)
-    text = packaged("agents/reviewer.md").replace("\nname: reviewer\n", f"\nname: {name}\n")
+    text = packaged(f"agents/{PLUGIN_AGENT}.md")
+    text = text.replace(f"\nname: {PLUGIN_AGENT}\n", f"\nname: {name}\n")
     return text.replace("\nmodel: opus\n", f"\nmodel: {shown}\n" if model else "\n")
 
 

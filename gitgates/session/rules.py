@@ -1,7 +1,7 @@
 """The rules that policies apply in a session: those that a person approved, not what it wrote.
 
 The settings of policies, and advice that blocks, are those that the files had as the session began;
-the intents are those of HEAD then (features/intents/approved.py). So an agent gains nothing by
+what policies keep in files of their own is that of HEAD then. So an agent gains nothing by
 rewriting them. What a person writes meanwhile counts for later sessions, and for running ones once
 `gitgates approve rules` was run in a terminal. The journal of the session keeps the rules (`what`
 is `rules`), a log of the worktree what was approved since.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 
 from gitgates.core.errors import StateError
-from gitgates.core.policy import policy_gates
+from gitgates.core.policy import functions_of, policy_gates
 from gitgates.core.types import LIVE, SECTIONS, Advice, Config, Hook
 from gitgates.store.log import Journal
 
@@ -75,6 +75,29 @@ def first_rules(facts: Iterable[Fact]) -> Fact | None:
     whole = {"t", *_PARTS}
     rules = [one for one in facts if one.get("what") == RULES and whole.issubset(one)]
     return min(rules, key=lambda one: float(one.get("t", 0.0)), default=None)
+
+
+def begin(call: Call) -> Fact:
+    """Record the rules of a session at its first event, or take over those of its beginning.
+
+    Return them.
+    """
+    found = first_rules([*call.entries, *call.entries_elsewhere])
+    if found is None:
+        heads = (one.get("head") for one in call.entries if one.get("what") == "snapshot")
+        found = rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
+    call.record(found)
+    return found
+
+
+def rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
+    """Return the rules that a session begins with at a commit, as an entry of its journal."""
+    rules = {"what": RULES, "t": time.time(), **settings_of(config)}
+    for rules_at in functions_of(
+        config, "rules_at", "session-start"
+    ):  # what policies keep in files of their own
+        rules |= rules_at(repo, config, head)
+    return rules
 
 
 # What a person has approved, the oldest first.

@@ -45,7 +45,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
         begin(call)
     if not session.rules and not call.config_error:
-        from gitgates.features.intents.approved import begin as begin_rules  # once in a session
+        from gitgates.session.rules import begin as begin_rules  # once in a session
 
         begin_rules(call)
     is_asked = not (so_far.final or payload.agent_id or call.config_error)

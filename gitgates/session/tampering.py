@@ -12,7 +12,7 @@ import zlib
 from gitgates.config.load import load
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import Need
+from gitgates.core.policy import Need, functions_of
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
 _HOOKS_OFF = "hooks-off"
-_TABLE, _INTENTS = "table ", "intents"
+_TABLE = "table "
 _DEFINITIONS = ("gate ", "hook ", _TABLE)
 _TABLES = ("advice", "guard", "intents", "trace")  # beside those of gates that are policies
 _MOST_READ = 1 << 20  # bytes of a file
@@ -154,8 +154,8 @@ def _digests(call: Call) -> dict[str, str]:
     for name in _TABLES:
         if (table := getattr(config, name)) != getattr(Config(), name):
             found[f"{_TABLE}{name}"] = _digest(repr(table).encode())
-    if call.config.intents:
-        found[_INTENTS] = _digest(_read(f"{repo.root_abs}/{call.config.intents.file}"))
+    for files_of in functions_of(call.config, "watched_files", call.kind):
+        found |= {name: _digest(_read(path_abs)) for name, path_abs in files_of(call).items()}
     found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
@@ -220,13 +220,8 @@ def _not_in_force(call: Call, changed: list[str]) -> list[str]:
     if any(name.startswith(_DEFINITIONS) for name in changed) and not are_in_force(call, config):
         rules = "this session keeps the settings of policies that it began with"
         lines.append(f"{rules}; to let the change count, run in a terminal: {APPROVE}")
-    if _INTENTS in changed:
-        from gitgates.features.intents import approved as session_intents  # seldom needed
-
-        intents = session_intents.intents_in_force(call)
-        if session_intents.is_unapproved(call.repo, call.config, intents):
-            told = session_intents.describe_unapproved(intents.file)
-            lines.append(told.removeprefix("gitgates: "))
+    for unapproved in functions_of(call.config, "unapproved", call.kind):
+        lines += unapproved(call, changed)
     return lines
 
 

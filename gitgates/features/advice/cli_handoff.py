@@ -8,13 +8,13 @@ from gitgates.core import environ
 from gitgates.core.clean import plain_line
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import RETRY_HOOKS
+from gitgates.core.parts import feature_parts
 from gitgates.core.policy import policy_gates
 from gitgates.features.advice.cli import run_hooks
-from gitgates.features.advice.handoff import TOPIC
 from gitgates.features.advice.items import identify
-from gitgates.features.intents.lease import held_by, holder_of, read_leases
+from gitgates.features.advice.received import TOPIC
 from gitgates.session.caller import Caller, find_caller
-from gitgates.session.dry_call import ask_agent_hook, dry_call
+from gitgates.session.dry_call import dry_call
 from gitgates.store.messages import Message
 from gitgates.verbs.repository import configuration, current_repo, post_message
 
@@ -77,20 +77,11 @@ def _state(repo: Repo, config: Config, caller: Caller | None) -> dict[str, objec
 
         return {"snapshot": take(repo).tree}
     call = dry_call(repo, config, "turn-end", caller)
-    return {
-        "snapshot": call.snapshot.tree,
-        "intent": _intent(repo, config, caller),
-        "failures": _failures(call),
-        "review": _review(call),
-    }
-
-
-def _intent(repo: Repo, config: Config, caller: Caller) -> str:
-    if config.intents is None:
-        return ""
-    leases = read_leases(repo.shared_state_abs)
-    own = held_by(leases, holder_of(caller.session, caller.agent))
-    return own.intent if own else ""
+    known: dict[str, object] = {"snapshot": call.snapshot.tree, "failures": _failures(call)}
+    for module in feature_parts("handoff"):
+        state = module.state(call, caller)
+        known |= {name: plain_line(text, _LONGEST) for name, text in state.items()}
+    return known
 
 
 def _failures(call: Call) -> list[str]:
@@ -102,12 +93,3 @@ def _failures(call: Call) -> list[str]:
     }
     found = [f"{gate} ({status})" for one in last.values() for gate, status in one.statuses]
     return list(dict.fromkeys(found))
-
-
-def _review(call: Call) -> str:
-    """Return what the policy of reviews would say to a stop now."""
-    for answer in ask_agent_hook(call):
-        if answer.policy == "review":
-            said = answer.to_agent or answer.to_person or "nothing is missing"
-            return plain_line(said, _LONGEST)
-    return ""

@@ -6,21 +6,19 @@ if the file is still as it was then. Another file in the working tree gives noth
 
 from __future__ import annotations
 
-import time
-
 from gitgates.core.errors import IntentsError
 from gitgates.features.intents.file import load, parse_intents
 from gitgates.features.intents.intent import Intent, Intents
 from gitgates.session.rules import (
     APPROVE,
-    RULES,
     approvals,
     approve,
+    begin,
     first_rules,
     plain,
     record_of,
+    rules_now,
     rules_of,
-    settings_of,
     with_approvals,
 )
 from gitgates.store.log import FOLDER, Journal
@@ -54,27 +52,13 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
     paths = [f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs] if session else []
     found = first_rules([fact for path_abs in paths for fact in Journal(path_abs).read()])
     if found is None or "intents" not in found:
-        found = _rules_now(repo, config, head="HEAD")
+        found = rules_now(repo, config, head="HEAD")
     return _read(config.intents.file, with_approvals(found, repo.states_abs))
 
 
-def begin(call: Call) -> Fact:
-    """Record the rules of a session at its first event, or take over those of its beginning.
-
-    Return them.
-    """
-    found = first_rules([*call.entries, *call.entries_elsewhere])
-    if found is None:
-        heads = (one.get("head") for one in call.entries if one.get("what") == "snapshot")
-        found = _rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
-    call.record(found)
-    return found
-
-
-def _rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
-    """Return the rules that a session begins with at a commit, as an entry of its journal."""
-    intents = _approved(repo, config, config.intents.file, head) if config.intents else {}
-    return {"what": RULES, "t": time.time(), **settings_of(config), **intents}
+def rules_at(repo: Repo, config: Config, head: str) -> Fact:
+    """Return the intents that a session begins with at a commit, for its rules."""
+    return _approved(repo, config, config.intents.file, head) if config.intents else {}
 
 
 def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:

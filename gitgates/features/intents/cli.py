@@ -9,7 +9,6 @@ import click
 
 from gitgates.core import environ, errors
 from gitgates.core.clean import counted, visible_line
-from gitgates.core.types import IntentSettings
 from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
 from gitgates.features.intents.cli_select import release, select
 from gitgates.features.intents.edit import add_pattern
@@ -98,7 +97,7 @@ def show(name: str, fmt: str) -> int:
     if fmt == "json":
         print_json({"version": _VERSION, "file": intents.file, "intents": [intent._asdict()]})
     else:
-        click.echo(context_of(repo, IntentSettings(context_bytes=_UNLIMITED), intent), nl=False)
+        click.echo(context_of(repo, configuration(repo), intent, _UNLIMITED), nl=False)
     return errors.OK
 
 

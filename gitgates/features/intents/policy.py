@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config, Verdict
+    from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
+_NAME = "intents"
 _SNAPSHOT_S = 15.0  # in a large repository
 _ANY: tuple[EventKind, ...] = (
     *("session-start", "prompt", "subagent-start", "subagent-end"),
@@ -59,6 +61,42 @@ def guarded_files(call: Call) -> tuple[tuple[str, str], ...]:
     """Return the file with the intents."""
     settings = call.config.intents
     return (("intents_file", f"{call.repo.root_abs}/{settings.file}"),) if settings else ()
+
+
+def watched_files(call: Call) -> dict[str, str]:
+    """Return the file with the intents, of whose changes the person is told."""
+    settings = call.config.intents
+    return {_NAME: f"{call.repo.root_abs}/{settings.file}"} if settings else {}
+
+
+def unapproved(call: Call, changed: list[str]) -> list[str]:
+    """Return what the person is told of a changed file of intents that does not count."""
+    if _NAME not in changed:
+        return []
+    from gitgates.features.intents import approved
+
+    intents = approved.intents_in_force(call)
+    if not approved.is_unapproved(call.repo, call.config, intents):
+        return []
+    return [approved.describe_unapproved(intents.file).removeprefix("gitgates: ")]
+
+
+def rules_at(repo: Repo, config: Config, head: str) -> dict[str, Any]:
+    """Return the intents that a session begins with at a commit, for its rules."""
+    from gitgates.features.intents import approved  # once in a session
+
+    return approved.rules_at(repo, config, head)
+
+
+def approve(repo: Repo, config: Config) -> str:
+    """Let the intents count that the file has now; return the file.
+
+    Raises: IntentsError, StateError.
+    """
+    from gitgates.features.intents.approved import approve_intents  # for a verb
+
+    approve_intents(repo, config)
+    return config.intents.file if config.intents else ""
 
 
 def labels(call: Call) -> dict[str, str]:

@@ -59,7 +59,7 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
     lines = [f"{intent.id} is held by {holder} now."]
     if own.former:
         lines.append(f"It was taken over: {own.former} held it, and did nothing for a while.")
-    return "\n".join([*lines, context_of(repo, settings, intent)])
+    return "\n".join([*lines, context_of(repo, config, intent, settings.context_bytes)])
 
 
 def release(repo: Repo, holder: Holder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.core.policy import functions_of
 from gitgates.core.types import WARN, Verdict
 from gitgates.features.intents.approved import describe_unapproved, intents_in_force, is_unapproved
 from gitgates.features.intents.context import context_text
@@ -14,11 +15,10 @@ from gitgates.features.intents.gatekeeper import (
     settings_of,
 )
 from gitgates.features.intents.lease import held_by
-from gitgates.features.trace.ledger import recent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.types import IntentSettings
+    from gitgates.core.types import Config
     from gitgates.features.intents.intent import Intent
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
@@ -50,20 +50,26 @@ def tell(call: Call) -> Verdict:
         head = NEEDED if settings.required else OFFERED
         return told._replace(to_agent=f"gitgates: {head}\n{listed(intents, leases, holder)}")
     if is_recorded:
-        text = context_of(call.repo, settings, intent)
+        text = context_of(call.repo, call.config, intent, settings.context_bytes)
         fields = {"agent": holder.agent, "intent": intent.id, "text": text}
         return Verdict(entries=({"what": _RECORDED, **fields},))
-    text = _recorded(call, intent.id) or context_of(call.repo, settings, intent)
+    text = _recorded(call, intent.id) or context_of(
+        call.repo, call.config, intent, settings.context_bytes
+    )
     return told._replace(to_agent=f"{text}{_AGAIN}")
 
 
-def context_of(repo: Repo, settings: IntentSettings, intent: Intent) -> str:
-    """Return what an agent is told of an intent, and of what was last done for it."""
+def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
+    """Return what an agent is told of an intent, and of what was last done for it.
+
+    `budget`: the most characters.
+    """
     try:
-        last = recent(repo.common_dir_abs, intent.id, _MOST_RECENT)
+        recent = functions_of(config, "recent_work", "after-tool")
+        last = [line for of in recent for line in of(repo, {"intent": intent.id}, _MOST_RECENT)]
     except OSError:
         last = []  # it is a help, and no more
-    return context_text(intent, last, settings.context_bytes)
+    return context_text(intent, last, budget)
 
 
 def _recorded(call: Call, intent: str) -> str:

@@ -48,6 +48,7 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
     reviewer = WantedAgent(
         name=review.reviewer,
         model=review.reviewer_model,
+        setting="[tool.gitgates.review] reviewer",
         is_needed=is_strict_possible(config),
         is_required=review.mode == "require",
     )

@@ -91,12 +91,12 @@ def newest(common_dir_abs: str) -> list[Fact]:
     return _records(read_lines(path_abs, max(size - _TAIL, 0)))
 
 
-def recent(common_dir_abs: str, intent: str, n: int) -> list[str]:
-    """Return a line for each of the newest `n` records of an intent, the newest first.
+def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
+    """Return a line for each of the newest `n` records with these labels, the newest first.
 
     Raises: OSError where the ledger cannot be read.
     """
-    found = [one for one in newest(common_dir_abs) if one["intent"] == intent]
+    found = [one for one in newest(common_dir_abs) if labels.items() <= one.items()]
     return [summary(one) for one in found[::-1][:n]]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Point
     from gitgates.core.types import Config, Verdict
     from gitgates.features.trace.content import FileContent
-    from gitgates.git.repo import Git
+    from gitgates.git.repo import Git, Repo
     from gitgates.session.call import Call
     from gitgates.store.log import Fact
 
@@ -72,6 +72,16 @@ def needs(config: Config) -> tuple[Need, ...]:
 def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
     """Return the verb that removes records."""
     return (("trace", "prune"),)
+
+
+def recent_work(repo: Repo, labels: Mapping[str, str], n: int) -> list[str]:
+    """Return a line for each of the newest `n` records with these labels, the newest first.
+
+    Raises: OSError where the ledger cannot be read.
+    """
+    from gitgates.features.trace.ledger import recent  # where an intent is told of
+
+    return recent(repo.common_dir_abs, labels, n)
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:

@@ -32,16 +32,16 @@ class CopilotSettings(AgentSettings):
         found = super().matcher(kind, tools, agents)
         return f"{found}.*" if found and found.startswith("^(?!") else found
 
-    def review_files(self, reviewer: str, model: str) -> dict[str, str]:
-        """Return the file of the reviewer: path → text."""
-        if not self.may_define(reviewer):
+    def agent_definitions(self, name: str, model: str) -> dict[str, str]:
+        """Return the file of the agent of our plugin: path → text."""
+        if not self.may_define(name):
             return {}
         model = "" if model in _ELSEWHERE else model
-        return {f"{self.AGENTS}/{reviewer}.md": definitions.reviewer(reviewer, model)}
+        return {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
 
-    def may_define(self, reviewer: str) -> bool:
+    def may_define(self, name: str) -> bool:
         """Return whether a file of ours can be that agent."""
-        return definitions.can_be_named(reviewer, _CLIENTS_OWN)
+        return definitions.can_be_named(name, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:
         """Return the name of the sub-agent that a file defines; empty if none."""

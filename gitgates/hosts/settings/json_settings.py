@@ -281,7 +281,7 @@ class AgentSettings:
 
     # Sub-agents, and the command that starts one: files of ours beside the settings
 
-    def review_files(self, _reviewer: str, _model: str) -> dict[str, str]:
+    def agent_definitions(self, _name: str, _model: str) -> dict[str, str]:
         """Return the files for reviews: path beside the settings → text."""
         return {}
 

@@ -15,12 +15,14 @@ from gitgates.edit import user_file
 from gitgates.engine.hooks import matches_agent
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
+from gitgates.hosts.definitions import PLUGIN_AGENT
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, bare, speaks_of_us
 from gitgates.proc.call import which
 from gitgates.session.needs import about_agents, agents_wanted, is_reason, policies_on
-from gitgates.setup.doctor.findings import Finding, Subject
+from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install import agent_files, agents
 from gitgates.setup.install.agents import entries
+from gitgates.verbs.finding import Finding
 
 _OURS = "gitgates"
 _MATCHED = (*TOOL_EVENTS, "subagent-start", "subagent-end")
@@ -145,7 +147,7 @@ def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) 
     if config:
         said += [one for source in ours for one in _check_source(source, wanted)]
     said += _duplicates(ours)
-    said += check_reviewer(config, subject.repo, found) if config else []
+    said += check_wanted_agents(config, subject.repo, found) if config else []
     trouble = {one.where for one in said if one.severity == "problem"}
     for source in ours:
         program = list(_program(source, env))
@@ -336,11 +338,11 @@ def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
             yield source.problem(what, source.install)
 
 
-# The reviewer
+# Agents that policies work with
 
 
-def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
-    """Find what is missing for a review, where our hooks are installed."""
+def check_wanted_agents(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
+    """Find agents that a policy works with and that are missing, where our hooks are installed."""
     own_hooks = [source for source in found if source.own_hooks]
     wanted = agents_wanted(config)
     if not own_hooks or not wanted:
@@ -354,7 +356,7 @@ def check_reviewer(config: Config, repo: Repo, found: list[Source]) -> Iterator[
     for agent in wanted:
         is_there = _is_there(agent.name, folders, found) or _has_file(agent.name, found, repo)
         if agent.is_needed and not is_there:
-            yield _no_reviewer(agent, own_hooks[0])
+            yield _missing_agent(agent, own_hooks[0])
 
 
 def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) -> Iterator[Finding]:
@@ -372,32 +374,32 @@ def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) ->
             yield source.note(what, source.install)._replace(where=where)
 
 
-def _is_there(reviewer: str, folders: Mapping[str, str], found: list[Source]) -> bool:
+def _is_there(wanted: str, folders: Mapping[str, str], found: list[Source]) -> bool:
     agent = found[0].agent
     names = [name for one in folders.values() for name in agent_files.agents_in(one, agent)]
     plugins = enabled_plugins(found)
     if _OURS in plugins:
-        names.append(f"{_OURS}:reviewer")
-    if any(matches_agent((reviewer,), name) for name in names):
+        names.append(f"{_OURS}:{PLUGIN_AGENT}")
+    if any(matches_agent((wanted,), name) for name in names):
         return True
-    plugin, is_named, _agent = reviewer.partition(":")
+    plugin, is_named, _agent = wanted.partition(":")
     return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
 
 
-def _has_file(reviewer: str, found: list[Source], repo: Repo) -> bool:
+def _has_file(name: str, found: list[Source], repo: Repo) -> bool:
     """Return whether a file of that name defines it, where none of ours could."""
     client, host = agent_host(found[0].agent), agent_settings(found[0].agent)
-    files = client.agent_files(reviewer, client.folders_of(repo.root_abs, repo.env))
+    files = client.agent_files(name, client.folders_of(repo.root_abs, repo.env))
     return not host.AGENTS and any(map(os.path.isfile, files))
 
 
-def _no_reviewer(agent: WantedAgent, source: Source) -> Finding:
+def _missing_agent(agent: WantedAgent, source: Source) -> Finding:
     name = agent.name
     client, host = agent_host(source.agent), agent_settings(source.agent)
     what = f"{client.TITLE} has no agent `{name}`: where its decision is wanted, nobody can give it"
     mend = source.install
     if source.scope in ("plugin", "managed") or not host.may_define(name):
         folder = os.path.join(client.FOLDER, host.AGENTS)
-        mend = f"define it in {folder}, or name another in [tool.gitgates.review] reviewer"
+        mend = f"define it in {folder}, or name another in {agent.setting}"
     tell = source.problem if agent.is_required else source.note
     return tell(what, mend)

@@ -12,23 +12,23 @@ from gitgates.config.load import inspect
 from gitgates.config.values import show
 from gitgates.core import environ
 from gitgates.core.clean import counted, visible_line
-from gitgates.core.errors import ConfigError, IntentsError, StateError
+from gitgates.core.errors import ConfigError, StateError
 from gitgates.core.lifecycle import GIT_HOOKS
+from gitgates.core.parts import feature_parts
 from gitgates.core.types import Config, Gate
 from gitgates.engine.match import selects_any
-from gitgates.features.intents.file import load
-from gitgates.features.intents.intent import ACTIVE
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
 from gitgates.proc.call import find_runner, which
 from gitgates.setup.doctor.agents import check_agents
-from gitgates.setup.doctor.findings import Finding, Subject
+from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path, check_stages
 from gitgates.setup.doctor.hosts import check_hosts
 from gitgates.setup.doctor.twice import check_twice
 from gitgates.setup.install.framework import FILE, Framework
 from gitgates.store.owners import mend_owner, owner_of
 from gitgates.store.rescue import Rescue
+from gitgates.verbs.finding import Finding
 from gitgates.worktree import checkpoint
 from gitgates.worktree.locks import Lock
 from gitgates.worktree.restored import list_missing
@@ -210,24 +210,11 @@ def program_of(gate: Gate) -> str:
     return first
 
 
-def check_intents(subject: Subject) -> Iterator[Finding]:
-    """Find what is wrong with the intents file, and whether agents can select an intent at all."""
-    settings = subject.config.intents if subject.config else None
-    if not (subject.config and settings):
-        return
-    try:
-        intents = load(subject.repo, subject.config)
-    except IntentsError as error:
-        for line in error.message.splitlines():
-            where, _, what = line.partition(": ")
-            yield Finding("problem", "intents", where, what, error.hint)
-        return
-    total, active = counted(len(intents.intents), "intent"), len(intents.active)
-    if settings.required and not active:
-        what = f"{total}, none is {ACTIVE}: an agent needs one to change anything (`required`)"
-        yield Finding("problem", "intents", settings.file, what, f"set one to {ACTIVE}")
-    else:
-        yield Finding("ok", "intents", settings.file, f"{total}, {active} of them {ACTIVE}")
+def check_features(subject: Subject) -> Iterator[Finding]:
+    """Find what is wrong with what a feature needs, as the feature itself says."""
+    if subject.config:
+        for module in feature_parts("checks"):
+            yield from module.check(subject.repo, subject.config)
 
 
 def check_owners(subject: Subject) -> Iterator[Finding]:
@@ -334,7 +321,7 @@ CHECKS: tuple[Check, ...] = (
     check_agents,
     check_hosts,
     check_gates,
-    check_intents,
+    check_features,
     check_owners,
     check_leftovers,
     check_restored,

@@ -1,11 +1,10 @@
-"""The input of the checks, a repository with its worktrees, and their findings."""
+"""The input of the checks: a repository with its worktrees."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 from gitgates.config.load import inspect
 from gitgates.core.errors import ConfigError, GitError
@@ -18,21 +17,8 @@ from gitgates.setup.install.framework import Framework, read_framework
 from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
 from gitgates.setup.install.managers import entries
 
-# problem: gates do not run, or not as configured. note: worth knowing, and maybe meant so.
-Severity: TypeAlias = Literal["ok", "problem", "note"]
-
 # What git's own variables say of this worktree is wrong in another one; settings stay.
 _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
-
-
-class Finding(Record):
-    """The result of one check."""
-
-    severity: Severity
-    check: str  # which check it was: a stable word for scripts
-    where: str  # the file, the hook, the worktree
-    what: str
-    mend: str = ""  # the command, or the edit, that fixes it
 
 
 class Worktree(Record):

@@ -13,13 +13,14 @@ from gitgates.core.errors import ConfigError
 from gitgates.edit.user_file import content
 from gitgates.git.repo import Repo
 from gitgates.proc.call import call
-from gitgates.setup.doctor.findings import Finding, Subject, Worktree
+from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.install import selection
 from gitgates.setup.install.framework import FILE
 from gitgates.setup.install.githooks import HookFile, read_hook
 from gitgates.setup.install.hookspath import setting, unset_command
 from gitgates.setup.install.managers import FRAMEWORK, VIA, Manager, next_command
 from gitgates.store.files import read_regular
+from gitgates.verbs.finding import Finding
 
 _INSTALL = "gitgates install-hooks"
 _COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said

@@ -14,9 +14,10 @@ from gitgates.session.installed import is_switched_off
 from gitgates.session.needs import needs
 from gitgates.session.unread import FACT as UNREAD
 from gitgates.setup.doctor.agents import Source, sources
-from gitgates.setup.doctor.findings import Finding, Subject
+from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install.agents import detected, hidden, is_personal, limits, main_settings
 from gitgates.store.log import Journal, sessions
+from gitgates.verbs.finding import Finding
 
 _MOST_SESSIONS = 50
 

@@ -23,13 +23,14 @@ from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.proc.call import call
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.setup.doctor.agents import Source, sources
-from gitgates.setup.doctor.findings import Finding, Subject, Worktree
+from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.doctor.hooks import may_start
 from gitgates.setup.install import agents
 from gitgates.setup.install.framework import FILE, add_yaml
 from gitgates.setup.install.githooks import read_hook
 from gitgates.setup.install.managers import FRAMEWORK
 from gitgates.store.files import open_regular
+from gitgates.verbs.finding import Finding
 
 GATE = "gitgates-doctor-proof"
 LONGEST_S = 20.0

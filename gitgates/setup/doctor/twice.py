@@ -10,9 +10,10 @@ from gitgates.engine.plan import find_hook, framework_gate
 from gitgates.git.previous_hook import is_of_framework
 from gitgates.setup.discover import managers
 from gitgates.setup.discover.propose import read_project
-from gitgates.setup.doctor.findings import Finding, Subject, Worktree
+from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.install.githooks import read_hook
 from gitgates.setup.install.managers import FRAMEWORK
+from gitgates.verbs.finding import Finding
 
 
 def check_twice(subject: Subject) -> Iterator[Finding]:

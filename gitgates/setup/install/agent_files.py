@@ -16,6 +16,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.edit import user_file
 from gitgates.hosts import agent_settings
+from gitgates.hosts.definitions import PLUGIN_AGENT
 from gitgates.session.needs import agents_wanted
 
 _MARK = "# written by `gitgates install-hooks --agent {}`, which keeps it up to date; digest: "
@@ -38,7 +39,7 @@ class AgentFile(Record):
 def wanted(config: Config, agent: str) -> dict[str, str]:
     """Return the files that a configuration needs, with their texts."""
     host = agent_settings(agent)
-    files = [host.review_files(one.name, one.model) for one in agents_wanted(config)]
+    files = [host.agent_definitions(one.name, one.model) for one in agents_wanted(config)]
     return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
 
 
@@ -97,7 +98,7 @@ def _below(folder_abs: str, agent: str) -> list[str]:
 def _ours(folder_abs: str, agent: str) -> list[str]:
     """Return where our files are that we, or another configuration, may have written."""
     mark = _MARK.format(agent).encode()
-    paths = (*_below(folder_abs, agent), *agent_settings(agent).review_files("reviewer", ""))
+    paths = (*_below(folder_abs, agent), *agent_settings(agent).agent_definitions(PLUGIN_AGENT, ""))
     return [path for path in paths if mark in user_file.content(os.path.join(folder_abs, path))]
 
 

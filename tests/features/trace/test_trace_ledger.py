@@ -61,7 +61,7 @@ def test_it_is_readable_to_its_owner_alone(tmp_path: Path) -> None:
 
 def test_an_empty_ledger_verifies(tmp_path: Path) -> None:
     assert verify(str(tmp_path)) == (0, (), ())
-    assert ledger.recent(str(tmp_path), "INT-001", 5) == []
+    assert ledger.recent(str(tmp_path), {"intent": "INT-001"}, 5) == []
 
 
 def test_recent_lines_of_an_intent(tmp_path: Path) -> None:
@@ -70,16 +70,16 @@ def test_recent_lines_of_an_intent(tmp_path: Path) -> None:
     file = {"path": "new.py", "was": "old.py", "operation": "rename", "blocks": []}
     last = write(tmp_path, intent="INT-000", files=[file], more=7)
     time = last["time"][:19]
-    assert ledger.recent(str(tmp_path), "INT-000", 1) == [
+    assert ledger.recent(str(tmp_path), {"intent": "INT-000"}, 1) == [
         f"{time}Z s1 Edit: rename new.py from old.py and 7 more"
     ]
-    found = ledger.recent(str(tmp_path), "INT-000", 9)
+    found = ledger.recent(str(tmp_path), {"intent": "INT-000"}, 9)
     assert [line[20:] for line in found] == [
         " s1 Edit: rename new.py from old.py and 7 more",
         " s1/aa Edit: edit a.py 3-4",
         " s1 Edit: edit a.py 3-4",
     ]
-    assert ledger.recent(str(tmp_path), "INT-000", 0) == []
+    assert ledger.recent(str(tmp_path), {"intent": "INT-000"}, 0) == []
 
 
 @pytest.mark.thorough

@@ -297,7 +297,7 @@ def test_a_record_has_the_intent_of_its_agent(repo: Repo) -> None:
     write(agent, "b.py", "b\n")
     found = [(record["agent"], record["intent"]) for record in records(repo)]
     assert found == [("a1", "INT-001"), ("", "")]
-    [line] = ledger.recent(f"{repo.path}/.git", "INT-001", 9)
+    [line] = ledger.recent(f"{repo.path}/.git", {"intent": "INT-001"}, 9)
     assert line[20:] == " s1/a1 Write: create a.py"
 
 

@@ -93,18 +93,18 @@ class ClaudeSettings(AgentSettings):
         found = self.read(packaged("hooks/hooks.json"), "hooks.json")
         return found._replace(hooks=tuple(hook._replace(command=BARE) for hook in found.hooks))
 
-    def review_files(self, reviewer: str, model: str) -> dict[str, str]:
-        """Return the files for reviews: path → text. They are our plugin's."""
+    def agent_definitions(self, name: str, model: str) -> dict[str, str]:
+        """Return the files of the agent of our plugin, and of its command: path → text."""
         command = packaged("skills/review/SKILL.md")
-        command = command.replace("`gitgates:reviewer`", f"`{reviewer}`")
+        command = command.replace(f"`gitgates:{definitions.PLUGIN_AGENT}`", f"`{name}`")
         own = {}
-        if self.may_define(reviewer):
-            own = {f"{self.AGENTS}/{reviewer}.md": definitions.reviewer(reviewer, model)}
+        if self.may_define(name):
+            own = {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
         return {**own, _COMMAND: command}
 
-    def may_define(self, reviewer: str) -> bool:
+    def may_define(self, name: str) -> bool:
         """Return whether a file of ours can be that agent: not if a plugin's, or a pattern."""
-        return definitions.can_be_named(reviewer, _CLIENTS_OWN)
+        return definitions.can_be_named(name, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:
         """Return the name of the sub-agent that a file defines; empty if none."""

@@ -22,6 +22,7 @@ RECEIVED = "handoff/received"
 _NEWEST_BYTES = 4 << 20  # of the log; what is further back has waited for thousands of messages
 _MOST = 3  # the newest, for one session
 _LONGEST, _LONGEST_TEXT = 300, 4000
+_OWN = {"to", "root", "snapshot", "failures"}  # the rest is what features say
 _SHOW, _READ = "gitgates journal show", "gitgates journal read handoff"
 
 
@@ -101,9 +102,8 @@ def _text(message: Message, call: Call) -> str:
     rows = (
         ("Worktree", f"{line(data.get('root', ''))}; its content is {then}"),
         ("Branch", f"{line(message.branch)} at {message.commit[:12] or 'no commit'}{dirty}"),
-        ("Intent", line(data.get("intent") or "")),
         ("Open failures", ", ".join(failed) or "none are known"),
-        ("Review", line(data.get("review") or "")),
+        *((line(name).capitalize(), line(data[name])) for name in sorted(data.keys() - _OWN)),
     )
     head = (
         f"A session before this one has handed its work over ({message.id}, {message.time[:16]}Z). "

@@ -1,0 +1,19 @@
+"""What a handoff says of the intent that is held."""
+
+from __future__ import annotations
+
+from gitgates.features.intents.lease import held_by, holder_of, read_leases
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.session.call import Call
+    from gitgates.session.caller import Caller
+
+
+def state(call: Call, caller: Caller) -> dict[str, str]:
+    """Return the intent that the caller holds."""
+    if call.config.intents is None:
+        return {}
+    leases = read_leases(call.repo.shared_state_abs)
+    own = held_by(leases, holder_of(caller.session, caller.agent))
+    return {"intent": own.intent} if own else {}

@@ -1,0 +1,18 @@
+"""What a handoff says of the state of the review."""
+
+from __future__ import annotations
+
+from gitgates.session.dry_call import ask_agent_hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.session.call import Call
+    from gitgates.session.caller import Caller
+
+
+def state(call: Call, _caller: Caller) -> dict[str, str]:
+    """Return what the policy of reviews would say to a stop now."""
+    for answer in ask_agent_hook(call):
+        if answer.policy == "review":
+            return {"review": answer.to_agent or answer.to_person or "nothing is missing"}
+    return {}
