@@ -487,3 +487,13 @@ def test_an_amend_that_checks_its_own_paths_does_not_hide_those_of_before(gated:
     gated.git("add", "b.py")
     gated.git("commit", "-q", "--amend", "--no-edit")  # the gate runs, on b.py alone
     assert verified(gated) == ["bypassed the gates: py first"]
+
+
+def test_a_gate_that_looked_at_no_step_of_an_amend_is_missing(gated: Repo) -> None:
+    gated.config(CONFIG.replace("*.py", "*.txt"))
+    gated.git("commit", "-qam", "other paths", "--no-verify")
+    gated.git("tag", "-f", "base")
+    change(gated, "first", text="bad\n")  # no path of it matches
+    gated.config(CONFIG)
+    gated.git("commit", "-qa", "--amend", "--no-edit")  # nor one of what this adds
+    assert verified(gated) == ["bypassed the gates: py first"]
