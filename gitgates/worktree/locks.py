@@ -99,7 +99,7 @@ def held_by_git(repo: Repo) -> dict[str, int]:
     index = repo.env.get("GIT_INDEX_FILE", "")
     if index.endswith(".lock") and os.path.isabs(index):
         names.add(index)
-    return {name: changed for name in sorted(names) if (changed := _changed_ns(name))}
+    return {name: changed for name in sorted(names) if (changed := changed_ns(name))}
 
 
 def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
@@ -110,9 +110,9 @@ def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
     notes: list[str] = []
     if git_locks and is_alive(git_pid):
         return notes
-    for path_abs, changed_ns in git_locks.items():
-        found_ns = _changed_ns(path_abs)
-        if found_ns == changed_ns:
+    for path_abs, was_ns in git_locks.items():
+        found_ns = changed_ns(path_abs)
+        if found_ns == was_ns:
             os.unlink(path_abs)
             notes.append(f"git (process {git_pid}) was killed; its {path_abs} is removed")
         elif found_ns:
@@ -142,7 +142,7 @@ def _is_zombie(pid: int) -> bool:
         return False
 
 
-def _changed_ns(path_abs: str) -> int:
+def changed_ns(path_abs: str) -> int:
     """Return when a file changed last; 0 if it is not there.
 
     Not its inode number: the lock of the next commit may get the number of one that is gone.

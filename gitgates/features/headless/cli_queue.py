@@ -218,6 +218,7 @@ def _do_one(do: Callable[..., int], repo: Repo, wanted: dict[str, Any]) -> int:
         task, now = place.task(), place.progress()
         if now and now.state == "started":
             queue.end_left(now)
+            queue.remove_locks(place, now, repo, console.said)
             now = queue.settle(place, now, repo, console.said)
         again = wanted["retry_failed"] and now is not None and now.status != "passed"
         if queue.is_finished(now, task) and not again:

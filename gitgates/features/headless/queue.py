@@ -28,13 +28,14 @@ from gitgates.features.headless.limits import cost_usd
 from gitgates.features.headless.tasks import QueueTask
 from gitgates.features.headless.turn import RUN_NAME
 from gitgates.features.headless.worktree import worktrees_lock
-from gitgates.git.repo import find_repo
+from gitgates.git.repo import find_repo, nul_split
 from gitgates.proc.descendants import Descendants
 from gitgates.report.artifacts import read_result
 from gitgates.report.result import attempts_made
 from gitgates.store.files import lock_file, make_folder, read_state, remove_file, replace_file
 from gitgates.store.runs import process_lives
 from gitgates.worktree import checkpoint
+from gitgates.worktree.locks import changed_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 _SLUG = re.compile(r"[^A-Za-z0-9_-]+")
 _ORPHANS_S = 30.0  # what a killed attempt has started is ended by its watchdogs before that
 _UNWATCHED_S = 20.0  # of these, when whatever of it still runs is ended
-_BRANCH_LOCK_MS = 2000  # no git holds the lock on a branch for so long
+_GIT_LOCK_S = 3.0  # no git holds a lock on references or settings for so long
+_SHARED_LOCKS = ("packed-refs.lock", "config.lock")  # of the repository, not of an attempt alone
+_POLL_S = 0.1
 _VERSION = 1
 
 
@@ -116,6 +119,10 @@ class TaskFiles(Record):
         if version != _VERSION:
             raise StateError(f"{path_abs}: is of another version of gitgates", hint)
         return progress
+
+    def begun_ns(self) -> int:
+        """Return when the progress was written last: of a started task, when it began."""
+        return changed_ns(f"{self.folder_abs}/{self.id}.progress")
 
     def save(self, progress: Progress) -> Progress:
         """Write down how far the task has come, and return that."""
@@ -198,6 +205,30 @@ def end_left(progress: Progress) -> None:
     Descendants(f"{RUN_NAME}={os.path.basename(progress.run_abs)}").end()
 
 
+def remove_locks(
+    place: TaskFiles, progress: Progress, repo: Repo, say: Callable[[str], None]
+) -> None:
+    """Remove the locks that a git has left which was killed with an attempt.
+
+    Git waits for them, and never removes them. One that others may hold, too, is removed only if
+    it was made since the attempt began, and stays the same for a while.
+    """
+    run = os.path.basename(progress.run_abs)
+    own = (f"refs/heads/{progress.branch}.lock", f"{checkpoint.REFS}/{run}.lock")
+    began_ns = place.begun_ns()
+    paths = [f"{repo.common_dir_abs}/{name}" for name in (*own, *_SHARED_LOCKS)]
+    found = {path: at for path in paths if (at := changed_ns(path)) and at >= began_ns}
+    until_s = time.monotonic() + _GIT_LOCK_S
+    while found and time.monotonic() < until_s:
+        time.sleep(_POLL_S)
+        found = {path: at for path, at in found.items() if changed_ns(path) == at}
+    for path in found:
+        remove_file(path)
+        say(f"a git that was killed has left {path}; it is removed")
+    if there := _worktree(progress, repo):
+        remove_file(f"{there.git_dir_abs}/index.lock")
+
+
 def settle(
     place: TaskFiles, progress: Progress, repo: Repo, say: Callable[[str], None]
 ) -> Progress:
@@ -219,7 +250,8 @@ def settle(
     if tip and not _is_own(repo.git, tip, progress, failed_ref):
         say(f"the branch {progress.branch} stays as it is")
     elif tip:
-        _delete_branch(progress.branch, repo)
+        with worktrees_lock(repo):
+            repo.git.out("branch", "-q", "-D", progress.branch)
     if failed_ref:
         say(f"what a killed attempt has done is kept as {failed_ref}")
     return place.save(progress._replace(state="error", outcome="killed", failed_ref=failed_ref))
@@ -293,26 +325,32 @@ def _remove_worktree(
             checkpoint.drop(point, there)
         there.git.ask("reset", "-q")  # its index need not have followed the commit
         _unlink_links(there, repo)
+    ref = f"{checkpoint.REFS}/{os.path.basename(progress.run_abs)}"
+    if repo.git.resolve(ref):  # its checkpoint was being dropped
+        repo.git.ask("update-ref", "-d", ref)
     how = ("--force", "--force") if force else ()
     with worktrees_lock(repo):
         removed = repo.git.ask("worktree", "remove", *how, folder_abs)
-        if removed.exit_status and there and not force:
+        if removed.exit_status and there and not (force or _is_half_removed(there)):
             say(f"{folder_abs} stays; to remove it: git worktree remove --force {folder_abs}")
             return
         shutil.rmtree(folder_abs, ignore_errors=True)  # git had not finished making it
+        _unlock_half_made(folder_abs, repo)
         repo.git.ask("worktree", "prune")
 
 
-def _delete_branch(branch: str, repo: Repo) -> None:
-    """Delete the branch of a killed attempt.
+def _is_half_removed(there: Repo) -> bool:
+    """Return whether a git was killed that was removing a worktree: only files are gone."""
+    listed = nul_split(there.git.out("status", "--porcelain", "-z"))
+    is_locked = os.path.exists(f"{there.git_dir_abs}/locked")
+    return bool(listed) and not is_locked and all(entry.startswith(" D ") for entry in listed)
 
-    A git that was killed with it can have left a lock on it, which git waits for and never removes.
-    """
-    delete = ("-c", f"core.filesRefLockTimeout={_BRANCH_LOCK_MS}", "branch", "-q", "-D", branch)
-    with worktrees_lock(repo):
-        if repo.git.ask(*delete).exit_status:
-            remove_file(f"{repo.common_dir_abs}/refs/heads/{branch}.lock")
-            repo.git.out(*delete)
+
+def _unlock_half_made(folder_abs: str, repo: Repo) -> None:
+    """Remove the lock of a worktree that git was making, which `prune` respects."""
+    lock_abs = f"{repo.common_dir_abs}/worktrees/{os.path.basename(folder_abs)}/locked"
+    if os.path.isfile(lock_abs):
+        remove_file(lock_abs)
 
 
 def _unlink_links(there: Repo, repo: Repo) -> None:

@@ -303,6 +303,71 @@ def test_a_killed_attempts_work_is_kept(queue: Queue) -> None:
     assert queue.repo.git("show", f"{ref}:a.txt") == "good"
 
 
+def kill_at(queue: Queue, kind: str) -> Path:
+    """Kill all of a task's processes at a step; return its worktree."""
+    queue.tasks("good one")
+    queue.hold(kind)
+    run = queue.start()
+    until(lambda: f"{kind} headless/t0" in queue.steps(), kind)
+    for pid in below(run.pid):
+        kill_now(pid)
+    run.communicate(timeout=60)
+    queue.hold(kind, on=False)
+    [path] = queue.repo.path.parent.glob(f"{queue.repo.path.name}.headless-t0-*")
+    return path
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+def test_what_a_git_leaves_that_is_killed_beginning_a_task_is_removed(queue: Queue) -> None:
+    """It was making the branch, or the worktree, or was deleting the branch afterwards."""
+    path = kill_at(queue, "agent")
+    queue.repo.git("worktree", "remove", "--force", str(path))
+    queue.repo.git("branch", "-D", "headless/t0")
+    git = queue.repo.path / ".git"
+    half = git / "worktrees" / path.name
+    half.mkdir(parents=True)
+    (half / "locked").write_text("initializing")
+    names = ("refs/heads/headless/t0.lock", "packed-refs.lock", "config.lock")
+    locks = [git / name for name in names]
+    locks[0].parent.mkdir(exist_ok=True)
+    for lock in locks:
+        lock.touch()
+    (git / "HEAD.lock").touch()  # nothing of the task locks the HEAD of the repository
+    again = queue.run()
+    assert again.returncode == 0, again.stdout.decode()
+    queue.is_done_once("headless/t0")
+    assert not [lock for lock in (*locks, half) if lock.exists()]
+    assert (git / "HEAD.lock").exists()
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+def test_a_lock_of_before_the_task_is_left_to_whoever_holds_it(queue: Queue) -> None:
+    kill_at(queue, "agent")
+    lock = queue.repo.path / ".git/config.lock"
+    lock.touch()
+    os.utime(lock, (1, 1))
+    queue.run()
+    assert lock.exists()
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+def test_what_a_git_leaves_that_is_killed_after_the_commit_is_removed(queue: Queue) -> None:
+    """It was reading the commit into the index, dropping the checkpoint, or removing files."""
+    path = kill_at(queue, "committed")
+    git = queue.repo.path / ".git"
+    (point,) = git.glob("worktrees/*/gitgates/checkpoints/*/")
+    shutil.rmtree(point)  # and with the description gone, its reference is nobody's
+    (git / "worktrees" / path.name / "index.lock").touch()
+    (path / "a.txt").unlink()
+    again = queue.run()
+    assert again.returncode == 0, again.stdout.decode()
+    queue.is_done_once("headless/t0")
+    assert not queue.repo.git("for-each-ref", "refs/gitgates/checkpoint")
+
+
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_a_queue_that_is_killed_again_and_again_comes_to_its_end(queue: Queue) -> None:
