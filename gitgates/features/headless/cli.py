@@ -280,7 +280,7 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
             if isinstance(error, FileNotFoundError) and not checkpoint.is_there(point):
                 raise StateError(f"{error.filename}: something has removed it") from error
             raise
-        if ended.outcome == "passed" or ended.rolled_back:
+        if not OUTCOMES[ended.outcome][0] or ended.rolled_back:
             checkpoint.drop(point, repo)
         else:
             click.echo(_left(point), err=True)

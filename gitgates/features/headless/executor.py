@@ -11,7 +11,7 @@ import time
 
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.errors import GitError, GitgatesError
-from gitgates.core.types import BLOCK, Command, Decision, GateResult, Visit
+from gitgates.core.types import ALLOW, BLOCK, WARN, Command, Decision, GateResult, Visit
 from gitgates.engine.command import with_hook
 from gitgates.features.headless import commit, constraints, limits
 from gitgates.features.headless.defaults import HOOK
@@ -332,17 +332,18 @@ class Executor:
             outcome = rounds[-1].outcome
         if outcome == PASSED and verdict.level >= BLOCK:
             outcome = BLOCKED  # another policy than the gates has said so
-        if outcome == PASSED and all(v.result.status in UNCHECKED for v in self._last_visits()):
+        visits = self._last_decision().visits
+        if outcome == PASSED and all(visit.result.status in UNCHECKED for visit in visits):
             outcome = "unchecked"
         terminal = {gate.name for gate in self.config.gates if gate.terminal}
         if outcome == BLOCKED and rounds and terminal.intersection(dict(rounds[-1].statuses)):
             outcome = "terminal"
         return outcome, verdict.to_agent
 
-    def _last_visits(self) -> tuple[Visit, ...]:
-        """Return the gates of the last attempt, and how each ended; of no report, none."""
+    def _last_decision(self) -> Decision:
+        """Return the decision of the last attempt; of no report, one without gates."""
         document = read_result(self.run_abs)
-        return last_decision(document).visits if document else ()
+        return last_decision(document) if document else Decision(ALLOW)
 
     def _refuse(self, gate: str, text: str, turn: Turn) -> tuple[Ended | None, str]:
         """Record an attempt that failed before or after the gates; return what follows."""
@@ -417,7 +418,10 @@ class Executor:
         notes += commit.follow_commit(self.point, self.repo) if ended.commit else []
         notes += commit.keep_earlier(self.point, self.repo)
         notes += head_notes(self.point, self.repo)
-        notes += unchecked_notes(self._last_visits())
+        decision = self._last_decision()
+        notes += unchecked_notes(decision.visits)
+        if decision.verdict == WARN:
+            ended = ended._replace(outcome="warned", why=decision.reason)
         if configured(self.repo) != self.configured:
             notes.append("the configuration of gitgates was changed; that of before was used")
         return self._end(ended._replace(notes=self._not_own(notes)))

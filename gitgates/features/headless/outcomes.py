@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Outcome of a run → exit status, and description.
 OUTCOMES: dict[str, tuple[int, str]] = {
     "passed": (0, "all gates passed"),
+    "warned": (0, "passed with a warning"),
     "unchanged": (1, "the agent changed nothing in two turns"),
     "agent-failed": (1, "the agent's client failed twice"),
     "exhausted": (1, "the gates still failed when no retry was left"),

@@ -314,4 +314,10 @@ def test_a_gate_that_had_nothing_to_check_is_named_beside_one_that_had(work: Rep
     work.commit_all("idle")
     done = run(work, GOOD)
     assert done.returncode == 0, (done.stdout, done.stderr)
+    why = "gate `build` checked nothing (no tests ran in 0.01s)"
+    assert f"gitgates headless: passed with a warning: {why}\n" in done.stdout.decode()
+    assert b"all gates passed" not in done.stdout
     assert b"note: gate `build` has checked nothing: no tests ran in 0.01s\n" in done.stdout
+    headless = result(work)["headless"]
+    assert (headless["status"], headless["outcome"]) == ("passed", f"passed with a warning: {why}")
+    assert work.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
