@@ -159,6 +159,7 @@ def _ids(git: Git, link: _SecondLink) -> set[str]:
 def _clean(git: Git, links: list[_SecondLink]) -> set[str]:
     """Return the paths whose files are as the index has them."""
     paths = sorted({link.entry.path for link in links})
+    # A path that is only announced (`add -N`) is an empty file in the index: as git writes it.
     options = ("--name-only", "-z", "--no-ext-diff", "--no-relative", "--no-renames")
-    changed = git.names("diff", *options, "--", *paths)
+    changed = git.names("diff", "--ita-visible-in-index", *options, "--", *paths)
     return set(git.names("ls-files", "-z", "--", *paths)).difference(changed)

@@ -68,6 +68,19 @@ def test_what_a_reset_takes_that_has_seen_the_tree_before_is_named_and_comes_bac
     assert b"is not there now" not in armed.gitgates("doctor").stdout
 
 
+@pytest.mark.parametrize("command", ["checkout -- .", "restore ."])
+def test_what_is_only_announced_comes_back_where_git_has_written_an_empty_file(
+    armed: Repo, command: str
+) -> None:
+    assert armed.commit().returncode == 0
+    armed.git(*command.split())
+    assert (armed.path / "n").read_bytes() == b""
+    said = armed.gitgates("recover").stdout.decode()
+    assert "brought back n in n.recovered, beside what is there" in said
+    assert (armed.path / "n.recovered").read_bytes() == b"announced \xff\r\n"
+    assert armed.gitgates("recover").stdout == b"nothing to recover\n"
+
+
 @pytest.mark.samples(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
