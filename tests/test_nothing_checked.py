@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -55,6 +56,15 @@ def test_a_tool_that_has_checked_something_passes(path: Path) -> None:
 )
 def test_an_output_that_only_looks_like_it_passes(output: bytes) -> None:
     assert _status(output) == ("passed", "")
+
+
+@pytest.mark.parametrize(
+    "line", [b"1" * 100_000, b"a" * 100_000, b" " * 100_000, b"1 skipped" + b", 1 a" * 20_000]
+)
+def test_an_output_with_a_long_line_is_read_at_once(line: bytes) -> None:
+    began = time.monotonic()
+    assert _status(line + b"\nno tests were harmed\n") == ("passed", "")
+    assert time.monotonic() - began < 3
 
 
 def test_hooks_of_pre_commit_that_match_no_file_are_a_skip() -> None:

@@ -31,7 +31,7 @@ _PARTS = (
 _NOTHING = rb"""(?imx)^.*?(?P<words>
     no\ tests\ ran\b[^\n=]*  # pytest, whose status is 5 unless a plugin hides that; unittest
     | ran\ 0\ tests\ in\ \S+  # unittest before Python 3.12
-    | \d+\ skipped(?:,\ \d+\ \w+)*\ in\ [\d.]+\ ?s  # pytest, where each test was skipped
+    | (?<!\d)\d+\ skipped(?:,\ \d+\ \w+)*\ in\ [\d.]+\ ?s  # pytest, where each test was skipped
     | \[no\ test\ files\]|\[no\ tests\ to\ run\]|matched\ no\ packages  # go
     | running\ 0\ tests$  # cargo
     | no\ tests\ found,\ exiting.*|no\ test\ files\ found,\ exiting.*  # jest, vitest
