@@ -330,8 +330,10 @@ class _Shell:
         for child in node.named_children:
             before = given
             if last:
-                fed = tuple(word for word in last.words[1:] if not word.startswith("-"))
-                before = given._replace(stdin=self._output(last), fed=fed)
+                output = self._output(last)
+                words = (*last.words[1:], *(word for word in output.split() if word != UNKNOWN))
+                fed = tuple(dict.fromkeys(word for word in words if not word.startswith("-")))
+                before = given._replace(stdin=output, fed=fed)
             at = len(self.found)
             self._visit(child, before)
             last = self.found[-1] if len(self.found) > at else None
