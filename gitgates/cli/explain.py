@@ -11,10 +11,10 @@ from gitgates.core import environ
 from gitgates.core.clean import utf8, visible_line
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
+from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import VERDICTS, Config, Event, Hook, Plan
-from gitgates.engine.plan import find_hook, framework_gate, make_plan
-from gitgates.features.advice.git_hooks import joined, plan_of
+from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
 from gitgates.report.documents import VERSION, plan_document, plan_text
@@ -36,7 +36,7 @@ class _Answers(Record):
     why_not: str = ""  # why they are not asked
     policies: tuple[PolicyAnswer, ...] = ()
     plan: Plan | None = None  # of the gates that the hook would run
-    advice: Plan | None = None  # and of its advice
+    others: tuple[Plan, ...] = ()  # of what policies run beside them
 
 
 @click.command("explain", cls=PathCommand)
@@ -93,8 +93,8 @@ def command(
     answers = _ask(repo, config, event, session)
     plan = None if any(options.values()) else answers.plan
     plan = plan or make_plan(config, found, event, environ.skipped_gates(environ.read()))
-    if answers.advice:
-        plan = joined(plan, answers.advice)
+    for other in answers.others:
+        plan = joined_plan(plan, other)
     if note := _note(repo, config, hook, besides):
         plan = plan._replace(event=plan.event._replace(note=note))
     if fmt == "json":
@@ -132,8 +132,9 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
     """
     kind = kind_of(event.name)
     if kind not in AGENT_KINDS:
-        own = plan_of(event, repo, config)
-        return _Answers(policies=tuple(ask_git_hook(event, repo, config)), advice=own)
+        asked = functions_of(config, "plan_of", kind)
+        others = tuple(plan for plan_of in asked if (plan := plan_of(event, repo, config)))
+        return _Answers(policies=tuple(ask_git_hook(event, repo, config)), others=others)
     if kind in _TOLD_BY_EVENT:
         return _Answers(
             why_not="what policies say depends on the tool, the prompt or the sub-agent"
@@ -147,14 +148,10 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
         why_not = f"what policies say depends on the session: {error.message}. {hint}"
         return _Answers(why_not=why_not)
     call = dry_call(repo, config, kind, caller)
-    policies, plan = tuple(ask_agent_hook(call)), call.rests_on.get("gates")
-    advice = call.rests_on.get("advice")
-    return _Answers(
-        session=caller.session,
-        policies=policies,
-        plan=plan if isinstance(plan, Plan) else None,
-        advice=advice if isinstance(advice, Plan) else None,
-    )
+    policies = tuple(ask_agent_hook(call))
+    plans = {name: plan for name, plan in call.rests_on.items() if isinstance(plan, Plan)}
+    plan = plans.pop("gates", None)
+    return _Answers(caller.session, policies=policies, plan=plan, others=tuple(plans.values()))
 
 
 def _text(hook: str, answers: _Answers) -> str:

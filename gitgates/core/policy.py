@@ -45,7 +45,8 @@ if TYPE_CHECKING:
         run; `guarded_files(call)`, rules of the guard with paths; `labels(call)`, what the trace
         notes of a tool call; `rules_at(repo, config, head)`, what a session begins with, and
         `approve(repo, config)`, by which that counts as it is now; `watched_files(call)`, and
-        `unapproved(call, changed)`, what the person is told of changes to these.
+        `unapproved(call, changed)`, what the person is told of changes to these; and
+        `plan_of(event, repo, config)`, what runs beside the gates of a hook of git.
         """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above

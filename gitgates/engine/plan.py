@@ -185,6 +185,12 @@ def split_push(event: Event) -> tuple[tuple[str, Event], ...]:
     return tuple(found.items())
 
 
+def joined_plan(plan: Plan, other: Plan) -> Plan:
+    """Return a plan with another one behind it."""
+    listed, steps = (*plan.listed, *other.listed), (*plan.steps, *other.steps)
+    return plan._replace(listed=listed, steps=steps)
+
+
 def join(decisions: tuple[Decision, ...]) -> Decision:
     """Return what several decisions (at least one) mean together: the strongest wins."""
     strongest = max(decisions, key=lambda decision: decision.verdict)

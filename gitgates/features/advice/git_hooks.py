@@ -6,7 +6,7 @@ from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import Verdict
-from gitgates.engine.plan import join, make_plan
+from gitgates.engine.plan import join, joined_plan, make_plan
 from gitgates.engine.run import Listener
 from gitgates.features.advice.items import hooks_at, identify, with_hooks
 from gitgates.features.advice.results import ignored, records, without_ignored
@@ -116,7 +116,7 @@ def decide_hook(call: git_hooks.HookCall) -> Verdict:
     if own.decision and own.plan:
         decisions = (call.decision, own.decision) if call.decision else (own.decision,)
         call.decision = join(decisions)
-        call.plan = joined(call.plan, own.plan) if call.plan else own.plan
+        call.plan = joined_plan(call.plan, own.plan) if call.plan else own.plan
         return Verdict(own.decision.verdict)
     return Verdict()
 
@@ -143,9 +143,3 @@ def run_by_hand(
     if call.hooks:
         call.run()
     return call
-
-
-def joined(plan: Plan, other: Plan) -> Plan:
-    """Return the plan of a hook with that of its advice behind it."""
-    listed, steps = (*plan.listed, *other.listed), (*plan.steps, *other.steps)
-    return plan._replace(listed=listed, steps=steps)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.types import Advice, Config
+    from gitgates.core.types import Advice, Config, Event, Plan
+    from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
 _AROUND_S = 15.0  # a snapshot, and ending what does not want to end
@@ -49,6 +50,13 @@ def person_verbs(call: Call) -> list[tuple[str, ...]]:
     live = [one for one in call.config.advice if one.status in LIVE]
     blocking = [one.id for one in live if one.hook_on_failure == "block"]
     return [("advice", verb, one) for one in blocking for verb in ("close", "edit", "remove")]
+
+
+def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
+    """Return what runs beside the gates of a hook of git; None for nothing."""
+    from gitgates.features.advice import git_hooks  # only to explain it
+
+    return git_hooks.plan_of(event, repo, config)
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
