@@ -43,7 +43,7 @@ LEAN = {
 }
 
 # A module of ours costs a hook a quarter of a million instructions: see docs/adr/0001.
-MOST_OF_OURS = 45  # before `commit -a`, which isolates, with patterns; 37 without either
+MOST_OF_OURS = 46  # before `commit -a`, which isolates, with patterns; 38 without either
 
 CONFIG = """\
 [tool.gitgates.gates.first]

@@ -18,7 +18,6 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.nothing_checked import without_empty_pass
 from gitgates.engine.plan import choose_view
 from gitgates.engine.walk import ENDED, Due, advance, decide
 from gitgates.proc.call import argument_limit
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.engine.change_detector import GateChanges
+    from gitgates.engine.listener import Listener
     from gitgates.engine.metrics import Measurement
     from gitgates.git.checkout import Checkout
     from gitgates.git.repo import Repo
@@ -39,30 +39,6 @@ if TYPE_CHECKING:
 # Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
 # into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
 _OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
-
-
-class Listener:
-    """Receives the progress of a run; this one ignores it."""
-
-    live = False  # whether `tick` is called while something runs
-
-    def phase(self, text: str) -> None:
-        """Receive what is done from now on, beside gates; empty: nothing."""
-
-    def planned(self, plan: Plan) -> None:
-        """Receive the plan."""
-
-    def started(self, gate: str) -> None:
-        """Receive that a gate starts."""
-
-    def ended(self, result: GateResult, plan: Plan) -> None:
-        """Receive the result of a gate."""
-
-    def tick(self) -> None:
-        """Be called periodically while something runs."""
-
-    def said(self, text: str) -> None:
-        """Receive a message that a person should see at once."""
 
 
 class Deadline(Record):
@@ -340,6 +316,8 @@ class _Run:
         else:
             result = self.detector.finish(job.changes, result)
             if result.status == "passed" and result.output:
+                from gitgates.engine.nothing_checked import without_empty_pass  # most are silent
+
                 result = without_empty_pass(result, job.gate)
             if job.measurement:
                 result = self._measure(job.measurement, result, group)

@@ -26,8 +26,9 @@ from gitgates.core.types import (
     Step,
     Visit,
 )
+from gitgates.engine.listener import Listener
 from gitgates.engine.plan import takes_paths
-from gitgates.engine.run import InterruptedRun, Listener
+from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import describe
 from gitgates.report.text import Terminal
 

@@ -12,7 +12,7 @@ import time
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Decision, GateResult, Plan, Visit
-from gitgates.engine.run import Listener
+from gitgates.engine.listener import Listener
 from gitgates.engine.walk import count_files, describe
 
 TYPE_CHECKING = False

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Payload
     from gitgates.core.errors import ConfigError
     from gitgates.core.types import Verdict
-    from gitgates.engine.run import Listener
+    from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
     from gitgates.git.snapshot import Snapshot
     from gitgates.session.state import Fact, Projection

@@ -7,7 +7,7 @@ from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.policy import ask, asked_at
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Plan, Verdict
-from gitgates.engine.run import Listener
+from gitgates.engine.listener import Listener
 from gitgates.features.review.evidence import session_evidence
 from gitgates.hosts import agent_host
 from gitgates.session.call import Call

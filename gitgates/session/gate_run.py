@@ -9,8 +9,9 @@ from gitgates.core.environ import skipped_gates
 from gitgates.core.lifecycle import ENDINGS, GATES_OWN_TIME
 from gitgates.core.types import WARN
 from gitgates.engine.hooks import gates_limit_s
+from gitgates.engine.listener import Listener
 from gitgates.engine.nothing_checked import unchecked_gates
-from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
+from gitgates.engine.run import Deadline, RunOptions, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport

@@ -1,8 +1,8 @@
 """Handle a hook of git, of the pre-commit framework, or one that a person runs.
 
 `handle` reads the configuration, asks the policies that need the event, and puts what they say into
-one decision; `decide` is the policy that runs the gates. There is no session and no journal. A hook
-of git fails closed: what goes wrong in a policy refuses the commit, once the others were asked.
+one decision. There is no session and no journal. A hook of git fails closed: what goes wrong in a
+policy refuses the commit, once the others were asked.
 """
 
 from __future__ import annotations
@@ -16,22 +16,14 @@ from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import ask, asked_at
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
-from gitgates.engine.command import is_running_here, without_git
+from gitgates.engine.command import is_running_here
 from gitgates.engine.plan import (
     RUN_BY_FRAMEWORK,
-    choose_view,
-    describe_refs,
     find_hook,
-    join,
-    make_plan,
-    matches_deleted,
-    record_skips,
-    split_push,
-    wants_paths,
 )
-from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.run import RunOptions
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.git.index import committed_tree, named_index
+from gitgates.git.index import committed_tree
 from gitgates.store.files import append_bounded
 from gitgates.worktree.isolate import recover_and_report
 
@@ -40,12 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.policy import Need, PolicyModule
+    from gitgates.core.policy import PolicyModule
     from gitgates.core.types import GateResult
-    from gitgates.engine.run import Listener
+    from gitgates.engine.listener import Listener
     from gitgates.git.repo import Git, Repo
 
-_JEST_FOUND_NOTHING = b"No tests found, exiting with code "
 _LARGEST = 1 << 18  # bytes of evidence that nobody has asked for: more than a thousand commits
 
 
@@ -211,90 +202,6 @@ def cache_of(repo: Repo) -> str:
     return f"{repo.state_abs}/config.marshal"
 
 
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: the policy is passive."""
-    return ()
-
-
-def decide(call: HookCall, so_far: Verdict) -> Verdict:
-    """Run the gates of the hook in the working tree, or on the pushed commits."""
-    event, hook = call.event, call.hook
-    if not hook.gates or call.is_dry:
-        return so_far
-    if choose_view(event, hook) != "checkout":
-        call.decision = _run_here(call, event, as_committed=True)
-    elif event.name == "pre-push":
-        call.decision = _run_push(call)
-    else:
-        call.decision = run_in_checkout(call, event)
-    return so_far.joined(Verdict(call.decision.verdict))
-
-
-def _plan(call: HookCall, event: Event) -> Plan:
-    call.plan = plan_event(call.config, call.hook, event, call.repo)
-    record_skips(call.plan, call.repo)
-    return call.plan
-
-
-def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> Decision:
-    """Check the working tree. `as_committed`: with the configuration being committed."""
-
-    def plan_again() -> tuple[Plan, Config]:
-        call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
-        note = "the configuration has changes that are not part of the commit; they do not count"
-        told = event._replace(note="; ".join(filter(None, (event.note, note))))
-        call.plan = plan_event(call.config, call.hook, told, call.repo)
-        return call.plan, call.config
-
-    options = call.options
-    if as_committed:
-        options = options._replace(as_committed=plan_again)
-    return run_plan(_plan(call, event), call.config, call.repo, call.listener, options=options)
-
-
-def _run_push(call: HookCall) -> Decision:
-    """Check each pushed commit: in the working tree if that is equal, else in a checkout."""
-    from gitgates.git.paths import is_as_committed  # not needed before a commit
-
-    decisions: list[Decision] = []
-    parts = split_push(call.event)
-    for tip, part in parts[:1] if call.is_once else parts:
-        if not tip or is_as_committed(call.repo.git, tip):
-            decisions.append(_run_here(call, part))
-        else:
-            call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
-            decisions.append(run_in_checkout(call, part, tip))
-        if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
-            break
-    return join(tuple(decisions))
-
-
-def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
-    """Check a commit, or without one the index being committed, in a private checkout."""
-    # Cold: only where the working tree is not what is to be checked.
-    from gitgates.git.checkout import check_out, check_out_index
-
-    repo, link = call.repo, call.config.link
-    plan = _plan(call, event)
-    checked_out = (
-        check_out(repo, tip, link=link)
-        if tip
-        else check_out_index(repo, named_index(repo)[0], link=link)
-    )
-    with checked_out as checkout:
-        for note in checkout.notes:
-            call.say(note)
-        there = checkout.repo._replace(env=without_git(repo.env))
-        options = call.options._replace(checkout=there)
-        decision = run_plan(plan, call.config, repo, call.listener, options=options)
-    if any(_JEST_FOUND_NOTHING in visit.result.output for visit in decision.visits):
-        call.say(
-            "Jest finds no files below .git, where private checkouts are; to check the working "
-            f'tree instead, set unstaged = "keep" in the table hooks.{event.name}'
-        )
-    return decision
-
-
 def committed_config(git: Git) -> Config | None:
     """Return the configuration that is being committed, if it is not the working tree's.
 
@@ -310,23 +217,3 @@ def committed_config(git: Git) -> Config | None:
         for name, done, content in zip(FILES, staged, read, strict=True)
     )
     return checked(raw)
-
-
-def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
-    """Return the plan of an event; git is asked for paths if a gate needs them."""
-    is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
-    # Where unstaged work is hidden, git tells what is staged as well.
-    is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
-    if event.paths is None and is_needed:
-        from gitgates.git.paths import with_paths  # only where a gate is about paths
-
-        event = with_paths(event, repo)
-    plan = make_plan(config, hook, event, skipped_gates(repo.env))
-    is_framework = event.host == "pre-commit" and is_named
-    if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
-        # The framework does not name deleted files; git is asked only where that may matter.
-        from gitgates.git.paths import with_paths
-
-        gone = with_paths(event, repo).gone
-        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(repo.env))
-    return plan

@@ -23,8 +23,9 @@ from gitgates.core.types import (
     Hook,
 )
 from gitgates.engine.command import gate_env
+from gitgates.engine.listener import Listener
 from gitgates.engine.plan import make_plan
-from gitgates.engine.run import Deadline, Listener, RunOptions, run_plan
+from gitgates.engine.run import Deadline, RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
 from gitgates.hosts.agents.claude import HOST

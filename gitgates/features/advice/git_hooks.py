@@ -6,12 +6,12 @@ from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import Verdict
+from gitgates.engine.listener import Listener
 from gitgates.engine.plan import join, joined_plan, make_plan
-from gitgates.engine.run import Listener
 from gitgates.features.advice.items import hooks_at, identify, with_hooks
 from gitgates.features.advice.results import ignored, records, without_ignored
 from gitgates.hosts.git import decode_by_hand
-from gitgates.session import git_hooks
+from gitgates.session import git_gates, git_hooks
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ class AdviceCall(git_hooks.HookCall):
 
         Raises: GitgatesError where they cannot be run, or that cannot be recorded.
         """
-        git_hooks.decide(self, Verdict())
+        git_gates.decide(self, Verdict())
         if not (self.decision and self.plan):
             return
         try:

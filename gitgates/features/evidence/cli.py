@@ -9,7 +9,7 @@ import click
 from gitgates.core import errors
 from gitgates.core.clean import plain_line
 from gitgates.core.types import BLOCK
-from gitgates.engine.run import Listener
+from gitgates.engine.listener import Listener
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
     GATED,

@@ -21,14 +21,15 @@ from gitgates.features.evidence.commit_evidence import (
 from gitgates.features.evidence.commit_settings import configurations
 from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
-from gitgates.session.git_hooks import HookCall, gates_met, record, run_in_checkout
+from gitgates.session.git_gates import run_in_checkout
+from gitgates.session.git_hooks import HookCall, gates_met, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.core.types import RefUpdate
-    from gitgates.engine.run import Listener
+    from gitgates.engine.listener import Listener
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Git, Repo
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
-    from gitgates.engine.run import Listener
+    from gitgates.engine.listener import Listener
     from gitgates.features.headless.commit import Prepared
     from gitgates.features.headless.outcomes import HeadlessOptions
     from gitgates.git.repo import Repo

@@ -15,7 +15,8 @@ from gitgates.core import environ
 from gitgates.core.clean import plain, visible_line
 from gitgates.core.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.core.types import Event, Gate, Hook, Plan, Step
-from gitgates.engine.run import Listener, RunOptions, run_plan
+from gitgates.engine.listener import Listener
+from gitgates.engine.run import RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.features.review.cli_session import ASKING
 from gitgates.git.diff import diff_text

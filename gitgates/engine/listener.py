@@ -1,0 +1,31 @@
+"""The interface by which the progress of a run is told: to a terminal, a log, or nobody."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import GateResult, Plan
+
+
+class Listener:
+    """Receives the progress of a run; this one ignores it."""
+
+    live = False  # whether `tick` is called while something runs
+
+    def phase(self, text: str) -> None:
+        """Receive what is done from now on, beside gates; empty: nothing."""
+
+    def planned(self, plan: Plan) -> None:
+        """Receive the plan."""
+
+    def started(self, gate: str) -> None:
+        """Receive that a gate starts."""
+
+    def ended(self, result: GateResult, plan: Plan) -> None:
+        """Receive the result of a gate."""
+
+    def tick(self) -> None:
+        """Be called periodically while something runs."""
+
+    def said(self, text: str) -> None:
+        """Receive a message that a person should see at once."""
