@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from agent_support import begin
 from conftest import Repo, timeless
-from verify_support import gate
+from verify_support import gate, notes
 
 from gitgates.core.types import Gate, GateResult
 from gitgates.engine.nothing_checked import without_empty_pass
@@ -110,6 +110,10 @@ def test_a_run_says_so_in_its_text_and_in_each_format(idle: Repo) -> None:
         ("lint", "passed", "allow"),
         ("test", "unchecked", "warn"),
     ]
+    lines = idle.gitgates("run", "--format", "jsonl").stdout.splitlines()
+    ended = {one["name"]: one for one in map(json.loads, lines) if one["event"] == "gate-ended"}
+    assert (ended["test"]["status"], ended["lint"]["status"]) == ("unchecked", "passed")
+    assert json.loads(lines[-1])["reason"] == SUMMARY.removeprefix("passed with a warning: ")
     idle.gitgates("run", "--junit", "junit.xml")
     suite = ET.parse(idle.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("skipped"), suite.get("failures")) == ("2", "1", "0")
@@ -144,6 +148,15 @@ def test_a_commit_is_made_and_is_no_evidence_of_the_gate(idle: Repo) -> None:
     again = idle.gitgates("verify", "base..HEAD", "--run-missing")
     assert again.returncode == 1
     assert "nothing was checked: test  add b" in again.stdout.decode()
+
+
+def test_the_notes_of_a_commit_have_it_as_what_it_is(idle: Repo) -> None:
+    idle.write("b.py", "b = 1\n")
+    idle.git("add", "b.py")
+    idle.commit("add b")
+    idle.gitgates("verify", "base..HEAD")
+    (line,) = notes(idle)[idle.git("rev-parse", "HEAD^{tree}")]
+    assert json.loads(line)["gates"] == {"lint": "passed", "test": "unchecked"}
 
 
 def test_a_gate_that_leads_to_one_that_checks_nothing_is_no_evidence(idle: Repo) -> None:
@@ -183,6 +196,32 @@ def test_an_agent_may_stop_and_the_person_is_told_once(repo: Repo) -> None:
     assert agent.state().rounds[-1].statuses == (("test", "unchecked"),)
     shown = repo.gitgates("explain", "Stop").stdout.decode()
     assert "they passed on the same content, except `test`, which checked nothing" in shown
+
+
+def test_a_base_on_which_a_gate_checks_nothing_excuses_no_failure(repo: Repo) -> None:
+    command = "if [ -e a.py ]; then echo BAD a; exit 1; else echo no tests ran; fi"
+    gates = f"[gates.test]\ncommand = '{command}'\nfailures = 'BAD'\nbaseline = true\n"
+    agent = begin(repo, f"{gates}[hooks.Stop]\ngates = ['test']\n")
+    agent.write("a.py", "a = 1\n")
+    assert "it had nothing to check on the session's first snapshot" in agent.stop()["reason"]
+
+
+def test_a_hook_of_advice_says_so_and_comes_again(repo: Repo) -> None:
+    hook = f"title = 'Test'\nhook_command = '{IDLE}'\nhook_trigger = 'session-end'\n"
+    agent = begin(repo, f"[[advice]]\n{hook}hook_on_failure = 'block'\n")
+    for text in ("a = 1\n", "a = 2\n"):
+        agent.write("a.py", text)
+        assert "checked nothing (no tests ran in 0.01s)" in json.dumps(agent.stop())
+    assert [one["status"] for one in agent.facts() if one["what"] == "advice"] == 2 * ["unchecked"]
+
+
+@pytest.mark.parametrize("unstaged", ["hide", "keep", "checkout"])
+def test_where_a_gate_looks_makes_no_difference(idle: Repo, unstaged: str) -> None:
+    idle.config(_config(f"unstaged = '{unstaged}'\n"))
+    idle.write("b.py", "b = 1\n")
+    idle.git("add", "--all")
+    idle.write("b.py", "b = 2\n")
+    assert SUMMARY in idle.commit("add b").stderr.decode()
 
 
 def test_after_an_edit_the_agent_is_told(repo: Repo) -> None:
