@@ -12,6 +12,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _RESET = "\x1b[0m"
 _LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _HIDDEN = (
@@ -106,6 +110,15 @@ def plain_line(text: str, longest: int = 200) -> str:
 def counted(number: int, noun: str) -> str:
     """Return `1 gate` or `2 gates`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def first_few(texts: Sequence[str], most: int, left_out: int = 0) -> str:
+    """Return `a, b and 2 more`: the first texts, and how many others there are.
+
+    `left_out`: of others that are not even in `texts`.
+    """
+    more = max(len(texts) - most, 0) + left_out
+    return ", ".join(texts[:most]) + (f" and {more} more" if more else "")
 
 
 def utf8(text: str) -> str:

@@ -11,7 +11,7 @@ import os
 import shlex
 from typing import Any
 
-from gitgates.core.clean import counted, sanitise, utf8, visible, visible_line
+from gitgates.core.clean import counted, first_few, sanitise, utf8, visible, visible_line
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import policy_gates
@@ -355,9 +355,7 @@ def _step_fields(step: Step, plan: Plan, callers: dict[str, list[str]]) -> dict[
 
 
 def _first(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(map(_quoted, paths[:_FIRST_PATHS]))
-    rest = len(paths) - _FIRST_PATHS
-    return f"{shown} and {rest} more" if rest > 0 else shown
+    return first_few([*map(_quoted, paths[:_FIRST_PATHS])], _FIRST_PATHS, len(paths[_FIRST_PATHS:]))
 
 
 def _quoted(text: str) -> str:

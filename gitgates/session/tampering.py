@@ -181,15 +181,14 @@ def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
 
 
 def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[str]:
-    from gitgates.core.clean import plain_line  # most often, nothing has changed
+    from gitgates.core.clean import first_few, plain_line  # most often, nothing has changed
 
     lines = []
     defined = [name for name in changed if name.startswith(_DEFINITIONS)]
     for what, is_there in (("changed in", True), ("gone from", False)):
         if names := [name for name in defined if (name in now) is is_there]:
-            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            shown = ", ".join(map(plain_line, names[:_MOST_NAMED]))
-            lines.append(f"{what} the configuration {_SINCE}: {shown}{more}")
+            shown = first_few([*map(plain_line, names)], _MOST_NAMED)
+            lines.append(f"{what} the configuration {_SINCE}: {shown}")
     if _EXCLUDE in changed:
         lines.append(f".git/info/exclude has changed {_SINCE}: no gate sees what it names")
     if _CORE in changed:

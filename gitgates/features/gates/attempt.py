@@ -192,9 +192,10 @@ class StopAttempt:
             return ""
         if not named:
             return ""
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        some = ", ".join(named[:_MOST_NAMED])
-        return f"These files were changed by somebody else meanwhile: {some}{more}."
+        from gitgates.core.clean import first_few
+
+        files = first_few(named, _MOST_NAMED)
+        return f"These files were changed by somebody else meanwhile: {files}."
 
     def _failures(self, decision: Decision, known: Known) -> Found:
         """Return the failures of each gate, without those from before the session."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.core.clean import counted
+from gitgates.core.clean import counted, first_few
 from gitgates.engine.match import matches, parse
 
 TYPE_CHECKING = False
@@ -65,8 +65,7 @@ def _not_allowed(paths: tuple[str, ...], allow: tuple[str, ...]) -> list[str]:
 
 
 def _some(paths: list[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(paths[:_MOST_NAMED]) + more
+    return first_few(paths, _MOST_NAMED)
 
 
 def told(found: tuple[str, ...], *, has_commits: bool, head: str) -> str:

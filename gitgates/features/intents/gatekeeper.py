@@ -197,10 +197,9 @@ def request(intent_id: str, path: str) -> str:
 
 def named(paths: Sequence[str]) -> str:
     """Return a few paths, for an agent: a name can have line ends."""
-    from gitgates.core.clean import visible_line
+    from gitgates.core.clean import first_few, visible_line
 
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return f"{', '.join(map(visible_line, paths[:_MOST_NAMED]))}{more}"
+    return first_few([*map(visible_line, paths)], _MOST_NAMED)
 
 
 def _in_pattern(char: str) -> str:

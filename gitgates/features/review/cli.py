@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gitgates.core.clean import plain_line, visible, visible_line
+from gitgates.core.clean import first_few, plain_line, visible, visible_line
 from gitgates.core.errors import OK, UsageError
 from gitgates.features.review.cli_post import done, post, skip
 from gitgates.features.review.cli_session import ReviewGroup, ReviewSession, verb
@@ -69,8 +69,7 @@ def _left_out(files: list[Weighed]) -> str:
         paths.append(plain_line(one.path, _LONGEST_PATH))
     parts = []
     for why, paths in by_why.items():
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        parts.append(f"{', '.join(paths[:_NAMED])}{more} ({plain_line(why)})")
+        parts.append(f"{first_few(paths, _NAMED)} ({plain_line(why)})")
     return f"left out: {'; '.join(parts)}. Shown with --all"
 
 

@@ -12,7 +12,7 @@ import re
 import click
 
 from gitgates.core import environ
-from gitgates.core.clean import plain, visible_line
+from gitgates.core.clean import first_few, plain, visible_line
 from gitgates.core.errors import BLOCKED, OK, GitgatesError, Interrupted
 from gitgates.core.types import Event, Gate, Hook, Plan, Step
 from gitgates.engine.listener import Listener
@@ -242,8 +242,7 @@ def _cut(diff: bytes) -> tuple[bytes, str]:
         end = diff.rfind(b"\n", 0, _LONGEST_DIFF) + 1
     heads = [part.partition(b"\n")[0] for part in diff[end - 1 :].split(_DIFF)[1:]]
     paths = [head.partition(b" b/")[2].decode("utf-8", "replace") for head in heads]
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    rest = f" Not shown at all, so read them where they are: {', '.join(paths[:_NAMED])}{more}."
+    rest = f" Not shown at all, so read them where they are: {first_few(paths, _NAMED)}."
     return diff[:end], (
         f"(It is too large to be shown whole: these are the first {end} bytes of {len(diff)}."
         f"{rest if paths else ''})\n\n"

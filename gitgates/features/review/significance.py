@@ -168,9 +168,9 @@ def _arithmetic(found: Significance) -> str:
     critical = [f"`{one.path}`" for one in found.files if one.critical]
     if not critical:
         return f"{lines}, {files}"
-    named = ", ".join(critical[:_MOST_NAMED])
-    more = len(critical) - _MOST_NAMED
-    named += f" and {more} more" if more > 0 else ""
+    from gitgates.core.clean import first_few  # most changes have no critical file
+
+    named = first_few(critical, _MOST_NAMED)
     return f"{named} {'is' if len(critical) == 1 else 'are'} critical; {lines}, {files}"
 
 

@@ -102,14 +102,10 @@ def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
 
 def summary(record: Fact) -> str:
     """Return a record as one line: when, who, with which tool, which lines of which files."""
-    from gitgates.core.clean import (
-        visible_line,  # cold: a record is read by people, or once in a while
-    )
+    from gitgates.core.clean import first_few, visible_line  # cold: records are read by people
 
-    files = ", ".join(map(_file_summary, record["files"][:_MOST_NAMED]))
-    left = len(record["files"][_MOST_NAMED:]) + record.get("more", 0)
-    more = f" and {left} more" if left else ""
-    return visible_line(f"{record['time'][:19]}Z {who(record)} {record['tool']}: {files}{more}")
+    files = first_few([*map(_file_summary, record["files"])], _MOST_NAMED, record.get("more", 0))
+    return visible_line(f"{record['time'][:19]}Z {who(record)} {record['tool']}: {files}")
 
 
 def who(record: Fact) -> str:

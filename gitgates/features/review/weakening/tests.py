@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 
+from gitgates.core.clean import first_few
 from gitgates.core.record import Record
 from gitgates.features.review.weakening.finding import (
     ASSERTIONS_GONE,
@@ -181,8 +182,7 @@ def _removed(
 ) -> Iterable[Weakening]:
     for number, source in enumerate(sources):
         pair, tests = source.pair, [test for test in gone if test.file == number]
-        more = f" and {len(tests) - _NAMED} more" if len(tests) > _NAMED else ""
-        names = ", ".join(test.name for test in tests[:_NAMED]) + more
+        names = first_few([test.name for test in tests], _NAMED)
         if pair.after is None:
             had = [one for one in before if one.file == number and (one.name or one.asserts)]
             if tests or (had and not any(one.name for one in had)):

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from typing import Any, TypeAlias
 
+from gitgates.core.clean import first_few
 from gitgates.core.limits import parse_json, parse_toml
 from gitgates.core.yaml_load import load_texts
 from gitgates.features.review.weakening.finding import (
@@ -247,5 +248,4 @@ def _cut(value: str | None) -> str:
 
 
 def _few(values: list[str]) -> str:
-    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return ", ".join(_cut(value) for value in values[:_SHOWN]) + more
+    return first_few([_cut(value) for value in values], _SHOWN)
