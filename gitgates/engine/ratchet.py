@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MEASURE = "measure"
 _NOTES = "refs/notes/gitgates"  # as git/notes.py writes them; one note is faster read by git
 _SHORT = 12  # digits of a commit's id
+_DIGITS = 9  # of a difference; floats have 70.4 - 70.3 > 0.1
 _NO_NUMBERS = ("timed-out", "killed", "not-started")
 
 
@@ -114,7 +115,7 @@ class Ratchet:
             sign = 1 if better == "higher" else -1
             if now is None:
                 worse.append(f"`{name}` is not in its output, and was {was:.12g}")
-            elif sign * (was - now) > self._gate.tolerance:
+            elif round(sign * (was - now), _DIGITS) > self._gate.tolerance:
                 worse.append(f"`{name}` is {now:.12g}, and was {was:.12g}")
         return worse
 

@@ -238,6 +238,14 @@ def test_a_tolerance_is_absolute_and_in_the_unit_of_the_number(gated: Repo) -> N
         assert said(gated)[0] == status
 
 
+def test_a_number_at_its_tolerance_passes_however_floats_are_rounded(gated: Repo) -> None:
+    assert 80 - 79.6 > 0.4
+    gated.config(GATE.replace("ratchet = true", "ratchet = true\ntolerance = 0.4"))
+    gated.git("switch", "-qc", "work")
+    report(gated, "79.6")
+    assert said(gated)[0] == 0
+
+
 def test_settings_that_make_no_sense() -> None:
     gate = GATE.split("[hooks", maxsplit=1)[0]
     assert fatal(gate.replace("ratchet = true", "ratchet = 'always'")) == (
