@@ -241,7 +241,7 @@ def _names(places: Iterable[Place]) -> set[str]:
     paths = [place.path_abs.lower().split("/") for place in places]
     hidden = {name for path in paths for name in path if name.startswith(".")}
     roots = {path[-2] for path in paths if path[-1] == ".git"}
-    return {"*", "?", "$pwd", *hidden, *roots, *(path[-1] for path in paths)}
+    return {"*", "?", "$pwd", "rev-parse", *hidden, *roots, *(path[-1] for path in paths)}
 
 
 def _unasked(program: str) -> tuple[str, ...]:

@@ -71,6 +71,22 @@ def test_commands(agent: Agent, rule: str) -> None:
     assert {one: shell(agent, one) for one in fine} == dict.fromkeys(fine, "")
 
 
+def test_what_is_found_does_not_rest_on_an_alias_that_makes_every_command_be_read(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(repo.path.parent / "home"))
+    repo.write("sub/a", "")
+    agent = begin(repo, CONFIG)
+    aliases = ("git sneaky ", "git ci ")
+    found = {
+        one: f"{getattr(Guard(), rule)} {rule}"
+        for rule, (ways, _fine) in SHELL.items()
+        for one in ways
+        if not one.startswith(aliases)
+    }
+    assert {one: shell(agent, one) for one in found} == found
+
+
 # Edits
 
 
