@@ -399,6 +399,16 @@ def test_a_push_with_a_commit_that_does_not_pass_is_refused(pushing: Repo) -> No
 
 
 @pytest.mark.slow
+def test_what_another_remote_has_is_verified_for_this_one(pushing: Repo) -> None:
+    pushing.git("init", "-q", "--bare", "../mirror.git")
+    pushing.git("remote", "add", "mirror", "../mirror.git")
+    change(pushing, "round", "--no-verify", text="bad\n")
+    pushing.git("push", "-q", "--no-verify", "mirror", "main")
+    assert pushing.ask("git", "push", "-q", "origin", "main").returncode == 1
+    assert pushing.git("push", "-q", "mirror", "main:other") == ""
+
+
+@pytest.mark.slow
 def test_a_push_that_brings_no_commit_is_not_verified(pushing: Repo) -> None:
     pushing.git("push", "-q", "origin", "main:other")
     pushing.git("push", "-q", "origin", ":other")

@@ -318,6 +318,21 @@ def test_what_another_session_does_is_not_the_agents(repo: Repo) -> None:
     assert agent.stop() == {}
 
 
+def test_an_expired_lease_of_another_session_widens_no_scope(repo: Repo) -> None:
+    agent = selected(repo)
+    other = Agent(repo, "s2")
+    other.start()
+    other.prompt()
+    select(other, "INT-002")
+    assert shell(agent, "echo 2 > src/web/list.py") == {}
+    leases = repo.path / ".git/gitgates/leases.json"
+    listed = json.loads(leases.read_text())
+    listed[-1]["renewed_s"] = 0
+    assert listed[-1]["intent"] == "INT-002"
+    leases.write_text(json.dumps(listed))
+    assert "scope of INT-001: src/web/list.py" in shell(agent, "echo 3 > src/web/list.py")["reason"]
+
+
 def test_what_is_merged_in_is_not_the_agents(repo: Repo) -> None:
     agent = selected(repo)
     repo.git("clone", "-q", ".", "../theirs")

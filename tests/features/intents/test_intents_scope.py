@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.features.intents.context import SMALLEST, context_text
-from gitgates.features.intents.intent import STATUSES, Intent
-from gitgates.features.intents.scope import is_inside, nearest
+from gitgates.features.intents.intent import STATUSES, Intent, Intents
+from gitgates.features.intents.scope import is_in_scope, is_inside, nearest
 
 
 def intent(*scope: str, name: str = "INT-001") -> Intent:
@@ -48,6 +48,18 @@ def test_a_path_is_inside_as_git_would_match_it(
 def test_a_file_system_may_ignore_case(path: str) -> None:
     assert is_inside(intent("Src/*.py"), path, ignore_case=True)
     assert not is_inside(intent("Src/*.py"), path)
+
+
+def test_the_file_of_the_intents_is_in_no_scope_however_it_is_spelled() -> None:
+    everything = intent("**")
+    intents = Intents(file="docs/intents.yaml", intents=(everything,))
+    for path, is_inside_here, is_inside_there in (
+        ("docs/intents.yaml", False, False),
+        ("Docs/Intents.YAML", True, False),
+        ("docs/other.yaml", True, True),
+    ):
+        assert is_in_scope(intents, everything, path) is is_inside_here
+        assert is_in_scope(intents, everything, path, ignore_case=True) is is_inside_there
 
 
 def test_the_nearest_intents_are_told() -> None:

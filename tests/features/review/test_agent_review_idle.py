@@ -23,7 +23,7 @@ def let_go(agent: Agent) -> None:
 
 
 def act(agent: Agent) -> None:
-    agent.pre("Bash", tool_input={"command": "true"})
+    agent.pre("Bash", tool_input={"command": "make all"})
 
 
 def test_a_line_of_the_person_does_not_take_a_file_from_the_agent(repo: Repo) -> None:

@@ -445,3 +445,12 @@ def test_issues_of_the_same_content_are_told_with_complete(repo: Repo) -> None:
     review(agent, "ISSUES")
     review(agent, agent_id="r2")
     assert "ISSUES of the same content, before: looked" in agent.stop()["systemMessage"]
+
+
+def test_only_issues_are_told_with_complete(repo: Repo) -> None:
+    agent = asked(repo)
+    review(agent)
+    review(agent, agent_id="r2")
+    answer = agent.stop()
+    assert completed(answer)
+    assert "before" not in answer["systemMessage"]

@@ -16,7 +16,15 @@ CODE = (
     *("build/release.py", "dist/index.js", "gen/make.go", "lock.py", "locks/a.py", "src/map.py"),
     *("license_check.py", "src/license.ts", "changes.py", "news/models.py", "security.py"),
     *("latest.py", "contest/a.py", "src/testing.py", "attest.go", "inspect/spec.ts", "Test.md.py"),
-    *("vendors.py", "src/vendoring/a.py", "test_plan/a.c", "min.js", "x.map", "_pb2.pyx"),
+    *(
+        "vendors.py",
+        "src/vendoring/a.py",
+        "test_plan/a.c",
+        "test_data.json",
+        "min.js",
+        "x.map",
+        "_pb2.pyx",
+    ),
     *("internal/generated/a.go", "config.lock", "Manifest.toml", "go.mod"),
 )
 TESTS = (
