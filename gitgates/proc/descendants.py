@@ -24,6 +24,8 @@ else:
 _POLL_S = 0.02
 _KILLED_S = 1.0  # until the kernel has taken down what was killed
 _RECOVERY_S = 5.0  # for a guardian of a hook in the turn, which puts back hidden work
+_LEFT_NS = 60 * 10**9  # between making a control group and entering it, much less passes
+_NAME = "gitgates-"  # of a control group, then PID-MONOTONIC_NS
 _GUARDIAN = b"\0rescue\0"  # in its arguments
 
 
@@ -110,14 +112,27 @@ def _marked_by_ps(mark: bytes) -> set[int]:
 def _make_cgroup() -> str:
     """Make a control group below our own; return its folder, empty where that is not possible."""
     parent_abs = _own_cgroup()
-    path_abs = f"{parent_abs}/gitgates-{os.getpid()}-{time.monotonic_ns()}"
+    path_abs = f"{parent_abs}/{_NAME}{os.getpid()}-{time.monotonic_ns()}"
     try:
         if not parent_abs:
             return ""
+        _remove_left(parent_abs)
         os.mkdir(path_abs)
     except OSError:  # read-only, as in many containers, or not ours to divide
         return ""
     return path_abs
+
+
+def _remove_left(parent_abs: str) -> None:
+    """Remove control groups that killed runs have left, and nothing is in any more.
+
+    Raises: OSError.
+    """
+    now_ns = time.monotonic_ns()
+    for name in os.listdir(parent_abs):
+        made_ns = name.rpartition("-")[2] if name.startswith(_NAME) else ""
+        if made_ns.isdigit() and now_ns - int(made_ns) > _LEFT_NS:
+            _remove_below(f"{parent_abs}/{name}")
 
 
 def _own_cgroup() -> str:
@@ -146,8 +161,15 @@ def _remove_cgroup(cgroup_abs: str) -> None:
     """Remove a control group and those below it; a process that is just ending keeps it busy."""
     until_s = time.monotonic() + _RECOVERY_S
     while cgroup_abs and os.path.isdir(cgroup_abs) and time.monotonic() < until_s:
+        if not _remove_below(cgroup_abs):
+            time.sleep(_POLL_S)
+
+
+def _remove_below(cgroup_abs: str) -> bool:
+    """Remove a control group and those below it; return whether no process was in them."""
+    try:
         for folder_abs in reversed([folder_abs for folder_abs, _, _ in os.walk(cgroup_abs)]):
-            try:
-                os.rmdir(folder_abs)
-            except OSError:
-                time.sleep(_POLL_S)
+            os.rmdir(folder_abs)
+    except OSError:
+        return False
+    return True

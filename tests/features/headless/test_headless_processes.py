@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Repo
@@ -128,6 +129,27 @@ def test_no_control_group_stays(work: Repo) -> None:
     assert ends(
         lambda: not [name for name in os.listdir(parent) if f"gitgates-{process.pid}-" in name]
     )
+
+
+def test_control_groups_that_killed_runs_have_left_are_removed() -> None:
+    """All of such a run was killed at once, also what would have removed its control group."""
+    parent, now_ns = cgroup(), time.monotonic_ns()
+    left, new, busy = (
+        Path(parent, f"gitgates-1-{now_ns - age_s * 10**9}") for age_s in (120, 0, 121)
+    )
+    for path in (left, new, left / "below", busy):
+        path.mkdir()
+    process = subprocess.Popen(["sleep", "600"])
+    (busy / "cgroup.procs").write_text(str(process.pid))
+    try:
+        Descendants("GITGATES_TEST=left").end()
+        assert [path.exists() for path in (left, new, busy)] == [False, True, True]
+    finally:
+        process.kill()
+        process.wait()
+        new.rmdir()
+        ends(lambda: not (busy / "cgroup.procs").read_text())
+        busy.rmdir()
 
 
 @pytest.mark.thorough
