@@ -45,8 +45,10 @@ if TYPE_CHECKING:
         run; `guarded_files(call)`, rules of the guard with paths; `labels(call)`, what the trace
         notes of a tool call; `rules_at(repo, config, head)`, what a session begins with, and
         `approve(repo, config)`, by which that counts as it is now; `watched_files(call)`, and
-        `unapproved(call, changed)`, what the person is told of changes to these; and
-        `plan_of(event, repo, config)`, what runs beside the gates of a hook of git.
+        `unapproved(call, changed)`, what the person is told of changes to these;
+        `plan_of(event, repo, config)`, what runs beside the gates of a hook of git;
+        `follows_writers(config)`, whether it asks who has written what; and
+        `hears_all_writers(config)`, whether there is an event before each tool that may write.
         """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
@@ -118,7 +120,7 @@ POLICIES: tuple[Policy, ...] = (
     Policy(
         name="authorship",
         priority="high",
-        module="gitgates.session.authorship",
+        module="gitgates.features.review.authorship",
         gate="review",
         kinds=("prompt", "before-tool", "after-tool", "tool-failed", *ENDINGS),
     ),

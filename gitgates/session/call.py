@@ -17,7 +17,7 @@ from gitgates.core.types import Config, Hook
 from gitgates.git.repo import find_repo
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.alarm import process_start_time, set_alarm
-from gitgates.session.state import SESSION, Session, fold
+from gitgates.session.state import SESSION, Session, fold, stamp_of
 from gitgates.session.trust import absolute
 from gitgates.store.log import FOLDER, Journal, git_dir_of, session_journal
 
@@ -131,6 +131,12 @@ class Call:
             self._states[id(part)] = state, frozen, len(self.entries)
         found: _T = frozen
         return found
+
+    def state_everywhere(self, part: Projection[_T]) -> _T:
+        """Return the state of one projection of all journals of the session."""
+        if not self.elsewhere:
+            return self.state(part)
+        return part.fold(sorted((*self.entries, *self.entries_elsewhere), key=stamp_of))
 
     @lazy
     def elsewhere(self) -> dict[str, list[Fact]]:

@@ -15,8 +15,8 @@ from gitgates.core.clean import plain_line
 from gitgates.core.errors import StateError, UsageError
 from gitgates.core.record import lazy
 from gitgates.engine.command import ACTIVE
-from gitgates.features.review.evidence import fold
 from gitgates.hosts import DEFAULT_AGENT, calling_session, is_called_by_agent
+from gitgates.session.state import TIMELINE
 from gitgates.store.log import FOLDER, Journal, file_name, read_lines, sessions
 
 TYPE_CHECKING = False
@@ -182,7 +182,7 @@ def _changed(path_abs: str) -> float:
 def _line(name: str, path_abs: str) -> str:
     when = ago(_changed(path_abs), time.time())
     try:
-        requests = fold(Journal(path_abs).read()).requests
+        requests = TIMELINE.fold(Journal(path_abs).read()).requests
     except OSError as error:
         return f"{name}  {when}  (cannot be read: {error.strerror})"
     prompt = plain_line(requests[-1], _PROMPT_SHOWN) if requests else ""

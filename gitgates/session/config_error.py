@@ -12,8 +12,8 @@ from gitgates.config.load import FILES, LOCAL_FILE
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.git.object_store import reading_git
-from gitgates.session.authorship import own_files_now
 from gitgates.session.breaker import BLOCKED, Attempt, rule
+from gitgates.session.writers import own_files_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

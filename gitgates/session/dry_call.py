@@ -8,12 +8,12 @@ from gitgates.core.policy import ask, asked_at
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Plan, Verdict
 from gitgates.engine.listener import Listener
-from gitgates.features.review.evidence import session_evidence
 from gitgates.hosts import agent_host
 from gitgates.session.call import Call
 from gitgates.session.driver import ask_all, asked_of
 from gitgates.session.git_hooks import HookCall
 from gitgates.session.start import entries_of
+from gitgates.session.state import TIMELINE
 from gitgates.store.log import git_dir_of
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
     prompts = call.session.prompts
     call.payload = known._replace(
         prompt_id=[*prompts][-1] if prompts else "",
-        transcript_abs=session_evidence(call).transcript_abs,
+        transcript_abs=call.state_everywhere(TIMELINE).transcript_abs,
     )
     call.record(*entries_of(call))
     return call

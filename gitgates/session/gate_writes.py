@@ -9,8 +9,8 @@ import os
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS
-from gitgates.features.review.config import is_review_on
 from gitgates.git.object_store import reading_git, storing_git
+from gitgates.session.needs import are_writers_followed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class FilesBefore:
         self._writing = {one.gate.name for one in plan.steps if one.gate.writes and not one.skip}
         self._tree = ""
         self._ids: dict[str, str] = {}
-        if not (self._writing and is_review_on(call.config)):
+        if not (self._writing and are_writers_followed(call)):
             return
         if call.kind in ENDINGS:
             self._tree = call.snapshot.tree

@@ -6,13 +6,14 @@ Installing writes those and no others: each event that is heard of costs a proce
 from __future__ import annotations
 
 from gitgates.core.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, HOOK_OF
-from gitgates.core.policy import POLICIES, Need, asked_at, module_of, needs_of, wanted
+from gitgates.core.policy import POLICIES, Need, asked_at, functions_of, module_of, needs_of, wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.policy import Policy, WantedAgent
     from gitgates.core.types import Config, Hook
+    from gitgates.session.call import Call
 
 _NAMES = tuple(HOOK_OF.values())
 # Where a session begins, where a prompt does, and whom else the rules are told.
@@ -116,6 +117,18 @@ def agent_hooks(config: Config) -> list[Hook]:
         and hook.name in _NAMES
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
+
+
+def are_writers_followed(call: Call) -> bool:
+    """Return whether a policy asks who has written what, so that the journal has to tell."""
+    follow = functions_of(call.config, "follows_writers", call.kind)
+    return any(one(call.config) for one in follow)
+
+
+def are_all_writers_heard(call: Call) -> bool:
+    """Return whether events tell of each tool that may write."""
+    hear = functions_of(call.config, "hears_all_writers", call.kind)
+    return any(one(call.config) for one in hear)
 
 
 def join(one: Need, other: Need) -> Need:

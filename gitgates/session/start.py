@@ -12,6 +12,8 @@ from gitgates.core.lifecycle import ENDINGS, HOOK_OF
 from gitgates.core.types import BLOCK, STOP, Verdict
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.hosts.capabilities import cut
+from gitgates.session.needs import are_writers_followed
+from gitgates.session.state import TIMELINE, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,11 +169,9 @@ def _lines(call: Call) -> Fact:
 
     `whole`: it has replaced all of the file.
     """
-    from gitgates.features.review.config import is_review_on  # loaded where it is on, too
-
     edits = call.payload.edits
     size = sum(len(one.new) + len(one.old) for one in edits)
-    if not edits or size > _LONGEST_EDIT or not is_review_on(call.config):
+    if not edits or size > _LONGEST_EDIT or not are_writers_followed(call):
         return {}
     return {
         "new": sorted({mark for one in edits for mark in line_marks(one.new)}),
@@ -240,14 +240,9 @@ def first_point(call: Call) -> tuple[Point, str]:
 
     Raises: GitError where git cannot be asked.
     """
-    from gitgates.features.review.evidence import (  # only where something has changed
-        EVIDENCE,
-        stamp_of,
-    )
-
-    evidence, git = call.state(EVIDENCE), call.repo.git
-    if evidence.base:
-        return evidence.base, evidence.base_note
+    timeline, git = call.state(TIMELINE), call.repo.git
+    if timeline.base:
+        return timeline.base, timeline.base_note
     began = min((stamp_of(facts[0]) for facts in call.elsewhere.values()), default=0.0)
     names = [(f"HEAD@{{{int(began) - 1} +0000}}", "what was checked out when it began")]
     for name, said in [*(names if began else []), ("HEAD", _NOW)]:

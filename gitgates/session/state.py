@@ -7,6 +7,7 @@ that an older gitgates can read what a newer one wrote.
 
 from __future__ import annotations
 
+from gitgates.core.agent_types import Point, Write
 from gitgates.core.lifecycle import RETRY_HOOKS, kind_of
 from gitgates.core.record import Record
 
@@ -262,3 +263,87 @@ SESSION: Projection[Session] = Projection(
     },
 )
 fold = SESSION.fold
+
+
+# What the session has done, and others beside it.
+
+
+class IdleSpan(Record):
+    """A span in which the session wrote no files but the named ones."""
+
+    began: float
+    ended: float
+    before: str  # the tree then
+    after: str
+    own: tuple[str, ...] = ()  # files that its own tools wrote
+
+
+class Timeline(Record):
+    """Where a session began, what it was asked for, and what others wrote meanwhile."""
+
+    base: Point | None = None
+    base_note: str = ""  # what it stands in for, if the beginning was not heard of
+    stashes: tuple[str, ...] = ()  # that were there when the session began
+    point: Point | None = None  # the last snapshot
+    quiet: tuple[IdleSpan, ...] = ()
+    others_writes: tuple[Write, ...] = ()  # of gates, and in files that it edited, too
+    requests: tuple[str, ...] = ()  # the person's prompts, word for word
+    transcript_abs: str = ""  # of the host, as the last prompt named it
+
+
+def point_of(fact: Fact) -> Point:
+    """Return the snapshot that an entry names."""
+    return Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
+
+
+def stamp_of(fact: Fact) -> float:
+    """Return when a journal entry was written, since the epoch; 0 if unknown."""
+    stamp = fact.get("t")
+    return float(stamp) if isinstance(stamp, int | float) else 0.0
+
+
+def _point(state: Fact, fact: Fact) -> None:
+    if not fact["tree"]:
+        return
+    now, before, own = point_of(fact), state["point"], fact.get("own")
+    if before and isinstance(own, list):
+        span = IdleSpan(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, own)))
+        state["quiet"] += (span,)
+    state["point"] = now
+    if state["base"] is None:
+        state["base"], state["base_note"] = now, str(fact.get("note", ""))
+        state["stashes"] = tuple(map(str, fact.get("stashes", ())))
+
+
+def _rest(state: Fact, fact: Fact) -> None:
+    state["point"] = point_of(fact)
+
+
+def _others_wrote(state: Fact, fact: Fact) -> None:
+    stamp = float(fact["t"])
+    state["others_writes"] += tuple(
+        Write(stamp=stamp, path=str(path), before=str(before), after=str(after))
+        for path, before, after in fact.get("writes", ())
+    )
+
+
+def _request(state: Fact, fact: Fact) -> None:
+    prompt_id = str(fact.get("prompt_id", ""))
+    if prompt_id and prompt_id in state["prompt_ids"]:
+        return  # delivered twice
+    state["prompt_ids"] |= {prompt_id}
+    state["requests"] += (str(fact.get("text", "")),)
+    state["transcript_abs"] = str(fact.get("transcript", ""))
+
+
+TIMELINE: Projection[Timeline] = Projection(
+    Timeline,
+    {
+        "snapshot": _point,
+        "rest": _rest,
+        "gates-wrote": _others_wrote,
+        "others-wrote": _others_wrote,
+        "prompt": _request,
+    },
+    prompt_ids=frozenset(),
+)

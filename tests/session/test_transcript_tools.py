@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gitgates.core.agent_types import UNCHANGING
-from gitgates.session import authorship
+from gitgates.session import writers
 
 
 def call(block: dict[str, Any]) -> bytes:
@@ -25,7 +25,7 @@ READ, BASH = call({"name": "Read", "input": {}}), call({"name": "Bash", "input":
 def acted(tmp_path: Path, *lines: bytes) -> bool:
     path = tmp_path / "transcript.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
-    calls = authorship.calls_since(str(path), 0)
+    calls = writers.calls_since(str(path), 0)
     return calls is None or any(one.kind not in UNCHANGING for one in calls)
 
 
@@ -50,12 +50,12 @@ def test_what_is_not_read_to_its_end_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not acted(tmp_path, READ)
-    monkeypatch.setattr(authorship, "_LONGEST_S", -1.0)
+    monkeypatch.setattr(writers, "_LONGEST_S", -1.0)
     assert acted(tmp_path, READ)
 
 
 def test_what_is_longer_than_is_read_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authorship, "read_tail", lambda *_: b"")
+    monkeypatch.setattr(writers, "read_tail", lambda *_: b"")
     assert acted(tmp_path, READ)

@@ -180,7 +180,7 @@ class StopAttempt:
 
     def _note_of_others(self) -> str:
         """Return a note on changed files that are somebody else's; empty if there are none."""
-        from gitgates.session.authorship import changed_by_others  # only where gates failed
+        from gitgates.session.writers import changed_by_others  # only where gates failed
 
         call, event = self._call, self._run.plan.event
         try:

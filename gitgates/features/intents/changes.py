@@ -25,11 +25,11 @@ from gitgates.features.intents.gatekeeper import (
 )
 from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
-from gitgates.features.review.evidence import stamp_of
 from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
 from gitgates.session.shell_commands import only_shows
 from gitgates.session.start import first_point
+from gitgates.session.state import stamp_of
 from gitgates.store.log import Journal, sessions
 
 TYPE_CHECKING = False

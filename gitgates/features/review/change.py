@@ -10,6 +10,7 @@ from gitgates.git.authorship import Span, with_changes
 from gitgates.git.diff import changes, patch_id
 from gitgates.git.without_writes import without_writes
 from gitgates.session.start import first_point
+from gitgates.session.state import TIMELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,23 +45,23 @@ class SessionChange:
         self.base, self.began_note = first_point(call)
         self.now = now or call.point
         self.notes = tuple(filter(None, (self.began_note, *call.snapshot.why_unprovable)))
-        self.evidence = evidence_of(call)
+        self.evidence, self.timeline = evidence_of(call), call.state(TIMELINE)
         self.is_strict = is_strict(call)
         self._also = tuple(call.elsewhere)
         self._known: dict[tuple[str, str, bool], tuple[bool, str]] = {}
 
     def since(self, start: Point) -> Span:
         """Return the span from a point until now, without what others are known to have done."""
-        later = [one for one in self.evidence.quiet if one.ended >= start.stamp]
+        later = [one for one in self.timeline.quiet if one.ended >= start.stamp]
         times = tuple((one.began, one.ended) for one in later)
         trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
         if trees:
             start = start._replace(tree=with_changes(self.repo, start.tree, trees))
-        return Span(self.repo, start, self.now, self._also, times, self.evidence.stashes)
+        return Span(self.repo, start, self.now, self._also, times, self.timeline.stashes)
 
     def without_others(self, span: Span) -> Span:
         """Return a span without what gates of ours, and others in its files, have written in it."""
-        writes = [one for one in self.evidence.others_writes if one.stamp >= span.start.stamp]
+        writes = [one for one in self.timeline.others_writes if one.stamp >= span.start.stamp]
         if not writes:
             return span
         tree = without_writes(self.repo, span.start.tree, span.now.tree, writes)

@@ -44,7 +44,7 @@ def diff(session: ReviewSession, *, everything: bool) -> int:
 @verb("request", "Show what the person asked for, word for word.", reads=True)
 def request(session: ReviewSession) -> int:
     """Show the person's prompts of this session, word for word."""
-    requests = session.evidence.requests
+    requests = session.requests
     if not requests:
         click.echo("gitgates: no prompt of this session was heard of", err=True)
     click.echo(requests_text(requests), nl=False)

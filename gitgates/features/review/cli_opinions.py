@@ -84,7 +84,7 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
         err=True,
     )
     try:
-        _run(session, opinions, prompt(session.evidence.requests, diff))
+        _run(session, opinions, prompt(session.requests, diff))
     except Interrupted as error:
         opinions.show()
         raise error.with_notes([f"What has come is kept: gitgates journal read {topic}"]) from error

@@ -11,13 +11,14 @@ from gitgates.core.agent_types import Point
 from gitgates.core.errors import GitError, StateError, UsageError
 from gitgates.core.record import lazy
 from gitgates.engine.command import is_running_here
+from gitgates.features.review.authorship import record_now
 from gitgates.features.review.change import change_of
 from gitgates.features.review.evidence import session_evidence
 from gitgates.git.diff import patch_id
-from gitgates.session.authorship import record_now
 from gitgates.session.caller import Caller, find_caller
 from gitgates.session.dry_call import dry_call
 from gitgates.session.shell_commands import OPTION
+from gitgates.session.state import TIMELINE
 from gitgates.store.messages import Message
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.repository import configuration, current_repo, post_message
@@ -65,6 +66,11 @@ class ReviewSession:
     def evidence(self) -> Evidence:
         """The evidence in all journals of the session."""
         return session_evidence(self.call)
+
+    @property
+    def requests(self) -> tuple[str, ...]:
+        """The person's prompts in all journals of the session, word for word."""
+        return self.call.state_everywhere(TIMELINE).requests
 
     @lazy
     def change(self) -> SessionChange:

@@ -46,7 +46,7 @@ def is_strict_possible(config: Config) -> bool:
     return config.review.mode == "require" or bool(config.review.prefix)
 
 
-def knows_all_writers(config: Config) -> bool:
+def hears_all_writers(config: Config) -> bool:
     """Return whether there are events before each tool that may write."""
     return is_review_on(config) and is_strict_possible(config)
 

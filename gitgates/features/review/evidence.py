@@ -2,25 +2,11 @@
 
 Facts (`what`), beside those of session/state.py:
 
-- `snapshot`: tree, head, note, own, transcript, running, stashes. The first one with a tree is
-  where the session began, or what stands in for it: then the note says so. The rest is for
-  session/authorship.py: the files that the session's tools wrote since the one before, if they can
-  have written no others; how long the transcript was; whether a shell ran in the background.
-- `rest`: tree. The agent was let go, and is idle until the next prompt.
-- `gates-wrote`: paths, writes. Gates of ours have changed these files; each write is a path, and
-  its content before and after.
-- `others-wrote`: writes. Somebody has written into files that only tools for editing of the session
-  have written besides: the content without that, and with it.
-- `wrote`: path, new, old, whole. A tool of this session has written this file; digests of lines.
-- `tool-refused`, `tool-harmless`, `tool-background`: key. Of a shell command: it was refused,
-  leaves files alone, or goes on in the background.
-- `prompt`: text, transcript. What the person asked for, word for word; the host's transcript.
 - `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
 - `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
 - `token`: agent, digest. What the reviewer proves with that it is the reviewer.
 - `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
 - `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
-- `caller`: nonce, agent, agent_type. Whose a command of ours is, for caller.py alone.
 - `round` with the gates `review`: the gate has decided on a stop, or sent a reviewer back.
 - `reported`: message. The person has been told of this decision, or of this skip.
 
@@ -29,12 +15,12 @@ Whatever is not understood is passed over.
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Point, Write
+from gitgates.core.agent_types import Point
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.record import Record
 from gitgates.features.review.config import GATE
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.state import Projection
+from gitgates.session.state import Projection, point_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,27 +48,9 @@ class Marker(Record):
     by_person: bool = False
 
 
-class IdleSpan(Record):
-    """A span in which the session wrote no files but the named ones."""
-
-    began: float
-    ended: float
-    before: str  # the tree then
-    after: str
-    own: tuple[str, ...] = ()  # files that its own tools wrote
-
-
 class Evidence(Record):
     """The evidence of a session's reviews."""
 
-    base: Point | None = None
-    base_note: str = ""  # what it stands in for, if the beginning was not heard of
-    stashes: tuple[str, ...] = ()  # that were there when the session began
-    point: Point | None = None  # the last snapshot
-    quiet: tuple[IdleSpan, ...] = ()
-    others_writes: tuple[Write, ...] = ()  # of gates, and in files that it edited, too
-    requests: tuple[str, ...] = ()  # the person's prompts, word for word
-    transcript_abs: str = ""  # of the host, as the last prompt named it
     strict: bool = False  # asked for by a prompt
     markers: tuple[Marker, ...] = ()  # decisions that count are among them
     decisions: tuple[Marker, ...] = ()  # claims are among them
@@ -96,45 +64,12 @@ class Evidence(Record):
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
 
 
-def _point(fact: Fact) -> Point:
-    return Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
-
-
 def _is_new(state: Fact, fact: Fact, key: str) -> bool:
     """Return whether this is not a duplicate of an event."""
     known = (fact["what"], key)
     is_new = not key or known not in state["keys"]
     state["keys"] |= {known}
     return is_new
-
-
-def _snapshot(state: Fact, fact: Fact) -> None:
-    if not fact["tree"]:
-        return
-    now, before, own = _point(fact), state["point"], fact.get("own")
-    if before and isinstance(own, list):
-        span = IdleSpan(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, own)))
-        state["quiet"] += (span,)
-    state["point"] = now
-    if state["base"] is None:
-        state["base"], state["base_note"] = now, str(fact.get("note", ""))
-        state["stashes"] = tuple(map(str, fact.get("stashes", ())))
-
-
-def _rest(state: Fact, fact: Fact) -> None:
-    state["point"] = _point(fact)
-
-
-def _others_wrote(state: Fact, fact: Fact) -> None:
-    for path, before, after in fact.get("writes", ()):
-        one = Write(stamp=float(fact["t"]), path=str(path), before=str(before), after=str(after))
-        state["others_writes"] += (one,)
-
-
-def _prompt(state: Fact, fact: Fact) -> None:
-    if _is_new(state, fact, str(fact.get("prompt_id", ""))):
-        state["requests"] += (str(fact.get("text", "")),)
-        state["transcript_abs"] = str(fact.get("transcript", ""))
 
 
 def _turned(state: Fact, fact: Fact) -> None:
@@ -144,7 +79,7 @@ def _turned(state: Fact, fact: Fact) -> None:
 
 
 def _began(state: Fact, fact: Fact) -> None:
-    state["seen"] = {**state["seen"], str(fact["agent"]): _point(fact)}
+    state["seen"] = {**state["seen"], str(fact["agent"]): point_of(fact)}
 
 
 def _token(state: Fact, fact: Fact) -> None:
@@ -154,7 +89,7 @@ def _token(state: Fact, fact: Fact) -> None:
 def _read_marker(fact: Fact, how: str, name: str) -> Marker:
     return Marker(
         how=how,
-        point=_point(fact),
+        point=point_of(fact),
         name=name,
         patch=str(fact.get("patch", "")),
         agent=str(fact.get("agent", "")),
@@ -224,11 +159,6 @@ EVIDENCE: Projection[Evidence] = Projection(
     Evidence,
     {
         "event": _event,
-        "snapshot": _snapshot,
-        "rest": _rest,
-        "gates-wrote": _others_wrote,
-        "others-wrote": _others_wrote,
-        "prompt": _prompt,
         "review-on": _turned,
         "review-off": _turned,
         "review-began": _began,
@@ -246,9 +176,7 @@ fold = EVIDENCE.fold
 
 def session_evidence(call: Call) -> Evidence:
     """Return what all journals of a session say together: tokens and prompts are of the session."""
-    if not call.elsewhere:
-        return call.state(EVIDENCE)
-    return fold(sorted((*call.entries, *call.entries_elsewhere), key=stamp_of))
+    return call.state_everywhere(EVIDENCE)
 
 
 def evidence_of(call: Call) -> Evidence:
@@ -269,9 +197,3 @@ def is_strict(call: Call) -> bool:
     if not agent_host(call.payload.host or DEFAULT_AGENT).HANDS_TOKENS:
         return False
     return call.config.review.mode == "require" or session_evidence(call).strict
-
-
-def stamp_of(fact: Fact) -> float:
-    """Return when a journal entry was written, since the epoch; 0 if unknown."""
-    stamp = fact.get("t")
-    return float(stamp) if isinstance(stamp, int | float) else 0.0

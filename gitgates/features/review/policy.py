@@ -11,6 +11,7 @@ from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 from gitgates.engine.hooks import matches_agent
 from gitgates.features.review.config import asks_for_review, is_review_on, review_needs, reviews
 from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.session.state import TIMELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         return so_far
     verdict = _decide_end(call, so_far) if call.ends_work else so_far
     if verdict.level < BLOCK and (call.ends_work or call.payload.mode == "plan"):
-        from gitgates.session.authorship import idle_entry
+        from gitgates.features.review.authorship import idle_entry
 
         verdict = verdict.joined(Verdict(entries=idle_entry(call)))
     return verdict
@@ -115,8 +116,7 @@ def _has_committed(call: Call) -> bool:
 
     What was committed to a branch that has been left again is a change all the same.
     """
-    from gitgates.features.review.evidence import EVIDENCE
     from gitgates.git.authorship import entries_since, read_reflog
 
-    base = call.state(EVIDENCE).base
+    base = call.state(TIMELINE).base
     return base is not None and bool(entries_since(read_reflog(call.repo.git_dir_abs), base))

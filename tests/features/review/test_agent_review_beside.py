@@ -11,7 +11,7 @@ from agent_support import Agent, begin
 from conftest import Repo
 from test_agent_review import LINES, REVIEW, reason
 
-from gitgates.session.command_effects import leaves_files
+from gitgates.features.review.command_effects import leaves_files
 
 MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
 

@@ -24,26 +24,6 @@ def test_an_empty_journal() -> None:
     assert told() == Evidence()
 
 
-def test_the_base_is_the_first_snapshot_with_a_tree() -> None:
-    found = told(
-        {"what": "snapshot", "tree": "", "why": "unreadable"},
-        {"what": "snapshot", "tree": "a", "head": "h"},
-        {"what": "snapshot", "tree": "b", "head": "i"},
-    )
-    assert found.base == Point("a", "h", 2.0)
-
-
-def test_requests_are_the_persons_prompts_each_once() -> None:
-    found = told(
-        {"what": "prompt", "prompt_id": "p", "text": "do it"},
-        {"what": "prompt", "prompt_id": "p", "text": "do it"},
-        {"what": "pseudo-prompt", "prompt_id": "q", "text": "<task-notification>"},
-        {"what": "prompt", "text": "and that"},
-        {"what": "prompt", "text": "and that"},
-    )
-    assert found.requests == ("do it", "and that", "and that")
-
-
 def test_the_strict_form_is_what_was_asked_last() -> None:
     on, off = {"what": "review-on"}, {"what": "review-off"}
     assert (told(on).strict, told(on, off).strict, told(on, off, on).strict) == (True, False, True)

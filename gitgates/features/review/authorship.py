@@ -1,0 +1,130 @@
+"""Record which files the session's own tools wrote, as far as that is known.
+
+A shell command may have written anything while it ran, unless it is known to read or to test: there
+is a snapshot before and after it. A tool that is not known may have written anything since the
+snapshot before it.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.lifecycle import ENDINGS, HOOK_OF
+from gitgates.core.types import BLOCK
+from gitgates.features.review import config as review_config
+from gitgates.session.start import record_base
+from gitgates.session.writers import HARMLESS, REFUSED, is_shell_running, last_point, own_files_now
+from gitgates.store.files import length_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.agent_types import Payload
+    from gitgates.core.types import Verdict
+    from gitgates.session.call import Call
+    from gitgates.session.state import Fact
+
+_BACKGROUND = "tool-background"
+
+
+needs = review_config.review_needs
+follows_writers = review_config.is_review_on
+hears_all_writers = review_config.hears_all_writers
+always = True  # a command that was refused has written nothing
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Record a snapshot at the end of a turn, and the session's own files in it.
+
+    Before gates run, which may take minutes: what is written meanwhile belongs to the next turn.
+    """
+    payload = call.payload
+    if payload.tool_kind == "shell":
+        _record_command(call, so_far)
+    elif so_far.final:
+        return so_far
+    elif payload.kind == "prompt":
+        if call.session.base and not payload.automatic:
+            call.snapshot_fields["own"] = own_files_now(call)
+    elif review_config.asks_for_review(call) and (call.ends_work or payload.mode == "plan"):
+        record_now(call)
+    return so_far
+
+
+def _record_command(call: Call, so_far: Verdict) -> None:
+    """Record a snapshot before and after a shell command that may write."""
+    if so_far.level >= BLOCK:
+        call.record({"what": REFUSED, "key": call.key})
+    elif call.session.base and not _leaves_files(call):
+        record_now(call)
+        if call.kind == "before-tool" and _goes_on(call.payload):
+            call.record({"what": _BACKGROUND, "key": call.key})
+
+
+def _may_run_on(call: Call) -> bool:
+    """Return whether a shell command may go on while the agent does something else.
+
+    Which ones do, the end of a turn tells.
+    """
+    if call.kind in ENDINGS:
+        return is_shell_running(call)
+    last = last_point(call.entries)
+    since = call.entries[max(last, 0) :]
+    return any(one.get("running") or one.get("what") == _BACKGROUND for one in since)
+
+
+def _goes_on(payload: Payload) -> bool:
+    """Return whether a command is started in the background, by the tool or by the shell."""
+    plain = payload.command.replace("&&", "").replace(">&", "").replace("&>", "")
+    return payload.tool_input.get("run_in_background") is True or "&" in plain
+
+
+def _leaves_files(call: Call) -> bool:
+    """Return whether a command is known to read or to test; note it before it runs."""
+    from gitgates.features.review.command_effects import leaves_files  # no other tool pays for it
+
+    before = _before(call.payload)
+    known = [one.get("what") for one in call.entries if before and one.get("key") == before]
+    if known and call.kind != "before-tool":
+        return HARMLESS in known
+    is_harmless = leaves_files(call.payload.command)
+    if is_harmless:
+        call.record({"what": HARMLESS, "key": call.key})
+    return is_harmless
+
+
+def _before(payload: Payload) -> str:
+    """Return the key of the event before a tool call; empty where calls have no ids."""
+    use = payload.tool_use_id
+    return f"{HOOK_OF['before-tool']}:{use}" if use else ""
+
+
+def record_now(call: Call) -> None:
+    """Record a snapshot, and the session's own files in it.
+
+    Raises: GitError where git cannot be asked.
+    """
+    record_base(call)
+    if not call.snapshot.tree:
+        return
+    own = own_files_now(call)
+    writes: list[list[str]] = []
+    if own:
+        from gitgates.features.review.edited_lines import (
+            told_apart,
+        )  # where an agent has edited files
+
+        own, writes = told_apart(call, own, since=call.entries[last_point(call.entries) :])
+    length, running = length_of(call.payload.transcript_abs), _may_run_on(call)
+    fields = {"tree": call.snapshot.tree, "head": call.snapshot.head, "own": own}
+    entry: Fact = {"what": "snapshot", **fields, "transcript": length, "running": running}
+    call.record(entry, *([{"what": "others-wrote", "writes": writes}] if writes else []))
+
+
+def idle_entry(call: Call) -> tuple[Fact, ...]:
+    """Return the entry that the agent is idle from now on: later changes are others'.
+
+    A server that it has left running is no work of its own.
+    """
+    is_end = call.payload.kind == "turn-end"  # a sub-agent's is none of the others' work
+    if not is_end or not call.snapshot.tree or call.agents_at_work:
+        return ()
+    length = length_of(call.payload.transcript_abs)
+    return ({"what": "rest", "tree": call.snapshot.tree, "transcript": length},)
