@@ -11,6 +11,7 @@ ON_DISK = TMPDIR="$${TMPDIR:-/tmp}"
 
 RUN = .venv/run
 DEV = .venv/dev
+SITE = .venv/site
 
 # What the tests were written against; with another version, some may fail.
 CLIENT_VERSION = 2.1.329
@@ -36,7 +37,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format size bench compare-safety docs lock clean
+.PHONY: help demo test thorough e2e fast lint format size bench compare-safety docs site lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -98,9 +99,14 @@ compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by ma
 docs: $(DEV)/ready ## Write docs/reference/ anew from the code
 	@$(DEV)/bin/python docs/generate.py
 
+# Not with --quiet, which would hide warnings from --strict. The notice is about a later MkDocs.
+site: $(SITE)/locked ## Build the documentation as a site, in site/
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
+	@echo 'site/index.html is the front page; to search: python3 -m http.server -d site'
+
 lock: ## Lock the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv. Try: pipx install uv' >&2; exit 1; }
-	cd .requirements && for set in run dev; do \
+	cd .requirements && for set in run dev site; do \
 	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	        --no-emit-index-url --no-header --output-file $$set.txt $$set.in || exit 1; done; \
 	for agent in $(PYPI); do \
@@ -109,14 +115,15 @@ lock: ## Lock the dependencies anew (needs uv)
 	        --output-file agent-$$agent.txt agent-$$agent.in || exit 1; done
 
 clean: ## Remove the virtual environments and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find gitgates tests docs -name __pycache__ -prune -exec rm -rf {} +
 
 # One environment for each set. A stamp is made last, so that half an environment is made again;
 # the package itself is installed apart, so that a changed pyproject.toml costs a moment only.
 $(RUN)/locked: .requirements/run.txt
 $(DEV)/locked: .requirements/dev.txt
-$(RUN)/locked $(DEV)/locked:
+$(SITE)/locked: .requirements/site.txt
+$(RUN)/locked $(DEV)/locked $(SITE)/locked:
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'gitgates needs Python 3.11 or newer: there is no $(PYTHON) here.' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -218,6 +218,17 @@ def test_the_index_lists_every_page() -> None:
     assert sorted(p for p in pages if not p.startswith("adr/") and f"]({p})" not in index) == []
 
 
+def test_the_list_of_decisions_is_whole() -> None:
+    folder = ROOT / "docs/adr"
+    listed = re.findall(
+        r"^- \[(\d+)\]\((.*)\): (.*)", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    decisions = sorted(folder.glob("0*.md"))
+    assert [(n, name, f"# {n}: {title}") for n, name, title in listed] == [
+        (p.name[:4], p.name, p.read_text().partition("\n")[0]) for p in decisions
+    ]
+
+
 @pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
