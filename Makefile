@@ -37,7 +37,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format size bench compare-safety docs site lock clean
+.PHONY: help demo test thorough e2e fast lint format size bench compare-safety docs pictures site lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -98,6 +98,9 @@ compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by ma
 
 docs: $(DEV)/ready ## Write docs/reference/ anew from the code
 	@$(DEV)/bin/python docs/generate.py
+
+pictures: $(DEV)/ready $(CLIENT) ## Make docs/pictures/ anew from real runs (npm, Chromium)
+	@$(DEV)/bin/python docs/pictures.py
 
 # Not with --quiet, which would hide warnings from --strict. The notice is about a later MkDocs.
 site: $(SITE)/locked ## Build the documentation as a site, in site/
