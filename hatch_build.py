@@ -1,8 +1,8 @@
 """What the metadata of a release says that depends on where the source is published.
 
 `repository` in pyproject.toml, [tool.hatch.metadata.hooks.custom], is the one place to set: the
-address of the project's repository, on a forge that shows files at REPOSITORY/blob/TAG/PATH. Where
-it is empty, nothing is linked that nobody knows the address of.
+address of the project's repository, on a forge that shows files at REPOSITORY/blob/TAG/PATH, and
+serves them at REPOSITORY/raw/TAG/PATH. Where it is empty, nothing is linked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)]*)\)")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)]*)\)")
 
 
 class Metadata(MetadataHookInterface):
@@ -36,6 +36,12 @@ class Metadata(MetadataHookInterface):
 
 def absolute(text: str, files: str) -> str:
     """Return Markdown whose links to files begin with `files`; without that, the names alone."""
-    if files:
-        return _LINK.sub(rf"[\1]({files}/\2)", text)
-    return _LINK.sub(r"\1 (`\2` in the source distribution)", text)
+
+    def link(match: re.Match[str]) -> str:
+        is_picture, words, path = match.groups()
+        if not files:
+            return f"{words} (`{path}` in the source distribution)"
+        where = files.replace("/blob/", "/raw/") if is_picture else files
+        return f"{is_picture}[{words}]({where}/{path})"
+
+    return _LINK.sub(link, text)

@@ -16,6 +16,7 @@ import pytest
 from conftest import SRC
 
 HATCHLING = (sys.executable, "-m", "hatchling")
+PICTURES = re.compile(r"!\[[^\]]*\]\(([^)]*)\)")
 TARGETS = re.compile(r"\[[^\]]*\]\(([^)]*)\)")
 
 
@@ -38,11 +39,16 @@ def published_at(repository: str, tmp_path: Path) -> Path:
 
 def test_links_of_the_readme_work_on_an_index(tmp_path: Path) -> None:
     said = metadata(published_at("https://forge.example/us/gitgates/", tmp_path))
-    files = f"https://forge.example/us/gitgates/blob/v{said['version']}/"
+    at = re.compile(
+        rf"https://forge.example/us/gitgates/(blob|raw)/v{re.escape(said['version'])}/([^#]*)"
+    )
     targets = TARGETS.findall(said["readme"]["text"])
-    ours = [target.removeprefix(files) for target in targets if target.startswith(files)]
+    ours = [found.groups() for target in targets if (found := at.match(target))]
     assert len(ours) > 5
-    assert [path for path in ours if not (SRC / path).exists()] == []
+    assert [path for _how, path in ours if not (SRC / path).exists()] == []
+    pictures = [path for how, path in ours if how == "raw"]
+    assert pictures == PICTURES.findall((SRC / "README.md").read_text())
+    assert pictures
     assert [target for target in targets if not target.startswith("https://")] == []
     assert said["urls"]["Source"] == "https://forge.example/us/gitgates"
     assert all(url.startswith(said["urls"]["Source"]) for url in said["urls"].values())
@@ -53,10 +59,9 @@ def test_nothing_is_linked_whose_address_nobody_knows(tmp_path: Path) -> None:
     assert "urls" not in said
     targets = TARGETS.findall(said["readme"]["text"])
     assert [target for target in targets if not target.startswith("https://")] == []
-    assert (
-        "How the paths are chosen (`docs/explanation/paths.md` in the source"
-        in (said["readme"]["text"])
-    )
+    text = said["readme"]["text"]
+    assert "Your first gates (`docs/tutorial/first-gates.md` in the source distribution)" in text
+    assert "the fix (`docs/pictures/refused-commit.svg` in the source distribution)" in text
 
 
 def unpacked(tmp_path: Path) -> Path:
