@@ -32,7 +32,7 @@ sys.path += [str(_HERE), str(_HERE.parent / "tests/client")]
 import scenes  # noqa: E402 - from there
 from claude import Run  # noqa: E402 - from there
 
-from gitgates.report.page import page  # noqa: E402
+from gitgates.report.page import page  # noqa: E402 - the checkout is put into the path first
 
 PICTURES = _HERE / "pictures"
 _PAGE_PX = (960, 1180)
