@@ -93,10 +93,6 @@ class ConfigError(GitgatesError):
     exit_status = 78
 
 
-class IntentsError(ConfigError):
-    """The intents file has problems; all of them are in the message."""
-
-
 class Interrupted(GitgatesError):
     """A signal asked us to end."""
 

@@ -6,9 +6,8 @@ if the file is still as it was then. Another file in the working tree gives noth
 
 from __future__ import annotations
 
-from gitgates.core.errors import IntentsError
 from gitgates.features.intents.file import load, parse_intents
-from gitgates.features.intents.intent import Intent, Intents
+from gitgates.features.intents.intent import Intent, Intents, IntentsError
 from gitgates.session.rules import (
     APPROVE,
     approvals,

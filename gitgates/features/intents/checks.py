@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitgates.core.clean import counted
-from gitgates.core.errors import IntentsError
 from gitgates.core.types import Config
 from gitgates.features.intents.file import load
-from gitgates.features.intents.intent import ACTIVE
+from gitgates.features.intents.intent import ACTIVE, IntentsError
 from gitgates.git.repo import Repo
 from gitgates.verbs.finding import Finding
 

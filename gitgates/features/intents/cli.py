@@ -13,6 +13,7 @@ from gitgates.features.intents.approved import approve_intents, intents_of_sessi
 from gitgates.features.intents.cli_select import release, select
 from gitgates.features.intents.edit import add_pattern
 from gitgates.features.intents.file import Intents, find_intent, load, read_file, settings_of
+from gitgates.features.intents.intent import IntentsError
 from gitgates.features.intents.lease import read_leases
 from gitgates.features.intents.requests import (
     APPROVED,
@@ -110,7 +111,7 @@ def validate(fmt: str) -> int:
     """
     try:
         repo, intents = open_intents()
-    except errors.IntentsError as error:
+    except IntentsError as error:
         if fmt == "text":
             raise
         print_json({"version": _VERSION, "ok": False, "problems": error.message.splitlines()})

@@ -11,9 +11,9 @@ import sys
 
 from gitgates import __version__
 from gitgates.config.load import describe
-from gitgates.core.errors import ConfigError, IntentsError, UsageError
+from gitgates.core.errors import ConfigError, UsageError
 from gitgates.core.types import Problem
-from gitgates.features.intents.intent import Intent, Intents
+from gitgates.features.intents.intent import Intent, Intents, IntentsError
 from gitgates.store.files import link_out, make_folder, open_state, read_cached, replace_cached
 
 __all__ = ["Intent", "Intents", "find_intent", "load", "read_file", "settings_of"]

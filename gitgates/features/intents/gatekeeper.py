@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from gitgates.core.errors import IntentsError
 from gitgates.core.types import BLOCK, IntentSettings, Verdict
 from gitgates.features.intents.approved import intents_in_force
+from gitgates.features.intents.intent import IntentsError
 from gitgates.features.intents.lease import held_by, holder_of, lost_by, read_leases, renew
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.session.rules import APPROVE

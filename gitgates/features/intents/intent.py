@@ -1,12 +1,17 @@
-"""The records of intents."""
+"""The records of intents, and the error of a file of them."""
 
 from __future__ import annotations
 
+from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
 
 # The words that files of this name in public repositories use.
 ACTIVE = "IN_PROGRESS"
 STATUSES = ("PENDING", ACTIVE, "BLOCKED", "COMPLETED", "CANCELLED")
+
+
+class IntentsError(ConfigError):
+    """The intents file has problems; all of them are in the message."""
 
 
 class Intent(Record):

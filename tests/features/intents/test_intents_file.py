@@ -16,11 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitgates.config.load import describe
-from gitgates.core.errors import IntentsError
 from gitgates.core.types import PRIORITIES, Config, IntentSettings
 from gitgates.features.intents import file as intents_file
 from gitgates.features.intents.file import Intent, Intents, load
-from gitgates.features.intents.intent import STATUSES
+from gitgates.features.intents.intent import STATUSES, IntentsError
 from gitgates.features.intents.parse import parse
 from gitgates.git.repo import find_repo
 

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.errors import ConfigError
-from gitgates.features.mcp.cli import command, make_server, run_gates, scope_expansion_request
+from gitgates.features.intents.tools import scope_expansion_request
+from gitgates.features.mcp.cli import command, make_server, run_gates
 from gitgates.hosts.agents.claude import mcp
 
 FILE = ".mcp.json"

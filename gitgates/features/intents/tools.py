@@ -1,0 +1,21 @@
+"""Tools for agents: select an intent, and ask for a wider scope."""
+
+from __future__ import annotations
+
+from gitgates.verbs.tool import by, run_verb
+
+
+async def select_active_intent(intent_id: str, caller: str = "") -> str:
+    """Select the intent that you work on. Returns its scope, constraints, acceptance criteria."""
+    return await run_verb("intent", "select", *by(caller), "--", intent_id)
+
+
+async def scope_expansion_request(
+    intent_id: str, pattern: str, reason: str, caller: str = ""
+) -> str:
+    """Ask the person to let an intent cover more files: a pattern such as src/api/**, and why."""
+    words = ("intent", "scope-expansion-request", *by(caller), f"--reason={reason}")
+    return await run_verb(*words, "--", intent_id, pattern)
+
+
+TOOLS = (select_active_intent, scope_expansion_request)

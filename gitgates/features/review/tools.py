@@ -1,0 +1,28 @@
+"""Tools for agents: the state of the review, and a reviewer's decision."""
+
+from __future__ import annotations
+
+from gitgates.verbs.tool import by, run_verb
+
+
+async def review_status(caller: str = "") -> str:
+    """Show what has changed in this session, and whether it was reviewed."""
+    return await run_verb("review", "status", *by(caller))
+
+
+async def post_review(
+    decision: str,
+    summary: str,
+    *,
+    token: str = "",
+    message_to_agent: str = "",
+    caller: str = "",
+) -> str:
+    """Post your decision on the change, COMPLETE or ISSUES, as its reviewer, with your token."""
+    said = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
+    return await run_verb(
+        "review", "post", *by(caller), *said, f"--message-to-agent={message_to_agent}"
+    )
+
+
+TOOLS = (review_status, post_review)
