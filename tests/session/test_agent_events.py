@@ -194,6 +194,15 @@ def test_a_missing_tool_does_not_lock_the_agent_out(repo: Repo) -> None:
     assert agent.pre()["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
+def test_what_a_guardian_has_put_back_is_told_at_the_next_event_once(repo: Repo) -> None:
+    agent = begin(repo, '[gates.check]\ncommand = "true"\n[hooks.PreToolUse]\ngates = ["check"]\n')
+    repo.write(".git/gitgates/recovered", "a.py is back\nb.py is back\n")
+    agent.pre()
+    assert agent.said == ["a.py is back", "b.py is back"]
+    agent.pre()
+    assert len(agent.said) == 2
+
+
 # Prompts and sessions
 
 
