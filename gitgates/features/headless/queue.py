@@ -47,7 +47,8 @@ _SLUG = re.compile(r"[^A-Za-z0-9_-]+")
 _ORPHANS_S = 30.0  # what a killed attempt has started is ended by its watchdogs before that
 _UNWATCHED_S = 20.0  # of these, when whatever of it still runs is ended
 _GIT_LOCK_S = 3.0  # no git holds a lock on references or settings for so long
-_SHARED_LOCKS = ("packed-refs.lock", "config.lock")  # of the repository, not of an attempt alone
+# Of the repository, not of an attempt alone. packed-refs.new is the content of the next packed-refs.
+_SHARED_LOCKS = ("packed-refs.lock", "packed-refs.new", "config.lock")
 _POLL_S = 0.1
 _VERSION = 1
 

@@ -328,7 +328,7 @@ def test_what_a_git_leaves_that_is_killed_beginning_a_task_is_removed(queue: Que
     half = git / "worktrees" / path.name
     half.mkdir(parents=True)
     (half / "locked").write_text("initializing")
-    names = ("refs/heads/headless/t0.lock", "packed-refs.lock", "config.lock")
+    names = ("refs/heads/headless/t0.lock", "packed-refs.lock", "packed-refs.new", "config.lock")
     locks = [git / name for name in names]
     locks[0].parent.mkdir(exist_ok=True)
     for lock in locks:
