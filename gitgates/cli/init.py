@@ -226,7 +226,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     results = [visit.result for visit in decision.visits]
     passed = [one for one in results if one.status in ("passed", *_SAW_NOTHING)]
     failed |= {one.gate: describe(one) for one in results if one not in passed}
-    remarks = {one.gate: remark for one in passed if (remark := _remark(one))}
+    remarks = {one.gate: remark for one in passed if (remark := emptiness_of(one))}
     trial = Trial(failed=_with_commands(failed, gates), remarks=_with_commands(remarks, gates))
     for line in trial.failed.values():
         click.echo(f"  left out: {line}", err=err)
@@ -235,7 +235,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     return trial
 
 
-def _remark(result: GateResult) -> str:
+def emptiness_of(result: GateResult) -> str:
     """Return why a gate that passed may have looked at nothing; empty if there is no sign of it."""
     if result.status in _SAW_NOTHING:
         return describe(result)

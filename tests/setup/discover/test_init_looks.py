@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
+from gitgates.cli.init import emptiness_of
 from gitgates.config.load import load
+from gitgates.core.types import GateResult
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -228,14 +230,13 @@ def test_the_timeout_of_a_job_of_lefthook_is_kept(repo: Repo) -> None:
 @pytest.mark.slow
 def test_a_try_tells_which_gates_have_looked_at_nothing(repo: Repo) -> None:
     repo.write("go.mod", "module x\n")  # and no file of Go
-    recipes = {"lint": ":", "typecheck": "echo looked", "test": "echo 'no tests ran in 0.01s'"}
+    recipes = {"typecheck": "echo looked", "test": "echo 'no tests ran in 0.01s'"}
     lines = "".join(f"{name}:\n\t@{recipe}\n" for name, recipe in recipes.items())
     repo.write("Makefile", f".PHONY: {' '.join(recipes)}\n{lines}")
     repo.commit_all("start")
     done = repo.gitgates("init", "--try", "--yes")
     remarks = [
         "format: unformatted=$(gofmt",
-        "lint: make lint: passed at once, and printed nothing: does it look at anything?",
         "test: make test: checked nothing (no tests ran in 0.01s)",
     ]
     said = [line for line in done.stdout.decode().splitlines() if line.startswith("  look at: ")]
@@ -245,3 +246,19 @@ def test_a_try_tells_which_gates_have_looked_at_nothing(repo: Repo) -> None:
     written = (repo.path / "gitgates.toml").read_text().splitlines()
     assert written[:3] == [line.replace("  look at:", "# gitgates init --try:") for line in said]
     assert hooks_of(repo)["manual"] == ["format", *recipes]
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "output", "is_remarked"),
+    [
+        (0.01, b"", True),
+        (0.01, b" \n", True),
+        (0.01, b"All checks passed!\n", False),
+        (0.5, b"", False),
+    ],
+)
+def test_a_try_asks_about_a_gate_that_passes_silently_at_once(
+    duration_s: float, output: bytes, is_remarked: bool
+) -> None:
+    result = GateResult(gate="lint", status="passed", duration_s=duration_s, output=output)
+    assert bool(emptiness_of(result)) is is_remarked
