@@ -37,6 +37,7 @@ from gitgates.store.files import (
     sync_folder,
 )
 from gitgates.worktree.hook_files import SAVED, save_hooks
+from gitgates.worktree.locks import changed_ns, remove_abandoned, shared_locks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -266,6 +267,8 @@ def remove_unfinished(repo: Repo) -> None:
     folder_abs = folder_of(repo)
     for run in os.listdir(folder_abs) if os.path.isdir(folder_abs) else []:
         if not os.path.lexists(f"{folder_abs}/{run}/checkpoint.json"):
+            own = f"{repo.common_dir_abs}/{REFS}/{run}.lock"
+            remove_abandoned([own, *shared_locks(repo)], changed_ns(f"{folder_abs}/{run}"))
             repo.git.ask("update-ref", "-d", f"{REFS}/{run}")
             remove_tree(f"{folder_abs}/{run}")
 

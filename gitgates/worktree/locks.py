@@ -10,17 +10,20 @@ import os
 import time
 
 from gitgates.core.errors import LockError
-from gitgates.store.files import lock_fd, make_folder, open_state
+from gitgates.store.files import lock_fd, make_folder, open_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gitgates.git.repo import Repo
 
 WAIT_S = 60.0
 _POLL_S = 0.05
 _PATIENCE_S = 1.0
+_ABANDONED_S = 3.0
+# The second is no lock, but the content of the next packed-refs: git makes it as one.
+_SHARED = ("packed-refs.lock", "packed-refs.new", "config.lock")
 _REASON = b"gitgates: unstaged work is hidden while gates run; gitgates recover puts it back\n"
 
 
@@ -121,6 +124,27 @@ def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
                 f"runs here, remove it with: rm '{path_abs}'"
             )
     return notes
+
+
+def remove_abandoned(paths_abs: Iterable[str], since_ns: int) -> list[str]:
+    """Remove locks on references and settings that a killed git has left; return messages.
+
+    Git waits for such a lock, and never removes it. One is abandoned that was made since
+    `since_ns`, which is before that kill, and stays the same for longer than any git holds one.
+    """
+    found = {path: at for path in paths_abs if (at := changed_ns(path)) and at >= since_ns}
+    until_s = time.monotonic() + _ABANDONED_S
+    while found and time.monotonic() < until_s:
+        time.sleep(_POLL_S)
+        found = {path: at for path, at in found.items() if changed_ns(path) == at}
+    for path in found:
+        remove_file(path)
+    return [f"a git that was killed has left {path}; it is removed" for path in found]
+
+
+def shared_locks(repo: Repo) -> list[str]:
+    """Return the locks on what all worktrees of a repository share."""
+    return [f"{repo.common_dir_abs}/{name}" for name in _SHARED]
 
 
 def is_alive(pid: int) -> bool:

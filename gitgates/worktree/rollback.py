@@ -24,6 +24,7 @@ from gitgates.store.rescue import (
 )
 from gitgates.worktree.checkpoint import (
     ITS_FILES,
+    REFS,
     Checkpoint,
     Content,
     branches,
@@ -34,6 +35,7 @@ from gitgates.worktree.checkpoint import (
     read_content,
 )
 from gitgates.worktree.hook_files import SAVED, restore_hooks
+from gitgates.worktree.locks import changed_ns, remove_abandoned, shared_locks
 
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
@@ -49,7 +51,8 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
     not be restored, when everything else is.
     """
     failed: list[str] = []
-    notes = _restore_refs(point, repo, failed)
+    notes = _remove_locks(point, repo)
+    notes += _restore_refs(point, repo, failed)
     for name in ITS_FILES:  # there was none of them
         path_abs = f"{repo.git_dir_abs}/{name}"
         if os.path.isdir(path_abs) and not os.path.islink(path_abs):
@@ -198,6 +201,15 @@ def _remove_added(tree: _Tree, failed: list[str]) -> None:
         for path in added:
             tree.replace(os.path.join(tree.repo.root_abs, path))
     failed += [f"`{path}`: something makes such files again and again" for path in added]
+
+
+def _remove_locks(point: Checkpoint, repo: Repo) -> list[str]:
+    """Remove the locks that a git has left which was killed during the run; return messages."""
+    own = f"{repo.common_dir_abs}/{REFS}/{point.run}.lock"
+    paths = [f"{repo.git_dir_abs}/HEAD.lock", own, *shared_locks(repo)]
+    if point.branch:
+        paths.append(f"{repo.common_dir_abs}/{point.branch}.lock")
+    return remove_abandoned(paths, changed_ns(f"{point.folder_abs}/checkpoint.json"))
 
 
 def _restore_refs(point: Checkpoint, repo: Repo, failed: list[str]) -> list[str]:

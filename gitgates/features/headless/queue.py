@@ -35,7 +35,7 @@ from gitgates.report.result import attempts_made
 from gitgates.store.files import lock_file, make_folder, read_state, remove_file, replace_file
 from gitgates.store.runs import process_lives
 from gitgates.worktree import checkpoint
-from gitgates.worktree.locks import changed_ns
+from gitgates.worktree.locks import changed_ns, remove_abandoned, shared_locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,10 +46,6 @@ if TYPE_CHECKING:
 _SLUG = re.compile(r"[^A-Za-z0-9_-]+")
 _ORPHANS_S = 30.0  # what a killed attempt has started is ended by its watchdogs before that
 _UNWATCHED_S = 20.0  # of these, when whatever of it still runs is ended
-_GIT_LOCK_S = 3.0  # no git holds a lock on references or settings for so long
-# Of the repository, not of an attempt alone. packed-refs.new is the content of the next packed-refs.
-_SHARED_LOCKS = ("packed-refs.lock", "packed-refs.new", "config.lock")
-_POLL_S = 0.1
 _VERSION = 1
 
 
@@ -209,23 +205,12 @@ def end_left(progress: Progress) -> None:
 def remove_locks(
     place: TaskFiles, progress: Progress, repo: Repo, say: Callable[[str], None]
 ) -> None:
-    """Remove the locks that a git has left which was killed with an attempt.
-
-    Git waits for them, and never removes them. One that others may hold, too, is removed only if
-    it was made since the attempt began, and stays the same for a while.
-    """
+    """Remove the locks that a git has left which was killed with an attempt."""
     run = os.path.basename(progress.run_abs)
     own = (f"refs/heads/{progress.branch}.lock", f"{checkpoint.REFS}/{run}.lock")
-    began_ns = place.begun_ns()
-    paths = [f"{repo.common_dir_abs}/{name}" for name in (*own, *_SHARED_LOCKS)]
-    found = {path: at for path in paths if (at := changed_ns(path)) and at >= began_ns}
-    until_s = time.monotonic() + _GIT_LOCK_S
-    while found and time.monotonic() < until_s:
-        time.sleep(_POLL_S)
-        found = {path: at for path, at in found.items() if changed_ns(path) == at}
-    for path in found:
-        remove_file(path)
-        say(f"a git that was killed has left {path}; it is removed")
+    paths = [*(f"{repo.common_dir_abs}/{name}" for name in own), *shared_locks(repo)]
+    for message in remove_abandoned(paths, place.begun_ns()):
+        say(message)
     if there := _worktree(progress, repo):
         remove_file(f"{there.git_dir_abs}/index.lock")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from test_headless import CONFIG, agent, headless, prompts
+from test_headless import CONFIG, agent, headless, prompts, started
+from worktree_state import whole
 
 GOOD = "echo good > a.txt"
 
@@ -309,6 +310,46 @@ def test_a_run_that_is_killed_after_its_commit_is_followed_by_the_index(work: Re
     assert work.gitgates("recover", "--drop", run_id).returncode == 0
     assert committed(work) == "a.txt"
     assert work.git("status", "--porcelain") == "A  staged.txt"
+
+
+@pytest.mark.slow
+def test_locks_of_a_git_that_was_killed_do_not_keep_a_rollback_from_its_end(work: Repo) -> None:
+    """As the agent's own commit leaves them, and the git that forgets a checkpoint."""
+    before = whole(work)
+    command = agent(work, "echo worse > a.txt; touch ../agent/ready; sleep 600")
+    process = started(work, "--agent-command", command)
+    process.kill()
+    process.communicate(timeout=30)
+    git = work.path / ".git"
+    run = next((git / "gitgates/checkpoints").iterdir()).name
+    names = ("HEAD.lock", "refs/heads/main.lock", "packed-refs.lock", "packed-refs.new")
+    locks = [git / name for name in (*names, f"refs/gitgates/checkpoint/{run}.lock")]
+    other = git / "refs/heads/other.lock"
+    for lock in (*locks, other):
+        lock.touch()
+    rolled = work.gitgates("recover", "--roll-back", run)
+    assert rolled.returncode == 0, rolled.stderr
+    assert f"a git that was killed has left {locks[0]}; it is removed" in rolled.stdout.decode()
+    assert not [lock for lock in locks if lock.exists()]
+    assert other.exists()
+    assert whole(work) == before
+    assert not work.git("for-each-ref", "refs/gitgates/checkpoint")
+
+
+@pytest.mark.slow
+def test_locks_of_a_git_that_was_killed_forgetting_a_checkpoint_are_removed(work: Repo) -> None:
+    git = work.path / ".git"
+    half = git / "gitgates/checkpoints/20260101T000000.000000Z-1"
+    half.mkdir(parents=True)
+    work.git("update-ref", f"refs/gitgates/checkpoint/{half.name}", "HEAD")
+    new, old = git / "packed-refs.lock", git / "config.lock"
+    new.touch()
+    old.touch()
+    os.utime(old, (1, 1))  # of before the run, so somebody else's
+    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 0, done.stderr
+    assert (new.exists(), old.exists(), half.exists()) == (False, True, False)
+    assert not work.git("for-each-ref", "refs/gitgates/checkpoint")
 
 
 def test_a_damaged_checkpoint_says_how_to_go_on(work: Repo) -> None:
