@@ -10,6 +10,7 @@ import logging
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 from mkdocs.structure.files import File
 
@@ -45,14 +46,17 @@ def on_config(config: MkDocsConfig) -> None:
     config.nav.append({"Project": project})
 
 
-def navigation(contents: str) -> dict[str, list[str | dict[str, str]]]:
-    """Return heading → pages of a text with a list of links below each heading."""
-    sections: dict[str, list[str | dict[str, str]]] = {}
+def navigation(contents: str) -> dict[str, list[Any]]:
+    """Return heading → pages of a text with a list of links below each heading of two levels."""
+    sections: dict[str, list[Any]] = {}
     for line in contents.splitlines():
         if line.startswith("## "):
-            section = sections.setdefault(line.removeprefix("## "), [])
+            pages = section = sections.setdefault(line.removeprefix("## "), [])
+        elif line.startswith("### "):
+            pages = []
+            section.append({line.removeprefix("### "): pages})
         elif entry := re.match(r"- \[(.*?)\]\((?!adr/)(.*?)\)", line):
-            section.append({entry[1]: entry[2]})
+            pages.append({entry[1]: entry[2]})
     return sections
 
 
