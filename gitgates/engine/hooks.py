@@ -6,7 +6,7 @@ snapshot, ending a gate that does not want to end, and the answer itself take ti
 
 from __future__ import annotations
 
-from gitgates.core.lifecycle import GATES_OWN_TIME, kind_of
+from gitgates.core.lifecycle import GATES_OWN_TIME, RETRY_HOOKS, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
     """Return how long all gates of an agent's hook may take together."""
     if hook.timeout_s:
         return hook.timeout_s
-    if kind_of(hook.name) not in GATES_OWN_TIME:
+    if not (kind_of(hook.name) in GATES_OWN_TIME or hook.name in RETRY_HOOKS):
         return host_limit_s(config, hook) - _TO_END_S
     from gitgates.engine.plan import reachable  # a hook with nothing to run need not load it
 

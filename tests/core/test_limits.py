@@ -36,6 +36,7 @@ AGENTS = [name for name, point in HOOK_POINTS.items() if point.host == "agent"]
         (Hook(name="SessionEnd", gates=("ten",), timeout_s=30), 30, 45),
         (Hook(name="Stop"), 0, 15),
         (Hook(name="SessionStart"), 2.2, 5),
+        (Hook(name="headless", gates=("ten", "compared")), 70, 5),  # no host waits for it
     ],
 )
 def test_limits(hook: Hook, gates_s: float, host_s: float) -> None:

@@ -152,6 +152,15 @@ def test_a_gate_that_takes_too_long_is_told_apart(work: Repo) -> None:
     assert "timed out" in prompts(work)[1]
 
 
+@pytest.mark.slow
+def test_gates_have_their_own_timeouts_and_no_other(work: Repo) -> None:
+    work.config(CONFIG.replace('"test ! -e broken"', '"sleep 4.5"'))
+    work.commit_all("slow")
+    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+    assert done.returncode == 0, done.stderr
+    assert set(statuses(work)[0].values()) == {"passed"}
+
+
 def test_what_an_agent_cannot_fix_ends_the_run(work: Repo) -> None:
     python = sys.executable
     say = f"{python} -m gitgates cannot-fix test --reason 'no network'"
